@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
-import { readLimit } from '../operations/filters.ts'
+import { parseLimitOption } from '../operations/filters.ts'
 import {
   chooseType,
   exampleId,
@@ -49,7 +49,7 @@ Examples:
     if (options.type !== undefined && file === undefined)
       problems.push('--type is for files: an outbox row has a type of its own')
     if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
-    const limit = readLimit(options.limit, problems) ?? limitDefault
+    const limit = parseLimitOption(options.limit, problems) ?? limitDefault
     if (problems.length > 0) return usageError(context, problems)
 
     const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file

@@ -1,5 +1,5 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { migrateState, readMissing } from '../ledger/migrations.ts'
+import { migrateState, readMissingMigrations } from '../ledger/migrations.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
@@ -44,7 +44,7 @@ Examples:
     if (options.plan) return migratePlan(context, { json })
     const config = readStoreConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
-    const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
+    const applied = await (dryRun ? readMissingMigrations : migrateState)(config.stateDatabaseUrl)
     if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
     const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)

@@ -1,7 +1,7 @@
 import { readStoreConfig } from '../config.ts'
 import { readFoundHistory } from '../ledger/history/readHistory.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
-import { readReadOnly } from '../ledger/operator/readServer.ts'
+import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
@@ -14,7 +14,7 @@ import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossMessages.ts'
 import {
-  compareAgain,
+  compareAfterRecovery,
   countNamed,
   exceptNamedText,
   findLoss,
@@ -113,7 +113,7 @@ Examples:
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
-        if (!options.dryRun) await compareAgain({ databases, operator, say, ...reading })
+        if (!options.dryRun) await compareAfterRecovery({ databases, operator, say, ...reading })
         return exit.nothing
       }
       if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
@@ -149,7 +149,7 @@ function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names
 }
 
 async function whyUnusable(databases: Databases, { restored }: RecoverOptions): Promise<string | null> {
-  const cause = await readReadOnly(databases.ledger)
+  const cause = await readReadOnlyCause(databases.ledger)
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeOtherDaemons(databases)
   if (others !== null) return `${others}. Rows that it captured are not lost, and could be sent twice`

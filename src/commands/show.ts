@@ -9,8 +9,8 @@ import {
   explainMissing,
   explainMissingRow,
   type Found,
-  findAll,
-  findNamed,
+  findEachByName,
+  findSubmissionsByName,
   type NamedSubmissions,
   referenceHelp,
 } from '../operations/references.ts'
@@ -75,9 +75,9 @@ type ShowOptions = OptionsOf<typeof command>
 
 /** Also accepts the id of an outbox row. Only `show` does, because it changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
-  const found = await findAll(databases.ledger, [name])
+  const found = await findEachByName(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
-  const ofRow = await findAll(databases.ledger, [`outbox:${name}`])
+  const ofRow = await findEachByName(databases.ledger, [`outbox:${name}`])
   if (ofRow.kind !== 'found') return found
   context.stderr.write(
     `There is no record with the id ${escapeControl(name)}. This is the record of the outbox row ${escapeControl(name)}.\n`,
@@ -88,7 +88,7 @@ async function findByIdOrRow(context: CommandContext, databases: Databases, name
 const severalMax = 50
 
 async function findSeveral(databases: Databases, name: string): Promise<NamedSubmissions | null> {
-  const named = await findNamed(databases.ledger, name, severalMax + 1)
+  const named = await findSubmissionsByName(databases.ledger, name, severalMax + 1)
   if (named === null || named.by === 'range' || named.by === 'ending') return null
   return named.submissions.length > 1 ? named : null
 }

@@ -27,7 +27,7 @@ export interface Trouble {
 /** SQLSTATEs of a missing table, column, function or schema: the ledger has a different version. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
-export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
+export function explainConsoleError(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   // A refusal comes first, because its text may look like a lost connection ("ended", "closed").
   if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
   if (error.statusCode !== undefined && error.statusCode < 500)
@@ -60,7 +60,7 @@ const tooLong = (error: Error) =>
   `The database did not finish in time (${explain(error).message}). Ask for less, or try again later.`
 
 export function troubleMessage(error: unknown): string {
-  return readTrouble(error instanceof Error ? error : new Error(String(error))).words
+  return explainConsoleError(error instanceof Error ? error : new Error(String(error))).words
 }
 
 function sentence(message: string): string {
@@ -72,7 +72,7 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
     sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
   )
   app.setErrorHandler(async (error: Error, request, reply) => {
-    const trouble = readTrouble(error)
+    const trouble = explainConsoleError(error)
     const { status, words } = trouble
     if (status >= 500 && request.routeOptions.config.isPolled !== true)
       say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)

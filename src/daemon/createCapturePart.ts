@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { boundText, textMax } from '../boundText.ts'
-import { forgetSkipped, holdType, readAgenda, releaseTypes, skipRows, withCaptureLock } from '../ledger/capture.ts'
+import { forgetSkippedRow, holdType, readAgenda, releaseTypes, skipRows, withCaptureLock } from '../ledger/capture.ts'
 import { publishTypes } from '../ledger/instances.ts'
 import { renewReports } from '../ledger/reports.ts'
 import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
@@ -10,7 +10,7 @@ import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readContents } from '../outbox/readContents.ts'
-import { hasNew } from '../outbox/readRows.ts'
+import { hasNewRows } from '../outbox/readRows.ts'
 import { blameFor } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { Fault } from './capture/captureRows.ts'
@@ -33,7 +33,7 @@ function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonCont
     mark: async () => (await listener?.mark()) ?? 'unavailable',
     isMarked: () => listener?.isMarked() ?? false,
     unmark: () => listener?.unmark(),
-    hasNew: () => hasNew(outbox),
+    hasNew: () => hasNewRows(outbox),
     wake: wakeups.capture.wake,
     elapsedMs: clock.stopwatch(),
   })
@@ -51,10 +51,10 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     withLock: (work) => withCaptureLock(databases, work),
     async readAgenda() {
       const { served, ...agenda } = await readAgenda(ledger)
-      return { ...agenda, hasNew: () => hasNew(outbox, served) }
+      return { ...agenda, hasNew: () => hasNewRows(outbox, served) }
     },
     skip: (rows) => skipRows(ledger, rows),
-    forget: (outboxId) => forgetSkipped(ledger, outboxId),
+    forget: (outboxId) => forgetSkippedRow(ledger, outboxId),
     async reportLater(outboxIds) {
       await renewReports(ledger, outboxIds)
       wakeups.report.wake()

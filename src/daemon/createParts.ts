@@ -25,7 +25,7 @@ import {
 import type { Part } from './loop.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
-import { createLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
+import { createPollLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
 export interface Parts {
   rounds: Record<LoopName, Part>
@@ -93,7 +93,7 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
 }
 
 function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonContext, planner: PollPlanner) {
-  return createLearning({
+  return createPollLearning({
     planner,
     windowMs: config.rateLimit.windowMs,
     readProcessingTimes: (limit) => readProcessingTimes(ledger, limit),

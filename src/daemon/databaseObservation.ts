@@ -65,10 +65,10 @@ export function createDatabaseObservation(
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
     const snapshot = await readSnapshot(ledger)
-    metrics.setSnapshot(snapshotOf(snapshot, backlog))
+    metrics.setSnapshot(toSnapshot(snapshot, backlog))
     await countActs()
     backlog = await countBacklog()
-    metrics.setSnapshot(snapshotOf(snapshot, backlog))
+    metrics.setSnapshot(toSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
     if (mayHaveHistory && backlog.waiting <= outboxHistoryMin) {
       await clearProblems(ledger, 'outbox_history', null)
@@ -85,7 +85,7 @@ const isUp = (db: Database): Promise<boolean> =>
     () => false,
   )
 
-export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
+export function toSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   return {
     ...ledger,

@@ -7,7 +7,7 @@ import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
 import { ForeignError, raiseProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
-import { assertService, claimService, readLedgerName } from '../ledger/servedService.ts'
+import { assertServiceServed, claimService, readLedgerName } from '../ledger/servedService.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,
@@ -15,7 +15,7 @@ import {
   outboxFile,
   withdrawSettings,
 } from '../ledger/settings.ts'
-import { assertWhole } from '../ledger/structure.ts'
+import { assertSchemaComplete } from '../ledger/structure.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
@@ -159,10 +159,10 @@ async function openLedger(
   return withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
     await assertEncoding(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
     await assertMigrated(ledger, config.stateDatabaseUrl)
-    await assertWhole(ledger, config.stateDatabaseUrl)
+    await assertSchemaComplete(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
       await claimService(ledger, config.service, instance.who)
-      await assertService(ledger, config.service)
+      await assertServiceServed(ledger, config.service)
     })
     await agreeOnSettings(ledger, settings())
     return openQueue(addresses.ledger, onError)

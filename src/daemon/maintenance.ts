@@ -5,11 +5,11 @@ import { deleteStaleInstances, deleteStaleProblems } from '../ledger/instances.t
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
-import { type Pruned, prune } from '../ledger/prune.ts'
+import { type Pruned, pruneRound } from '../ledger/prune.ts'
 import { recreateMissingJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts } from '../ledger/requestCounts.ts'
 import { readPruneOverdueMs } from '../ledger/retention.ts'
-import { compactCounts } from '../ledger/snapshot.ts'
+import { mergeStateDeltas } from '../ledger/snapshot.ts'
 import { findStuck } from '../ledger/transactions.ts'
 import { comparisonBounds, createComparison } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
@@ -94,7 +94,7 @@ function createReconciling(
     () => pruneRequestCounts(ledger),
     async () =>
       replaceProblems(ledger, 'stuck_transaction', stuckAfterMs === null ? [] : await findStuck(ledger, stuckAfterMs)),
-    () => compactCounts(ledger),
+    () => mergeStateDeltas(ledger),
     writeDuePeriods,
   ]
   return createPeriodicPart(3_000, async () => {
@@ -172,7 +172,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
         done = pruned
       }
       const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingRows(outbox, outboxIds) }
-      const end = await prune({ ledger, outbox: findGone }, { retention, turn: 'try', goOn, onProgress }).finally(
+      const end = await pruneRound({ ledger, outbox: findGone }, { retention, turn: 'try', goOn, onProgress }).finally(
         () => done !== null && telemetry.pruned(done),
       )
       const overdueMs = await readPruneOverdueMs(ledger, retention)

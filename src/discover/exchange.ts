@@ -50,9 +50,9 @@ export const isThrottled = (seen: Seen): boolean =>
 
 /** Null if the answer is about the request, not about the service's trouble, the limit or the token. */
 export function whyNoAnswer(seen: Seen): string | null {
-  if (seen.kind === 'no-answer') return lineOf(seen)
+  if (seen.kind === 'no-answer') return describeSeen(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
-  return `${seen.status} without a code of the service says nothing about the request: ${lineOf(seen)}`
+  return `${seen.status} without a code of the service says nothing about the request: ${describeSeen(seen)}`
 }
 
 export const jsonOf = (seen: Seen): unknown => (seen.kind === 'response' ? seen.json : undefined)
@@ -79,12 +79,12 @@ export function accessTokenIn(seen: Seen): string | null {
   return read?.success ? read.data.access_token : null
 }
 
-export function nameOf(seen: Seen): string {
+export function statusAndCode(seen: Seen): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
-export function lineOf(seen: Seen): string {
+export function describeSeen(seen: Seen): string {
   if (seen.kind === 'no-answer') return `no answer: ${seen.detail}`
   const text = seen.text.replace(/\s+/g, ' ').trim()
   const shown = text.length > 160 ? `${text.slice(0, 159).toWellFormed()}…` : text

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { resources } from '../resources.ts'
-import { accessTokenIn, type Exchange, isRefusal, isSuccess, lineOf, nameOf, type Seen } from './exchange.ts'
+import {
+  accessTokenIn,
+  describeSeen,
+  type Exchange,
+  isRefusal,
+  isSuccess,
+  type Seen,
+  statusAndCode,
+} from './exchange.ts'
 import { type Finding, likely, sure, unknown } from './finding.ts'
 import { type Parts, type Sample, Stopped } from './question.ts'
 
@@ -20,7 +28,7 @@ export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = 
 
 function explainNoToken(seen: Seen): string {
   if (seen.kind === 'no-answer') return seen.detail
-  const said = `the issuer answered ${lineOf(seen)}`
+  const said = `the issuer answered ${describeSeen(seen)}`
   if (isSuccess(seen))
     return seen.json === undefined
       ? `${said}, which is not JSON: look at SERVICE_AUTH_URL`
@@ -73,7 +81,7 @@ export const askAddress = async (parts: Parts): Promise<Finding> =>
 function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: string | null } {
   const assumed = 'let in; else 401, as the interface says, or 403'
   const seen = first.answer
-  const line = lineOf(seen)
+  const line = describeSeen(seen)
   if (seen.kind === 'no-answer')
     return { finding: unknown(line, { assumed }), stop: `the first call with a good token was not answered: ${line}` }
   const refused = (what: string, why: string, cannot: string) => ({
@@ -100,6 +108,6 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
       'the service does not answer at SERVICE_BASE_URL',
     )
   if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknown(line, { assumed }), stop: null }
-  const why = `a good token was answered ${nameOf(seen)}; the answer to another address cannot be asked from here`
+  const why = `a good token was answered ${statusAndCode(seen)}; the answer to another address cannot be asked from here`
   return { finding: sure('let in', why, { assumed }), stop: null }
 }

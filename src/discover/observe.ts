@@ -1,13 +1,13 @@
 import { judgeTaken } from '../service/responses.ts'
 import {
   type AnsweredExchange,
+  describeSeen,
   fieldOf,
   isSuccess,
   jsonOf,
-  lineOf,
-  nameOf,
   type Response,
   type Seen,
+  statusAndCode,
 } from './exchange.ts'
 import { type Finding, unknown } from './finding.ts'
 import { NoAnswer, type Parts } from './question.ts'
@@ -39,24 +39,26 @@ export async function observe(
   const exchange = await askTwice(send)
   const taken = isTaken(exchange)
   if (!taken) await checkControl(control)
-  return { taken, exchange, name: nameOf(exchange.answer) }
+  return { taken, exchange, name: statusAndCode(exchange.answer) }
 }
 
 export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
   const [first, second] = [await send(), await send()]
-  if (isTaken(first) === isTaken(second) && nameOf(first.answer) === nameOf(second.answer)) return first
-  throw new NoAnswer(`two equal requests were answered differently: ${lineOf(first.answer)}; ${lineOf(second.answer)}`)
+  if (isTaken(first) === isTaken(second) && statusAndCode(first.answer) === statusAndCode(second.answer)) return first
+  throw new NoAnswer(
+    `two equal requests were answered differently: ${describeSeen(first.answer)}; ${describeSeen(second.answer)}`,
+  )
 }
 
 export async function checkControl(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isTaken(checked))
-    throw new NoAnswer(`a record like those that were accepted is refused now: ${lineOf(checked.answer)}`)
+    throw new NoAnswer(`a record like those that were accepted is refused now: ${describeSeen(checked.answer)}`)
 }
 
 export function contradiction(answers: readonly Response[], assumed: string): Finding | null {
   if (new Set(answers.map(({ status }) => status)).size <= 1) return null
-  return unknown(`equal requests were answered differently: ${answers.map(lineOf).join('; ')}`, { assumed })
+  return unknown(`equal requests were answered differently: ${answers.map(describeSeen).join('; ')}`, { assumed })
 }
 
 /** True for a success whose body does not say otherwise. */
@@ -85,7 +87,7 @@ export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNo
 type AnsweredOrNot = ReturnType<Parts['exchanges']>[number]
 
 /** Polls each path until it has ended, or until the waits are over. */
-export async function follow(
+export async function pollUntilEnded(
   parts: Parts,
   paths: readonly string[],
   waitsMs: readonly number[],

@@ -1,4 +1,4 @@
-import { type Exchange, endedAtMs, lineOf, statusIn } from './exchange.ts'
+import { describeSeen, type Exchange, endedAtMs, statusIn } from './exchange.ts'
 import { showMs } from './finding.ts'
 import { hadArrived } from './observe.ts'
 import type { Throttle } from './question.ts'
@@ -36,7 +36,7 @@ function throttled(throttles: readonly Throttle[]): string[] {
   if (first === undefined) return []
   const waits = throttles.map(({ waitedMs }) => waitedMs)
   return [
-    `${throttles.length} requests were answered 429 and let in after ${showMs(Math.min(...waits))} to ${showMs(Math.max(...waits))}: ${lineOf(first.refused.answer)}`,
+    `${throttles.length} requests were answered 429 and let in after ${showMs(Math.min(...waits))} to ${showMs(Math.max(...waits))}: ${describeSeen(first.refused.answer)}`,
   ]
 }
 
@@ -51,7 +51,9 @@ function troubles(exchanges: readonly Exchange[]): string[] {
   const [first] = all
   return first === undefined
     ? []
-    : [`${all.length} requests met a 5xx or no answer, first ${first.method} ${first.path}: ${lineOf(first.answer)}`]
+    : [
+        `${all.length} requests met a 5xx or no answer, first ${first.method} ${first.path}: ${describeSeen(first.answer)}`,
+      ]
 }
 
 function repeats(exchanges: readonly Exchange[]): string[] {

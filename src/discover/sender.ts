@@ -3,7 +3,7 @@ import { retryAfterMs } from '../service/client.ts'
 import { findErrorCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
-import { accessTokenIn, type Exchange, endedAtMs, isSuccess, isThrottled, lineOf, type Seen } from './exchange.ts'
+import { accessTokenIn, describeSeen, type Exchange, endedAtMs, isSuccess, isThrottled, type Seen } from './exchange.ts'
 import { Stopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
 import type { Slots } from './slots.ts'
@@ -77,7 +77,7 @@ export class Sender {
       throw new Stopped(why)
     }
     if (isElsewhere(exchange)) {
-      const why = `something other than the service answered a POST: ${lineOf(answer)}`
+      const why = `something other than the service answered a POST: ${describeSeen(answer)}`
       this.stop(why)
       if (this.exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each)))
         throw new Stopped(why)

@@ -3,7 +3,7 @@ import { type Resource, resources } from '../resources.ts'
 import { keyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
-import { type AnsweredExchange, isObject, isSuccess, jsonOf, lineOf, type Seen } from './exchange.ts'
+import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type Seen } from './exchange.ts'
 import { addressSample } from './firstCall.ts'
 import { isTaken, type Observed, observe, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
@@ -249,5 +249,5 @@ export function explainRefused(seen: Seen | undefined): string {
   const what = field === undefined ? 'the test record' : `${field} of the test record`
   const todo =
     field === 'customerId' ? 'Name a customer that it knows' : 'Give a record that it accepts with --record FILE'
-  return `the service refused ${what}: ${lineOf(seen)}. ${todo}`
+  return `the service refused ${what}: ${describeSeen(seen)}. ${todo}`
 }

@@ -83,18 +83,18 @@ async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: str
     runInitdb(program, unfinished, trust, folder),
   )
   const user = async () => {
-    const name = await readUser(dataDir)
+    const name = await readUserProcess(dataDir)
     return name === `process ${process.pid}` ? undefined : name
   }
   try {
     const server = await start(stack, parts, { cluster, settings: {}, end: 'SIGINT', user })
-    await writeUser(dataDir)
+    await writeUserProcess(dataDir)
     return server
   } catch (error) {
     if (!isInUse(error)) throw error
     throw new DataFolderUnusable(
       dataDir,
-      `${(await readUser(dataDir)) ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
+      `${(await readUserProcess(dataDir)) ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
     )
   }
 }
@@ -224,12 +224,12 @@ export async function openKeptCluster(
   return cluster
 }
 
-export async function writeUser(dataDir: string): Promise<void> {
+export async function writeUserProcess(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, userName), `${process.pid}\n`)
 }
 
 /** Names the process that uses the data. Undefined if it has ended, because its server is about to end, too. */
-export async function readUser(dataDir: string): Promise<string | undefined> {
+export async function readUserProcess(dataDir: string): Promise<string | undefined> {
   const pid = Number(await readFile(join(dataDir, userName), 'utf8').catch(() => '0'))
   try {
     return pid > 0 && process.kill(pid, 0) ? `process ${pid}` : undefined

@@ -276,7 +276,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
-export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> {
+export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<void> {
   return inTransaction(ledger, async (db) => {
     await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
     await clearProblems(db, 'row_skipped', [outboxId])

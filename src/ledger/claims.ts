@@ -70,7 +70,7 @@ async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promi
   const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
   const claimed = await claimUpTo(deps, db, granted, slots)
   const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
-  if ((request.trial || granted.proves) && isUnused) await pauses.endTrial(db)
+  if ((request.trial || granted.proves) && isUnused) await pauses.releaseTrial(db)
   return { ...claimed, slots, proves: granted.proves && !isUnused }
 }
 
@@ -96,7 +96,7 @@ async function claimTrial(
   if (!(await pauses.claimTrial(db, leaseMs))) return null
   const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
   if (permits > 0 && slots.length === 0) {
-    await pauses.endTrial(db)
+    await pauses.releaseTrial(db)
     return null
   }
   return slots

@@ -2,7 +2,7 @@ import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { logAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
-import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
+import { assertLedgerServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
 
 /** @throws ForeignService if the ledger belongs to a different service */
@@ -18,7 +18,7 @@ export async function writeHeartbeat(
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerRowSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
-  if (service !== null) assertServes(rows[0]?.ledger ?? null, service)
+  if (service !== null) assertLedgerServes(rows[0]?.ledger ?? null, service)
   return rows[0]?.reloadAsked ?? null
 }
 

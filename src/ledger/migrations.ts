@@ -63,7 +63,7 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
+export function readMissingMigrations(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
 }
 

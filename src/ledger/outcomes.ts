@@ -12,7 +12,7 @@ import type { PollPlan, Queue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { countRequests } from './requestCounts.ts'
 import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
-import { holdDuplicateIds, lockTransactionIds, newTransaction, readHolders } from './transactions.ts'
+import { holdDuplicateIds, lockTransactionIds, newTransaction, readTransactionHolders } from './transactions.ts'
 
 export interface InstanceLedger {
   ledger: pg.Pool
@@ -52,7 +52,7 @@ async function writeBatch(
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
   if (batch.trialSucceeded) await pauses.endPauses(db)
-  else if (batch.trialEnded) await pauses.endTrial(db)
+  else if (batch.trialEnded) await pauses.releaseTrial(db)
   if (batch.passages.length > 0) await pauses.countAnswered(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
@@ -139,7 +139,7 @@ async function checkIds(db: Database, transitions: readonly Transition[]): Promi
   const ids = transitions.flatMap((transition) => newTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
   await lockTransactionIds(db, ids)
-  return holdDuplicateIds(transitions, await readHolders(db, ids))
+  return holdDuplicateIds(transitions, await readTransactionHolders(db, ids))
 }
 
 export interface WritableTransition extends Omit<Transition, 'request'> {

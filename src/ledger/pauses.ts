@@ -150,6 +150,6 @@ export async function endPauses(db: Database): Promise<void> {
 }
 
 /** Releases the trial or the proof, because nothing was sent or it had no result. */
-export async function endTrial(db: Database): Promise<void> {
+export async function releaseTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

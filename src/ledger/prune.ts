@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
-import { begin, type Database } from '../postgres/database.ts'
+import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isLockTimeout, isStatementCanceled } from '../postgres/sqlState.ts'
 import { emptyBatch, forgetGoneRows, pruneBatch, type Retention, takeDueLooks } from './retention.ts'
 
@@ -49,7 +49,7 @@ export interface PruneDeps {
  * Deletes and empties due records, in transactions that hold locks for less than 100 ms. Then forgets ids whose rows
  * are gone.
  */
-export async function prune(
+export async function pruneRound(
   { ledger, outbox }: PruneDeps,
   { retention, turn, goOn, onProgress }: PruneRound,
 ): Promise<PruneEnd> {
@@ -114,7 +114,7 @@ async function repeat(
 
 /** A single row has no time limit, or it would stay for ever on a slow disk. */
 async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
-  await using transaction = await begin(ledger)
+  await using transaction = await beginTransaction(ledger)
   const { db } = transaction
   if (!(await takeTurn(db, turn))) return { kind: 'elsewhere' }
   if (limit > 1) await db.query(`set local statement_timeout = ${batchMaxMs}`)

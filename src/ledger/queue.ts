@@ -203,7 +203,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
  * A claim never waits for these locks, because it skips locked rows.
  */
 
-export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
+export async function lockPollJobs(db: Database, submissions: readonly { id: string }[]): Promise<void> {
   await db.query(
     `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
        select job_id from outboxd.submission where id = any($1::uuid[]) and job_id is not null

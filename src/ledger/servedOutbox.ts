@@ -79,7 +79,7 @@ export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): strin
   `${table} of the database ${database}, by its column ${idColumn}`
 
 /** @throws ForeignOutbox if the ledger serves a different table */
-export function assertServed(served: ServedOutbox, identity: OutboxIdentity): void {
+export function assertOutboxServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
   if (its === null || nameOutbox(its) === nameOutbox(identity)) return
   const named = nameOutbox(identity)

@@ -62,11 +62,11 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
   )
 }
 
-export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
-  assertServes(await readLedgerRow(db), service)
+export async function assertServiceServed(db: Database, service: ServiceIdentity): Promise<void> {
+  assertLedgerServes(await readLedgerRow(db), service)
 }
 
-export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
+export function assertLedgerServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
   const configured = toServedService(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)

@@ -5,7 +5,7 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
-import { assertService, ForeignService, type ServiceIdentity } from './servedService.ts'
+import { assertServiceServed, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
   /** Call `done` after the answer. The slot is free one window later. */
@@ -89,7 +89,7 @@ export async function borrowSlots(
   try {
     return await onBudget(async (db) => {
       if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
-      await assertService(db, service)
+      await assertServiceServed(db, service)
       const loan = await lend(db, permits, reachMs)
       return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })

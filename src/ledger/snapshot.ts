@@ -72,7 +72,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
 
 const deltasMax = 500
 
-export async function compactCounts(db: Database): Promise<void> {
+export async function mergeStateDeltas(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
      gone as (delete from outboxd.state_delta where (select yes from many) returning state, delta)

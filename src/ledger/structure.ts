@@ -89,7 +89,7 @@ export async function findLostPositions(db: Database): Promise<StructurePart[]> 
 }
 
 /** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
-export async function assertWhole(db: Database, stateDatabaseUrl: string): Promise<void> {
+export async function assertSchemaComplete(db: Database, stateDatabaseUrl: string): Promise<void> {
   const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return

@@ -37,7 +37,7 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
   )
 }
 
-export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
+export async function readTransactionHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
     `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
        s.id_by_person as "idByPerson"
@@ -53,7 +53,9 @@ export async function readOtherHolder(
   transaction: TransactionRef,
   submissionId: string,
 ): Promise<Holder | null> {
-  return (await readHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
+  return (
+    (await readTransactionHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
+  )
 }
 
 /** Returns the id that the service has just given; null if the step brings none. */

@@ -1,7 +1,7 @@
 import { type Resource, resourceNames, resources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
-import { chooseByName, plain, rankByName, type Usual } from './usualNames.ts'
+import { chooseByName, normalizeName, rankByName, type Usual } from './usualNames.ts'
 
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
@@ -85,7 +85,7 @@ export function proposeMapping(
 
 function proposeData(fields: readonly SourceField[]): MappingProposal {
   const found = dataTargets.map((target) => ({ target, field: findField(fields, target) }))
-  const field1 = fields.find(({ path }) => plain(lastStep(path)) === 'field1')
+  const field1 = fields.find(({ path }) => normalizeName(lastStep(path)) === 'field1')
   const used = new Set([...found.map(({ field }) => field?.path), field1?.path])
   const left = fields.filter(({ path }) => !used.has(path))
   return {

@@ -1,6 +1,6 @@
 /**
  * Column names of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest first, in the form of
- * `plain`.
+ * `normalizeName`.
  */
 const rows = {
   customer: `customerid customerno customernumber customercode customer party partyid partnerid partner cardcode accountid accountno
@@ -40,9 +40,9 @@ export const usualNames = Object.fromEntries(
 ) as unknown as Readonly<Record<Usual, readonly string[]>>
 
 /** Makes SentTime, sent_time and "sent time" equal. */
-export const plain = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
-export const isUsual = (name: string, what: Usual): boolean => usualNames[what].includes(plain(name))
+export const isUsualName = (name: string, what: Usual): boolean => usualNames[what].includes(normalizeName(name))
 
 /** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
 export const wordsOfName = (name: string): string[] =>
@@ -63,7 +63,7 @@ export function rankByName<T>(
   what: Usual,
 ): { named: readonly T[]; alike: readonly T[] } {
   const usual = usualNames[what]
-  const named = usual.flatMap((name) => all.filter((each) => plain(nameOf(each)) === name))
+  const named = usual.flatMap((name) => all.filter((each) => normalizeName(nameOf(each)) === name))
   const alike = all.filter((each) => !named.includes(each) && hasUsualWithin(nameOf(each), usual))
   return { named, alike }
 }

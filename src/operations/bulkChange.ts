@@ -9,7 +9,7 @@ import {
   readFilters,
   type SearchText,
 } from './filters.ts'
-import { findAll } from './references.ts'
+import { findEachByName } from './references.ts'
 
 export interface BulkChange {
   verb: 'replay' | 'discard'
@@ -117,7 +117,7 @@ async function chooseNamed(
   { allowedStates, whyNotAllowed }: BulkChange,
   ids: readonly string[],
 ): Promise<Chosen> {
-  const found = await findAll(ledger, ids)
+  const found = await findEachByName(ledger, ids)
   if (found.kind !== 'found') return found
   const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
   return {

@@ -7,7 +7,7 @@ import { showDuration, showMoment } from '../time.ts'
 import { endMessage, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
 import { problemMessage } from './problemMessage.ts'
 import { joinFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
-import { targetsMissed, totalOf } from './serviceTargets.ts'
+import { addRequestCounts, targetsMissed } from './serviceTargets.ts'
 
 export interface StatusReport extends StatusFacts {
   diagnoses: [Diagnosis, ...Diagnosis[]]
@@ -41,7 +41,7 @@ export const wellConditions = {
       standing,
       nowMs,
     ),
-  'the service meets its targets': ({ recent }) => targetsMissed(totalOf(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => targetsMissed(addRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing }) => problemMessage(standing.filter((problem) => !isOfHistory(problem))),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),

@@ -60,7 +60,7 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
     problems.push('--containing needs a text, such as --containing PO-4711')
   if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
     problems.push(`--cause ${options.cause}: give the eight digits that \`outboxd list --by-cause\` shows`)
-  const limit = readLimit(options.limit, problems)
+  const limit = parseLimitOption(options.limit, problems)
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
@@ -93,7 +93,7 @@ const filterNames = [
 
 const limitMax = 1_000_000
 
-export function readLimit(text: string | undefined, problems: string[]): number | null {
+export function parseLimitOption(text: string | undefined, problems: string[]): number | null {
   if (text === undefined) return null
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > limitMax) problems.push(`--limit ${text}: give a whole number from 1 to ${limitMax}`)

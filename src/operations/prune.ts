@@ -1,6 +1,6 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
-import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
+import { type Pruned, type PruneEnd, type PruneRound, pruneRound } from '../ledger/prune.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
@@ -14,7 +14,7 @@ export async function pruneLedger(
   await chainLogs(ledger, goOn) // entries that are not in the chain yet are not deleted
   let pruned: Pruned | null = null
   try {
-    return await prune(
+    return await pruneRound(
       {
         ledger,
         outbox: { findExistingRows: (ids) => withOutbox(databases, (outbox) => findExistingRows(outbox, ids)) },

@@ -1,6 +1,6 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { pluralize } from '../plainText.ts'
-import { wholeId } from './references.ts'
+import { wholeIdPattern } from './references.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
 /** At least one of the two ids is set. */
@@ -89,7 +89,8 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
   const outboxId = cell('outbox_id')?.replace(/^outbox:/, '') || null
   const submissionId = cell('submission_id')
   if (outboxId === null && submissionId === null) return wrong('it names no record')
-  if (submissionId !== null && !wholeId.test(submissionId)) return wrong(`${submissionId} is not a submission id`)
+  if (submissionId !== null && !wholeIdPattern.test(submissionId))
+    return wrong(`${submissionId} is not a submission id`)
   const attempts = cell('attempts') ?? ''
   if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
   const arrivedAs = /^not[ _-]?arrived$/i.test(answer) ? null : answer

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
-import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
+import { type ReadOnlyCause, readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
@@ -52,7 +52,7 @@ export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'conf
     readActivity: () => readActivity(ledger, config.keyOnFailure),
     readProblems: () => readProblems(ledger, problemsMax),
     readServedOutbox: () => readServedOutbox(ledger),
-    readReadOnly: () => readReadOnly(ledger),
+    readReadOnly: () => readReadOnlyCause(ledger),
     readRecentCounts: () => readRecentCounts(ledger),
     readHeartbeatLocks: () => readLockingSessions(ledger, daemonSessions.heartbeat),
   }
@@ -78,7 +78,7 @@ export function outboxReads(databases: Databases) {
   return {
     readBacklog: () => withOutbox(databases, readBacklog),
     countHiddenRows: () => withOutbox(databases, countHiddenRows),
-    readReadOnly: () => readReadOnly(databases.erp),
+    readReadOnly: () => readReadOnlyCause(databases.erp),
     readLocks: () => readOutboxLocks(databases),
   }
 }

@@ -185,7 +185,7 @@ export async function recaptureLostRows(
   const taken = await takeInRows(parts, rows, { as, shared })
   if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptNamedText(countNamed(gap.rows))}.`)
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
-  await compareAgain(parts)
+  await compareAfterRecovery(parts)
   if (history === null && taken > 0) await logAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
   if (history === null) return 'done'
@@ -195,7 +195,7 @@ export async function recaptureLostRows(
 export const exceptNamedText = (named: number): string =>
   named === 0 ? '' : `, except ${named} that name a transaction`
 
-export async function compareAgain({
+export async function compareAfterRecovery({
   databases,
   operator,
   goOn,

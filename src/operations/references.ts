@@ -19,13 +19,13 @@ export type Found =
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
-export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const wholeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
-  if (wholeId.test(name)) return { id: name.toLowerCase() }
+  if (wholeIdPattern.test(name)) return { id: name.toLowerCase() }
   problems.push(`--record ${text}: give a whole submission id, or outbox:N for the outbox row N`)
   return null
 }
@@ -63,7 +63,11 @@ export interface NamedSubmissions {
   submissions: ListedSubmission[]
 }
 
-export async function findNamed(ledger: Database, name: string, limit: number): Promise<NamedSubmissions | null> {
+export async function findSubmissionsByName(
+  ledger: Database,
+  name: string,
+  limit: number,
+): Promise<NamedSubmissions | null> {
   for (const reference of readReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
     if (submissions.length > 0) return { by: reference.kind, submissions }
@@ -71,16 +75,16 @@ export async function findNamed(ledger: Database, name: string, limit: number): 
   return null
 }
 
-export async function findAll(ledger: Database, names: readonly string[]): Promise<Found> {
+export async function findEachByName(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []
-  const ids = names.filter((name) => wholeId.test(name)).map((name) => name.toLowerCase())
+  const ids = names.filter((name) => wholeIdPattern.test(name)).map((name) => name.toLowerCase())
   const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', ids }, ids.length)
   for (const submission of byId) found.set(submission.id, submission)
   for (const name of names) {
     if (found.has(name.toLowerCase())) continue
-    const named = await findNamed(ledger, name, 2)
+    const named = await findSubmissionsByName(ledger, name, 2)
     const [first, second] = named?.submissions ?? []
     if (first !== undefined && second === undefined) found.set(first.id, first)
     else if (named !== null && first !== undefined && second !== undefined)

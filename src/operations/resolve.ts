@@ -9,7 +9,7 @@ import type { Testimony } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
 import { takenMessage, transactionOf, whyNotSettled } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
-import { findAll } from './references.ts'
+import { findEachByName } from './references.ts'
 
 export interface Answer {
   arrived?: string | undefined
@@ -62,7 +62,7 @@ export type Considered =
   | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
 
 export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {
-  const found = await findAll(databases.ledger, [name])
+  const found = await findEachByName(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
   if (submission === undefined) return { kind: 'missing' }

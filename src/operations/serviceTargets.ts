@@ -58,11 +58,11 @@ export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts)
 }
 
 function timeJson(counts: CountsByKind) {
-  const { successShare, fastShare } = performanceOf(totalOf(counts))
+  const { successShare, fastShare } = performanceOf(addRequestCounts(counts))
   return { successShare, fastShare, ...counts }
 }
 
-export function totalOf({ submit, status }: CountsByKind): RequestCounts {
+export function addRequestCounts({ submit, status }: CountsByKind): RequestCounts {
   return {
     requests: submit.requests + status.requests,
     failed: submit.failed + status.failed,

@@ -1,4 +1,4 @@
-import { begin, type Sessions } from '../postgres/database.ts'
+import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -76,7 +76,7 @@ export async function countWaitingRows(
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
 ): Promise<InitialBacklog> {
   try {
-    await using transaction = await begin(db)
+    await using transaction = await beginTransaction(db)
     await transaction.db.query(`set local statement_timeout = ${countMs}`)
     const { rows } = await transaction.db.query<Omit<InitialBacklog, 'isEstimate'>>(
       `select count(*)::float8 as rows, min(${createdAt}) as oldest, max(${createdAt}) as newest from ${from} where ${waits}`,

@@ -1,6 +1,6 @@
 import { boundText } from '../boundText.ts'
 import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
-import { begin, type Database } from '../postgres/database.ts'
+import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import type { UnknownRows } from './cursorScan.ts'
 import { createKeyOrder, cutIdSql, idCharsMax, leftToOthersSql } from './keyOrder.ts'
@@ -62,7 +62,7 @@ async function heldRows(
   table: OpenTable,
   lock: (db: Database) => Promise<UnknownRows>,
 ): Promise<ClaimedRows> {
-  const transaction = await begin(table.db)
+  const transaction = await beginTransaction(table.db)
   try {
     const { outboxIds, leftTypes } = await lock(transaction.db)
     return {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SourceQuery } from '../mapping/mapping.ts'
-import { begin, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
+import { beginTransaction, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import type { CapturedTable } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
@@ -89,13 +89,13 @@ const statementTimeout = '57014'
  *
  * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
  */
-export async function readOnly<T>(
+export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilMs: number,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
-  await using transaction = await begin(withRolePath(pool), {
+  await using transaction = await beginTransaction(withRolePath(pool), {
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })

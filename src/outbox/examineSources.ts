@@ -2,7 +2,7 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { pluralize } from '../plainText.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { contentsQuery, type IdsQuery, meetingQuery, readOnly, SourceFailed } from './contentQueries.ts'
+import { contentsQuery, type IdsQuery, inReadOnlyTransaction, meetingQuery, SourceFailed } from './contentQueries.ts'
 import { readCaptured } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { readEachContent } from './readContents.ts'
@@ -39,7 +39,7 @@ export async function examineSources(outbox: Outbox, mappings: Mappings): Promis
 async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery[]> {
   const { shape } = await outbox.inspect()
   const untilMs = performance.now() + examineMs
-  const captured = await readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, null))
+  const captured = await inReadOnlyTransaction(outbox, untilMs, (db) => readCaptured(db, shape.qualified, null))
   const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
   const ofTables = captured.flatMap((table) => {
     const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
@@ -50,7 +50,7 @@ async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery
 
 async function examineQuery(outbox: Outbox, query: IdsQuery): Promise<{ problems: string[]; warnings: string[] }> {
   try {
-    return await readOnly(outbox, performance.now() + examineMs, async (db) => {
+    return await inReadOnlyTransaction(outbox, performance.now() + examineMs, async (db) => {
       const scans = await planScans(db, query)
       return { problems: [], warnings: await findMissingIndexes(db, query, scans) }
     })
@@ -142,7 +142,7 @@ async function findMissingIndexes(db: Database, { what }: IdsQuery, scans: reado
 }
 
 async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
-  return readOnly(outbox, performance.now() + examineMs, async (db) => {
+  return inReadOnlyTransaction(outbox, performance.now() + examineMs, async (db) => {
     const tables = await readTablesOf(db, [sql])
     const { rows } = await db.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
     return grantsToRead(tables, rows[0]?.role ?? '', { onlyMissing: true }).map((grant) => `  ${grant};`)

@@ -1,6 +1,12 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
-import { begin, type Database, isLockOrTimeout, quoteIdentifier, type Sessions } from '../postgres/database.ts'
+import {
+  beginTransaction,
+  type Database,
+  isLockOrTimeout,
+  quoteIdentifier,
+  type Sessions,
+} from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claimRows.ts'
@@ -19,7 +25,7 @@ import { behindCursorSql } from './rowsBehindCursor.ts'
 import { underWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
-import { lockOneSql } from './tryWriteBack.ts'
+import { lockOneRowSql } from './tryWriteBack.ts'
 import { unknownStatusSql } from './unknownStatuses.ts'
 import { writeStatements } from './writeStatements.ts'
 
@@ -67,7 +73,7 @@ function statementsOf(table: OpenTable): NamedStatements {
   const writing = writeStatements(table)
   const { underWay, stamped, rowsSql } = underWayStatements(table)
   const { marked, free, held } = lockedStatements(table)
-  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneSql(table) }
+  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusSql(table)
   return {
@@ -90,7 +96,7 @@ type NamedStatements = Readonly<Record<string, string>>
  */
 async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
-  await using transaction = await begin(sessions) // never committed
+  await using transaction = await beginTransaction(sessions) // never committed
   await transaction.db.query(`set local lock_timeout = '2s'`)
   for (const [name, statement] of Object.entries(statements)) {
     const why = await explain(transaction.db, statement)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { begin, type Database, withRolePath } from '../postgres/database.ts'
+import { beginTransaction, type Database, withRolePath } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
@@ -114,7 +114,7 @@ export async function findFilterProblems(
 ): Promise<string[]> {
   const { filter } = table
   if (filter === null || isMarkedOnCapture(table)) return []
-  await using transaction = await begin(withRolePath(pool))
+  await using transaction = await beginTransaction(withRolePath(pool))
   const { db } = transaction
   try {
     // a filter may call the row "o", as our statements do

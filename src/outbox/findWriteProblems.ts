@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { textMax } from '../boundText.ts'
 import { endStates, type State, states } from '../model.ts'
-import { begin, type Database } from '../postgres/database.ts'
+import { beginTransaction, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literalSql, nowSql, type TableShape } from './columns.ts'
 import { inspectTable } from './inspectTable.ts'
@@ -15,7 +15,7 @@ import { stateFormOf } from './stateForms.ts'
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
-  await using transaction = await begin(rowSessions(pool, shape)) // never committed
+  await using transaction = await beginTransaction(rowSessions(pool, shape)) // never committed
   const refused: Refusal[] = []
   for (const trial of trialsOf(table, shape)) {
     const why = await tryWrite(transaction.db, trial)

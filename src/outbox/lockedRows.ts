@@ -1,5 +1,5 @@
 import { boundSubject, readSubjects, replaceProblems } from '../ledger/problems.ts'
-import { begin, type Sessions } from '../postgres/database.ts'
+import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -98,7 +98,7 @@ async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise
 }
 
 async function readFree(db: Sessions, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  await using transaction = await begin(db)
+  await using transaction = await beginTransaction(db)
   const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
   return new Set(rows.map(({ outboxId }) => outboxId))
 }

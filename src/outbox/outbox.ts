@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import {
-  assertServed,
+  assertOutboxServed,
   claimOutbox,
   type OutboxIdentity,
   readServedOutbox,
@@ -86,7 +86,7 @@ export class Outbox {
   async open(read?: ServedOutbox): Promise<OpenTable> {
     const inspected = await this.inspect()
     const served = read ?? (await readServedOutbox(this.ledger))
-    assertServed(served, inspected.identity)
+    assertOutboxServed(served, inspected.identity)
     const failingIds = this.failingRows.ids()
     const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, failingIds])
     if (this.#opened?.key !== key) {

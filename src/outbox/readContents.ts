@@ -7,9 +7,9 @@ import {
   type ContentRow,
   contentsQuery,
   type IdsQuery,
+  inReadOnlyTransaction,
   meetingQuery,
   QueryFailed,
-  readOnly,
   SourceFailed,
 } from './contentQueries.ts'
 import { type CapturedTable, findCaptured, readCaptured, readReference } from './documents.ts'
@@ -111,7 +111,7 @@ async function groupRecords(
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
-    return await readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
+    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
   } catch (error) {
     if (!isStatementError(error)) throw error
     throw new SourceFailed(
@@ -224,7 +224,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
   const queries = [captured && meetingQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
   try {
     for (const query of queries)
-      if (query !== null) await readOnly(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
+      if (query !== null) await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
     return false
   } catch (error) {
     if (!isStatementError(error)) throw error
@@ -251,7 +251,7 @@ async function readByIds(
   try {
     // A document needs two statements, which share the time.
     const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
-    return await readOnly(outbox, statementUntilMs, async (db) => {
+    return await inReadOnlyTransaction(outbox, statementUntilMs, async (db) => {
       let wanted = ids
       const none = new Map<string, Content>()
       if (captured !== null && meeting !== null) {

@@ -31,7 +31,7 @@ export function readCreatedAt(entry: EntryReader, value: PayloadValue | undefine
   return { column, unit, timezone }
 }
 
-export function readWrite(entry: EntryReader, value: PayloadValue | undefined): WrittenColumn[] {
+export function readWriteEntry(entry: EntryReader, value: PayloadValue | undefined): WrittenColumn[] {
   if (value === undefined || !isObject(value)) return []
   return Object.entries(value).flatMap(([column, what]) => {
     const at = ['write', column]

@@ -6,7 +6,7 @@ import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocume
 import { EntryReader } from './entryReader.ts'
 import { outboxFileSchema } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntries.ts'
+import { readCreatedAt, readPayloadEntry, readType, readWriteEntry } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { type StateColumn, stateFormOf } from './stateForms.ts'
 
@@ -33,7 +33,7 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
     createdAt: readCreatedAt(entry, content.created_at),
     payload: content.payload === undefined ? idAsPayload(content.id) : readPayloadEntry(entry, content.payload),
     state: readStateEntry(entry, content.state),
-    write: readWrite(entry, content.write),
+    write: readWriteEntry(entry, content.write),
   }
   if (top !== null) {
     const state = pieces.state === 'none' ? null : pieces.state

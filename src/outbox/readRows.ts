@@ -66,7 +66,7 @@ const everything = {
 }
 
 /** Returns whether a row may wait, at little cost. */
-export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
+export function hasNewRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.hasUnknown()
     const { rowCount } = await table.db.query(readStatements(table).any)

@@ -1,6 +1,6 @@
 import { boundText } from '../boundText.ts'
 import type { RowStatus, State } from '../model.ts'
-import { begin, type Database } from '../postgres/database.ts'
+import { beginTransaction, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { anyTransactionId } from './findWriteProblems.ts'
 import type { OpenTable } from './openTable.ts'
@@ -18,10 +18,10 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
   if (writing === null) return { kind: 'never-written' }
-  await using transaction = await begin(table.db) // never committed
+  await using transaction = await beginTransaction(table.db) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { rows } = await db.query<TriedRow>(lockOneSql(table))
+  const { rows } = await db.query<TriedRow>(lockOneRowSql(table))
   const [row] = rows
   if (row === undefined)
     return { kind: 'no-row', waits: ((await db.query(readStatements(table).any)).rowCount ?? 0) > 0 }
@@ -35,7 +35,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
 
-export const lockOneSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
+export const lockOneRowSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
   `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {

@@ -1,6 +1,6 @@
 import { boundText } from '../boundText.ts'
 import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
-import { begin, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
+import { beginTransaction, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
 import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteStatements, writeStatements } from './writeStatements.ts'
@@ -63,7 +63,7 @@ async function tryToWrite<R extends RowStatus>(
   { sessions, table, writing }: Writing,
   read: () => Promise<R[]>,
 ): Promise<Attempt<R>> {
-  await using transaction = await begin(sessions)
+  await using transaction = await beginTransaction(sessions)
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '${writeBackMaxMs}'`)
   if (!(await withLock(db, table))) return { kind: 'busy' }

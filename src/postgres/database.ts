@@ -69,7 +69,7 @@ export class CommitUncertain extends Error {
  * A connection that broke, or whose server became read-only, leaves the pool, because a new connection may lead to
  * another server.
  */
-export async function begin(
+export async function beginTransaction(
   pool: Sessions,
   { opening, isCertain = false, isReadOnly = false }: TransactionOptions = {},
 ): Promise<Transaction> {
@@ -132,7 +132,7 @@ export async function inTransaction<T>(
   work: (db: Database) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  await using transaction = await begin(pool, options)
+  await using transaction = await beginTransaction(pool, options)
   const result = await work(transaction.db)
   await transaction.commit()
   return result

@@ -5,7 +5,7 @@ import { problem } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
 import { type AnswerStyle, applyFault, type Delivery, isStoppedBefore } from './faults/applyFault.ts'
 import type { FaultAction } from './faults/faults.ts'
-import { bound, omissionNote } from './gate/maskSecrets.ts'
+import { boundForLedger, omissionNote } from './gate/maskSecrets.ts'
 import { serviceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { type Effect, isEntryRefused, type LedgerRow } from './storage/journal.ts'
@@ -20,7 +20,7 @@ import { DatabaseAway } from './storage/sandboxDatabase.ts'
  *     ledger    commits the request and the changes
  *     answer    leaves only now
  */
-export async function serve(
+export async function serveRequest(
   parts: Parts,
   request: Omit<Arrival, 'lock'>,
   gate: Gate,
@@ -148,8 +148,9 @@ async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
 
 /** Keeps only the size of bodies beyond the limit, so that an unknown client cannot fill the disk. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
-  const body = status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : bound(maskedBody)
-  return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }
+  const body =
+    status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : boundForLedger(maskedBody)
+  return { idempotencyKey: idempotencyKey && boundForLedger(idempotencyKey), body }
 }
 
 function delayAfterMs(fault: FaultAction | undefined): number {

@@ -14,7 +14,7 @@ import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { openApiDocument } from './openapi/openapi.ts'
 import { serviceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { serve } from './serve.ts'
+import { serveRequest } from './serve.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -39,7 +39,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     async function answer(request: FastifyRequest, reply: FastifyReply) {
       const twice = headerTwice(request, endpoint)
       const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
-      return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
+      return deliver(parts, reply, await serveRequest(parts, readExchange(parts, request, endpoint), gate, answering))
     }
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
     const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { Clients } from './clients.ts'
 import { controlRoutes } from './control/control.ts'
-import { deleteClientRequests, forget } from './control/controlQueries.ts'
+import { deleteClientRequests, forgetRequests } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
@@ -168,7 +168,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     closing,
   }
   const resetAll = async (everything: boolean) => {
-    await forget(controlPool, everything)
+    await forgetRequests(controlPool, everything)
     if (!everything) return
     random.restart(null)
     await clock.setBack()

@@ -7,7 +7,7 @@ import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { cleanText, readBody } from './readJson.ts'
-import { tokenResponse, usableId } from './responses.ts'
+import { parseUsableId, tokenResponse } from './responses.ts'
 
 export interface Token {
   accessToken: string
@@ -195,7 +195,7 @@ function locationId(location: string | undefined, address: string, secrets: read
   const last = url.pathname.split('/').findLast((part) => part !== '') ?? ''
   if (!/\d/.test(last) || asked.pathname.split('/').includes(last)) return null
   try {
-    return usableId(cleanText(decodeURIComponent(last), secrets))
+    return parseUsableId(cleanText(decodeURIComponent(last), secrets))
   } catch {
     return null // a stray % sign
   }

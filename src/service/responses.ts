@@ -53,7 +53,7 @@ const statusResponse = forEachResource((resource) => {
     }))
 })
 
-export const usableId = (text: string): string | null => idOrNone.parse(text) ?? null
+export const parseUsableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { judgeClocks, judgeDisks, judgeDurability, judgeRoom } from '../../src/commands/check/servers.ts'
+import { judgeClocks, judgeDisks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
 import { interpretCall } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
@@ -466,13 +466,13 @@ const room = (free: number, ours = 0, server = 's') => ({ server, free, ours, li
 
 test('connections that a daemon will not get are a problem: those of one server are added up, open ones are not', () => {
   const one = (of: 'ledger' | 'outbox', given: ReturnType<typeof room>) => ({ of, room: given })
-  expect(judgeRoom([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
-  expect(judgeRoom([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
+  expect(judgeFreeConnections([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
+  expect(judgeFreeConnections([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
     mark: 'problem',
     message: expect.stringContaining('accepts 16 more connections (max_connections is 20); a daemon opens 18'),
   })
-  expect(judgeRoom([one('ledger', room(4, 14)), one('outbox', room(4, 14))]).mark).toBe('ok')
-  expect(judgeRoom([]).mark).toBe('not-asked')
+  expect(judgeFreeConnections([one('ledger', room(4, 14)), one('outbox', room(4, 14))]).mark).toBe('ok')
+  expect(judgeFreeConnections([]).mark).toBe('not-asked')
 })
 
 test('a disk that is nearly full is a problem before it is', () => {

@@ -8,7 +8,7 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explain } from '../../src/operations/explainError.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { begin } from '../../src/postgres/database.ts'
+import { beginTransaction } from '../../src/postgres/database.ts'
 import { type FileProblem, FilesInvalid } from '../../src/yaml/yamlDocument.ts'
 import { asInstaller, installCapture } from '../support/changeCapture.ts'
 import { testContext } from '../support/context.ts'
@@ -319,7 +319,7 @@ test('a type that has a mapping file needs none, each other type that rows have 
 
 test('a table that somebody has locked is said to be so at once, with the session that holds it', async () => {
   const { pool, run } = await erp(salesOrder)
-  await using held = await begin(pool)
+  await using held = await beginTransaction(pool)
   const { rows } = await held.db.query<{ pid: number }>('select pg_backend_pid() as pid')
   await held.db.query('lock table sales_order in access exclusive mode')
   const startMs = performance.now()

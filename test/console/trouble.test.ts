@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Refused, readTrouble } from '../../src/console/errors.ts'
+import { explainConsoleError, Refused } from '../../src/console/errors.ts'
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
 
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
 const unusable = (cause: unknown) =>
   new DatabaseUnusable('DATABASE_URL', 'postgres://a:secret@db.example/erp', 'no', cause)
 
-test.each<[string, Error, Partial<ReturnType<typeof readTrouble>>]>([
+test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
   [
     'a database that is away',
     coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432'),
@@ -33,6 +33,6 @@ test.each<[string, Error, Partial<ReturnType<typeof readTrouble>>]>([
   ['what is refused', new Refused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
   ['a mistake of ours', new TypeError('x is undefined'), { status: 500, isPassing: false, words: 'X is undefined.' }],
 ])('%s', (_, error, trouble) => {
-  expect(readTrouble(error)).toMatchObject(trouble)
-  expect(readTrouble(error).words).not.toContain('secret')
+  expect(explainConsoleError(error)).toMatchObject(trouble)
+  expect(explainConsoleError(error).words).not.toContain('secret')
 })

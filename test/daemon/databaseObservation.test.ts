@@ -3,7 +3,7 @@ import {
   countEveryMs,
   createDatabaseObservation,
   raiseOutboxHistory,
-  snapshotOf,
+  toSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { agreeOnSettings, withdrawSettings } from '../../src/ledger/settings.ts'
@@ -177,12 +177,12 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
 
 test('the oldest unsent row is the older of what the ledger and the outbox have', () => {
   const oldest = (inLedger: number | null, inOutbox: number | null) =>
-    snapshotOf(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
+    toSnapshot(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
   expect([oldest(null, null), oldest(5, null), oldest(null, 7), oldest(5, 7), oldest(9, 7)]).toEqual([null, 5, 7, 5, 7])
 })
 
 test('pauses are shown by their reasons, and what waits is the outbox’s', () => {
-  expect(snapshotOf(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
+  expect(toSnapshot(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
     pauses: ['throttled'],
     outboxWaiting: 3,
     rateAvailable: 40,

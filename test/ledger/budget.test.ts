@@ -8,9 +8,9 @@ import {
   claimTrial,
   countAnswered,
   endPauses,
-  endTrial,
   raisePause,
   readSendingState,
+  releaseTrial,
 } from '../../src/ledger/pauses.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
 import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
@@ -456,7 +456,7 @@ describe('pauses', () => {
     expect(await readSendingState(ledger.pool)).toBe('unproven')
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    await endTrial(ledger.pool)
+    await releaseTrial(ledger.pool)
     expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
     await through()
     expect(await readSendingState(ledger.pool)).toBe('open')
@@ -494,7 +494,7 @@ describe('pauses', () => {
     await raise()
     await pass(2_000)
     await claimTrial(ledger.pool, leaseMs)
-    await endTrial(ledger.pool)
+    await releaseTrial(ledger.pool)
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type PruneEnd, prune } from '../../src/ledger/prune.ts'
+import { type PruneEnd, pruneRound } from '../../src/ledger/prune.ts'
 import { pruneBatch } from '../../src/ledger/retention.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
-import { begin } from '../../src/postgres/database.ts'
+import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
@@ -61,7 +61,7 @@ describe('what goes', () => {
       `update outboxd.submission set state = 'completed', held = false, due_at = null, report_due = false, ended_at = now() - interval '91 days'`,
     )
     await ledger.pool.query('analyze outboxd.submission, outboxd.submission_event')
-    await using transaction = await begin(ledger.pool)
+    await using transaction = await beginTransaction(ledger.pool)
     const looks = async () => {
       const { rows } = await transaction.db.query<{ n: number }>(
         `select (idx_scan + seq_tup_read)::int as n from pg_stat_xact_user_tables where relid = 'outboxd.submission_event'::regclass`,
@@ -131,13 +131,13 @@ describe('contents', () => {
 describe('beside others', () => {
   /** A transaction of another session. */
   async function another() {
-    const transaction = await begin(ledger.pool)
+    const transaction = await beginTransaction(ledger.pool)
     onTestFinished(() => transaction[Symbol.asyncDispose]())
     return transaction
   }
 
   async function round(turn: 'try' | 'wait'): Promise<PruneEnd> {
-    return prune(
+    return pruneRound(
       { ledger: ledger.pool, outbox: allThere },
       { retention: ninety, turn, goOn: () => true, onProgress() {} },
     )
@@ -175,12 +175,12 @@ describe('beside others', () => {
   test('a batch that is slow is given up and done in smaller ones, so that no lock is held for longer', async () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
-    await ledger.pool.query(`create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.004); return old; end $$;
+    await ledger.pool.query(`create function slow() returns trigger language plpgsql as $$ beginTransaction perform pg_sleep(0.004); return old; end $$;
       create trigger slow before delete on outboxd.submission for each row execute function slow()`)
     onTestFinished(async () => void (await ledger.pool.query('drop function slow cascade')))
     const tookMs: number[] = []
     let beganMs = performance.now()
-    await prune(
+    await pruneRound(
       { ledger: ledger.pool, outbox: allThere },
       {
         retention: ninety,
@@ -200,7 +200,7 @@ describe('beside others', () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let isInterrupted = false
-    const end = await prune(
+    const end = await pruneRound(
       { ledger: ledger.pool, outbox: allThere },
       {
         retention: ninety,

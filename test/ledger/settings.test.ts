@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import { agreeOnSettings, type InstanceSettings, isFileInUse, withdrawSettings } from '../../src/ledger/settings.ts'
-import { begin } from '../../src/postgres/database.ts'
+import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -108,7 +108,7 @@ test('many instances that start at once agree', async () => {
 test('whoever says the same again waits for nobody who is about to say something', async () => {
   const one = instance()
   await one.agree()
-  await using other = await begin(ledger.pool)
+  await using other = await beginTransaction(ledger.pool)
   await other.db.query(`set local idle_in_transaction_session_timeout = '30s'`) // for whom one would wait to no end
   await other.db.query(`insert into outboxd.instance_setting
     (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)

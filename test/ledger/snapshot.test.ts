@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { unclaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { compactCounts, countOperatorActions, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { countOperatorActions, mergeStateDeltas, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -84,12 +84,12 @@ async function compact(): Promise<void> {
   await ledger.pool.query(
     `insert into outboxd.state_delta select 'queued', s from unnest(array[1, -1]) s, generate_series(1, 300)`,
   )
-  await compactCounts(ledger.pool)
+  await mergeStateDeltas(ledger.pool)
 }
 
 test('many small differences are added up again, and a few are left alone', async () => {
   await ledger.capture([{}, {}])
-  await compactCounts(ledger.pool)
+  await mergeStateDeltas(ledger.pool)
   await compact()
   const { rows } = await ledger.pool.query('select state, delta::int from outboxd.state_delta')
   expect(rows).toEqual([{ state: 'queued', delta: 2 }])
@@ -98,7 +98,7 @@ test('many small differences are added up again, and a few are left alone', asyn
 test('compacting while others count, and twice at once, loses nothing', async () => {
   await ledger.pool.query(`insert into outboxd.state_delta select 'failed', 1 from generate_series(1, 600)`)
   await Promise.all([
-    ...Array.from({ length: 5 }, () => compactCounts(ledger.pool)),
+    ...Array.from({ length: 5 }, () => mergeStateDeltas(ledger.pool)),
     ...Array.from({ length: 10 }, () => ledger.capture([{}])),
   ])
   expect(await counted()).toEqual({ failed: 600, queued: 10 })

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrateState } from '../../src/ledger/migrations.ts'
-import { assertWhole, findLostPositions, findMissingParts, readStructure } from '../../src/ledger/structure.ts'
-import { begin } from '../../src/postgres/database.ts'
+import { assertSchemaComplete, findLostPositions, findMissingParts, readStructure } from '../../src/ledger/structure.ts'
+import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
@@ -33,7 +33,7 @@ test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () =>
 test('each part that was dropped is missed, and its statement makes it anew', async () => {
   for (const { name } of await readStructure(ledger.pool)) {
     const [kind = '', part = '', , table = ''] = name.split(' ')
-    await using transaction = await begin(ledger.pool)
+    await using transaction = await beginTransaction(ledger.pool)
     const { db } = transaction
     await db.query(dropping(kind, part, table))
     const missing = await findMissingParts(db)
@@ -67,7 +67,7 @@ test.each([
     'constraint submission_state_check of submission',
   ],
 ])('%s is missed, and put in force again', async (_, statement, name) => {
-  await using transaction = await begin(ledger.pool)
+  await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query(statement)
   const missing = await findMissingParts(db)
@@ -76,7 +76,7 @@ test.each([
   expect(await findMissingParts(db)).toEqual([])
 })
 
-test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {
+test('sequences that beginTransaction anew, as logical replication leaves them, are missed, and set to where they were', async () => {
   await ledger.capture([{}, {}])
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
@@ -90,12 +90,12 @@ test('sequences that begin anew, as logical replication leaves them, are missed,
 })
 
 test('a daemon starts without what only speed hangs on, and not without what keeps a record from being sent twice', async () => {
-  await using transaction = await begin(ledger.pool)
+  await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query('drop index outboxd.submission_report')
-  await assertWhole(db, ledger.url)
+  await assertSchemaComplete(db, ledger.url)
   await db.query('alter table outboxd.submission drop constraint submission_outbox_row')
-  await expect(assertWhole(db, ledger.url)).rejects.toThrow(
+  await expect(assertSchemaComplete(db, ledger.url)).rejects.toThrow(
     'its schema outboxd lacks constraint submission_outbox_row of submission. It was restored in part',
   )
 })

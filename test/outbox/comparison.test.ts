@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { comparisonBounds, createComparison } from '../../src/outbox/comparison.ts'
-import { hasNew } from '../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
 /** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
@@ -37,7 +37,7 @@ test('rows that were loaded behind the position are found, told, and taken by ev
     { kind: 'rows_passed_over', detail: expect.stringMatching(/^2 rows waited .*\(the first is 2\)/) },
   ])
   expect(await readBacklog(another.outbox)).toMatchObject({ waiting: 2 })
-  expect(await hasNew(another.outbox)).toBe(true)
+  expect(await hasNewRows(another.outbox)).toBe(true)
   expect(await another.capture()).toEqual(['2', '4'])
   await rests(another)
   expect(await given.capture()).toEqual([])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew } from '../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { openPool } from '../support/postgres.ts'
 import { setup, tableOf } from './setup.ts'
 
@@ -12,7 +12,7 @@ const taken = ', taken boolean not null default false'
 
 async function refusal(ddl: string, text: string): Promise<string> {
   const { outbox } = await setup({ ddl, yaml: text })
-  return hasNew(outbox).then(
+  return hasNewRows(outbox).then(
     () => 'accepted',
     (error: Error) => error.message,
   )
@@ -27,7 +27,7 @@ test('an id column without a unique index: refused', async () => {
   )
   await pool.query('delete from source a using source b where a.doc_no = b.doc_no and a.ctid > b.ctid')
   await pool.query('create unique index on source (doc_no)')
-  expect(await hasNew(outbox)).toBe(true) // looked up anew after each refusal
+  expect(await hasNewRows(outbox)).toBe(true) // looked up anew after each refusal
   expect(await capture()).toHaveLength(10)
 })
 
@@ -107,8 +107,8 @@ test('a user who may create nothing is refused by the words for time', async () 
   const restricted = openPool(url, { options: '-c role=pg_monitor' })
   onTestFinished(() => restricted.end())
   const open = (filter: string) => new Outbox(restricted, tableOf(remembered(filter)), 1_000, pool)
-  await expect(hasNew(open('not_before <= now()'))).rejects.toThrow('(now)')
-  expect(await hasNew(open("status = 'known'"))).toBe(false)
+  await expect(hasNewRows(open('not_before <= now()'))).rejects.toThrow('(now)')
+  expect(await hasNewRows(open("status = 'known'"))).toBe(false)
 })
 
 test.each([

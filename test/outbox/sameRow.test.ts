@@ -4,7 +4,7 @@ import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { reviewConflicts } from '../../src/outbox/comparison.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew } from '../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
@@ -152,7 +152,7 @@ test('by a sequence: numbers that begin anew, where nobody would look, are notic
   await pool.query(`truncate source restart identity; insert into source default values`)
   await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
   await expect(capture()).rejects.toThrow('outboxd adopt --new')
-  expect(await hasNew(outbox)).toBe(true) // so that the daemon claims, and says it
+  expect(await hasNewRows(outbox)).toBe(true) // so that the daemon claims, and says it
 })
 
 for (const [name, createdAt] of [
@@ -175,7 +175,7 @@ for (const [name, createdAt] of [
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
     await expect(capture()).rejects.toThrow('outboxd adopt --new')
-    expect(await hasNew(outbox)).toBe(true)
+    expect(await hasNewRows(outbox)).toBe(true)
     await adoptAs(given, 'new')
     expect(await capture()).toHaveLength(9)
   })
@@ -247,7 +247,7 @@ for (const [name, createdAt] of [
     await pool.query(fill('first', 10))
     await rests(capture)
     await pool.query(`begin; truncate source restart identity; ${fill('second', 30)}; commit`)
-    expect(await hasNew(outbox)).toBe(true)
+    expect(await hasNewRows(outbox)).toBe(true)
     await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
@@ -258,15 +258,15 @@ for (const [name, createdAt] of [
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
-    expect(await hasNew(outbox)).toBe(false)
+    expect(await hasNewRows(outbox)).toBe(false)
     await pool.query('delete from source')
     await pool.query(`begin; select setval('source_id_seq', 1, false); ${fill('second', 10)}; commit`)
-    expect(await hasNew(outbox)).toBe(true) // so that it claims, and says it
+    expect(await hasNewRows(outbox)).toBe(true) // so that it claims, and says it
     if (createdAt) await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     else {
       expect(await capture()).toEqual([])
       expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '' }])
-      expect(await hasNew(outbox)).toBe(false) // said once
+      expect(await hasNewRows(outbox)).toBe(false) // said once
     }
   })
 

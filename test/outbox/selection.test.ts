@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { hasNew, readWaitingRows } from '../../src/outbox/readRows.ts'
+import { hasNewRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
@@ -41,7 +41,7 @@ for (const [name, { before, after }] of Object.entries(forms)) {
     const { describedAs } = await passed(before)
     const { outbox, capture } = describedAs(`${common}${after}`)
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 3 })
-    expect(await hasNew(outbox)).toBe(true)
+    expect(await hasNewRows(outbox)).toBe(true)
     expect((await readWaitingRows(outbox, 10)).map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
     expect(await capture()).toEqual(['1', '2', '3'])
     await rests({ capture, outbox })

@@ -4,7 +4,7 @@ import type { OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../.
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { hasNew } from '../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
@@ -111,7 +111,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
 
 /** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
 export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
-  await expect.poll(async () => [await capture(), await hasNew(outbox)], { timeout: 50_000 }).toEqual([[], false])
+  await expect.poll(async () => [await capture(), await hasNewRows(outbox)], { timeout: 50_000 }).toEqual([[], false])
 }
 
 export function tableOf(yaml: string) {

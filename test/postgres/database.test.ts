@@ -1,6 +1,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { begin, blameFor, createPool, inTransaction, isTransient, withDatabase } from '../../src/postgres/database.ts'
+import {
+  beginTransaction,
+  blameFor,
+  createPool,
+  inTransaction,
+  isTransient,
+  withDatabase,
+} from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { openPool } from '../support/postgres.ts'
 
@@ -34,7 +41,7 @@ test('work that throws leaves nothing behind, and its connection is as good as b
 test('a transaction that is left is rolled back', async () => {
   const before = await count()
   {
-    await using transaction = await begin(database.pool)
+    await using transaction = await beginTransaction(database.pool)
     await transaction.db.query('insert into t values (1)')
   }
   expect(await count()).toBe(before)

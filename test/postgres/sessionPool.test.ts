@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
-import { begin, createPool, inTransaction } from '../../src/postgres/database.ts'
+import { beginTransaction, createPool, inTransaction } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 
@@ -33,7 +33,7 @@ test('a session that is ended as it begins fails its work, and not the process',
   const pool = createPool({ url: await startEndingServer(), name: 'test', connections: 1, onIdleError: () => {} })
   onTestFinished(() => pool.end())
   await expect(pool.query('select 1')).rejects.toThrow()
-  await expect(begin(pool)).rejects.toThrow()
+  await expect(beginTransaction(pool)).rejects.toThrow()
 })
 
 // listed in docs/reference/faults.md

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { emptyWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
-  forgetSkipped,
+  forgetSkippedRow,
   holdType,
   readAgenda,
   releaseTypes,
@@ -200,7 +200,7 @@ export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'con
     withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
     readAgenda: () => readAgenda(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
-    forget: (outboxId: string) => forgetSkipped(pool, outboxId),
+    forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
     holdType: (type: string, error: unknown) => holdType(pool, type, (error as SourceFailed).detail),
     releaseTypes: (types: readonly string[]) => releaseTypes(pool, types),
   }

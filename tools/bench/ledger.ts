@@ -19,7 +19,7 @@ import {
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import { writePeriods } from '../../src/ledger/periods.ts'
-import { prune } from '../../src/ledger/prune.ts'
+import { pruneRound } from '../../src/ledger/prune.ts'
 import { readPlannedPolls, recreateMissingJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { pruneBatch, readPruneOverdueMs } from '../../src/ledger/retention.ts'
@@ -30,10 +30,10 @@ import {
   readProcessingTimes,
   readSnapshot,
 } from '../../src/ledger/snapshot.ts'
-import { findStuck, readHolders } from '../../src/ledger/transactions.ts'
+import { findStuck, readTransactionHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
 import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'
-import { begin, createPool, type Database } from '../../src/postgres/database.ts'
+import { beginTransaction, createPool, type Database } from '../../src/postgres/database.ts'
 import { record } from '../../test/support/record.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
@@ -121,7 +121,11 @@ async function statements(): Promise<void> {
     ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
     ['daemon', 'stuck transactions', () => findStuck(daemon, 86_400_000)],
     ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
-    ['daemon', 'whose a transaction’s id is', () => readHolders(daemon, [{ resource: 'data', transactionId }])],
+    [
+      'daemon',
+      'whose a transaction’s id is',
+      () => readTransactionHolders(daemon, [{ resource: 'data', transactionId }]),
+    ],
     ['daemon', '2,000 rows of the outbox, whether known', () => new LedgerMemory(daemon, 1, '').findKnown(seen)],
     ['daemon', 'how far pruning is behind', () => readPruneOverdueMs(daemon, retention)],
     [
@@ -253,7 +257,7 @@ async function medianMs(ask: () => Promise<unknown>): Promise<number> {
 }
 
 async function undone<T>(pool: typeof daemon, work: (db: Database) => Promise<T>): Promise<T> {
-  await using transaction = await begin(pool)
+  await using transaction = await beginTransaction(pool)
   return work(transaction.db)
 }
 
@@ -289,7 +293,7 @@ async function year(): Promise<void> {
     await chainLogs(database.pool, () => true)
     const beganMs = performance.now()
     let done = 0
-    await prune(
+    await pruneRound(
       { ledger: daemon, outbox: { findExistingRows: async (ids) => new Set(ids) } },
       {
         retention: { days: agoDays + retention.days, payloadDays: agoDays + retention.payloadDays },

@@ -2,7 +2,7 @@ import type { StoreConfig } from '../../config.ts'
 import { emptyMemory, judgeHistory } from '../../ledger/history/readHistory.ts'
 import { assertMigrated } from '../../ledger/migrations.ts'
 import { readMissingGrants } from '../../ledger/operator/grants.ts'
-import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { readMissingLimits, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { countProblems } from '../../ledger/problems.ts'
 import { findLostPositions, findMissingParts, type StructurePart } from '../../ledger/structure.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
@@ -20,7 +20,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
         grants,
         version: await readServerVersion(db),
         limits: await readMissingLimits(db),
-        cause: await readReadOnly(db),
+        cause: await readReadOnlyCause(db),
       }
       if (grants.length > 0) return { ...server, missing: [], positions: [], problems: [], history: null }
       await assertMigrated(db, url)

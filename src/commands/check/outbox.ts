@@ -1,6 +1,6 @@
 import type { StoreConfig } from '../../config.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
-import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { readMissingLimits, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { readServedOutbox } from '../../ledger/servedOutbox.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
@@ -94,7 +94,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
     variable: 'DATABASE_URL',
     url,
     async look(pool) {
-      const cause = await readReadOnly(pool)
+      const cause = await readReadOnlyCause(pool)
       const limits = await readMissingLimits(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)

@@ -25,7 +25,7 @@ export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed
   const seen = looked.filter((server) => server !== null)
   clocks.push(...seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })))
   return [
-    judgeRoom(seen),
+    judgeFreeConnections(seen),
     judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
     ...[judgeEncodings(seen)].filter((found) => found !== null),
     judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
@@ -82,7 +82,7 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
   }
 }
 
-export function judgeRoom(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
+export function judgeFreeConnections(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAsked(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {

@@ -79,7 +79,7 @@ export function causesTable(causes: readonly Cause[], asked: AskedFilters): stri
     SINCE: ({ firstMs }) => showTime(firstMs),
     TYPE: ({ types }) => truncate(types.join(','), 24),
     REASON: ({ shape }) => truncate(shape, 80) || '-',
-    COMMAND: (cause) => commandFor(cause, asked),
+    COMMAND: (cause) => commandForCause(cause, asked),
   })
 }
 
@@ -90,11 +90,11 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
     since: isoTime(firstMs),
     last: isoTime(lastMs),
     firstOutboxId,
-    command: commandFor(cause, asked),
+    command: commandForCause(cause, asked),
   }
 }
 
-export function commandFor({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
+export function commandForCause({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
   if (isReplayable) return `outboxd replay ${filters}`

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { ActRecord, OperatorLogEntry, OperatorLogPosition } from '../../ledger/audit/readActs.ts'
 import { escapeControl } from '../../plainText.ts'
-import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
+import { empty, foreignText, momentHtml, notice, table } from '../html/elements.ts'
 
 export interface AuditQuery {
   since: string | undefined
@@ -46,9 +46,9 @@ function actsTable(acts: readonly OperatorLogEntry[], query: AuditQuery): HtmlSa
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],
     acts.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
-      moment(atMs),
+      momentHtml(atMs),
       shown(who),
-      html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,
+      html`${shown(what)}${untilMs === null ? '' : html` until ${momentHtml(untilMs)}`}`,
       recordsCell(records, unnamed),
       reason === null ? '' : html`<span class="foreign reason">${shown(reason)}</span>`,
       shown(account ?? ''),

@@ -5,7 +5,7 @@ import type { Databases } from '../../operations/databases.ts'
 import { type Discarded, discardChange } from '../../operations/discard.ts'
 import type { SearchText } from '../../operations/filters.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
-import { wholeId } from '../../operations/references.ts'
+import { wholeIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayChange, tryReplay } from '../../operations/replay.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
@@ -76,7 +76,7 @@ export function readChangeRequest(
   const ids = scope === 'ticked' ? [...new Set([fields.id ?? []].flat())] : []
   if (scope === 'ticked' && ids.length === 0)
     return { kind: 'invalid', problem: 'No record is ticked. Tick some, or choose all that match.' }
-  if (ids.length > rowsMax || !ids.every((id) => wholeId.test(id)))
+  if (ids.length > rowsMax || !ids.every((id) => wholeIdPattern.test(id)))
     return {
       kind: 'invalid',
       problem: `The form takes at most ${rowsMax} ticked records, each by its id. Choose all that match instead.`,

@@ -54,10 +54,10 @@ const briefMax = 40
 export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
 
 /** In UTC; assets/console.js shows it in the viewer's zone. */
-export const moment = (ms: number): HtmlSafeString =>
+export const momentHtml = (ms: number): HtmlSafeString =>
   html`<time datetime="${isoTime(ms)}" title="${showTime(ms)}">${showTime(ms)}</time>`
 
-export function age(ms: number, nowMs: number): HtmlSafeString {
+export function ageHtml(ms: number, nowMs: number): HtmlSafeString {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
   return html`<time data-age datetime="${isoTime(ms)}" title="${showTime(ms)}">${distance}</time>`
 }

@@ -63,7 +63,11 @@ function differingTypes(files: MappingFiles, published: readonly string[] | null
   return [...here.symmetricDifference(new Set(published))].sort()
 }
 
-export const resultOf = (mappings: Mappings, previews: MapPreview[], outboxId: string | null): MappingResult => ({
+export const toMappingResult = (
+  mappings: Mappings,
+  previews: MapPreview[],
+  outboxId: string | null,
+): MappingResult => ({
   kind: 'mapped',
   ...{ previews, outboxId, warnings: previewWarnings(mappings, previews) },
 })

@@ -9,7 +9,7 @@ import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createShownRecords, logValuesShown } from '../valueAccess.ts'
 import { renderMapping } from './mappingHtml.ts'
-import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
+import { type MappingForm, type MappingResult, readFiles, readMapping, toMappingResult } from './readMapping.ts'
 
 /** More would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
@@ -72,7 +72,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const previews = mapPayloads(files.mappings, chosen.type, payload)
     return previews.length === 0
       ? { kind: 'refused', problem: 'there is no payload in the form' }
-      : resultOf(files.mappings, previews, null)
+      : toMappingResult(files.mappings, previews, null)
   }
 
   async function mapOutboxRow(databases: Databases, outbox: string): Promise<MappingResult | null> {
@@ -81,7 +81,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const record = await withOutbox(databases, (erp) => readWholeRecord(erp, files.mappings, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
-      : resultOf(files.mappings, [mapRow(files.mappings, record)], record.outboxId)
+      : toMappingResult(files.mappings, [mapRow(files.mappings, record)], record.outboxId)
   }
 }
 

@@ -3,7 +3,7 @@ import type { State } from '../../model.ts'
 import type { StatusReport } from '../../operations/diagnose.ts'
 import { backlogMessage, heldMessage, reportsMessage } from '../../operations/renderStatus.ts'
 import { escapeControl, truncate } from '../../plainText.ts'
-import { age } from '../html/elements.ts'
+import { ageHtml } from '../html/elements.ts'
 
 function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {
   if (outbox.kind !== 'unreadable') return ''
@@ -80,6 +80,6 @@ function stepHtml({ name, count, oldestMs, state, tone }: Step, nowMs: number): 
   const number: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
   const figure = html`<span class="figure number ${tone ?? ''}">${number}</span> <span class="step">${name}</span>`
   return html`<li>${state === null ? html`<span>${figure}</span>` : html`<a href="/records?state=${state}">${figure}</a>`}${
-    oldestMs === null ? '' : html`<small>oldest ${age(oldestMs, nowMs)}</small>`
+    oldestMs === null ? '' : html`<small>oldest ${ageHtml(oldestMs, nowMs)}</small>`
   }</li>\n`
 }

@@ -1,12 +1,12 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { Period, Span } from '../../ledger/periods.ts'
 import { showDuration } from '../../time.ts'
-import { empty, moment } from '../html/elements.ts'
+import { empty, momentHtml } from '../html/elements.ts'
 
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
   const first = atMs[0]
   const last = atMs.at(-1)
-  const links = ranges.map((each) =>
+  const links = historyRanges.map((each) =>
     each === range
       ? html`<li><a href="/?range=${each}" aria-current="true">${each}</a></li>\n`
       : html`<li><a href="/?range=${each}">${each}</a></li>\n`,
@@ -15,7 +15,7 @@ export function historySection({ range, atMs, plots }: History): HtmlSafeString 
     first === undefined || last === undefined
       ? empty('There is no minute yet. A daemon writes each minute when it ends.')
       : html`<div class="plots">${plots.map((plot) => figure(plot, atMs))}</div>
-<p class="quiet">From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
+<p class="quiet">From ${momentHtml(first)} to ${momentHtml(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
   return html`<h2>The last <span>${range}</span></h2>
 <nav aria-label="How far back"><ul class="ranges">${links}</ul></nav>
 ${shownPlots}`
@@ -74,8 +74,8 @@ export function downsample(values: readonly (number | null)[]): (number | null)[
 
 const round = (length: number) => Math.round(length * 10) / 10
 
-export const ranges = ['hour', 'day', 'week'] as const
-export type Range = (typeof ranges)[number]
+export const historyRanges = ['hour', 'day', 'week'] as const
+export type Range = (typeof historyRanges)[number]
 
 /** Minutes are kept for two days, hours for 29. */
 export const rangeSpans: Record<Range, { span: Span; withinMs: number }> = {

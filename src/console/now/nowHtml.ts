@@ -4,10 +4,10 @@ import type { RecentCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
 import type { Diagnosis, StatusReport, WellCondition } from '../../operations/diagnose.ts'
 import { whyNoInstance } from '../../operations/renderStatus.ts'
-import { type Performance, percent, performanceOf, targets, totalOf } from '../../operations/serviceTargets.ts'
+import { addRequestCounts, type Performance, percent, performanceOf, targets } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
+import { ageHtml, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { nowVersion } from '../parts.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
@@ -102,7 +102,7 @@ export function attentionSection({ causes, lookedAt, isCut }: NeedingAttention, 
       foreign(cause.code ?? '', 16),
       foreign(cause.shape, 200),
       foreign(cause.types.join(', '), 40),
-      age(cause.firstMs, nowMs),
+      ageHtml(cause.firstMs, nowMs),
     ])
   return html`<h2>Needs attention</h2>
 ${table('what needs attention', ['records', 'state', 'code', 'reason', 'type', 'first'], rows)}
@@ -118,8 +118,8 @@ function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeS
       kind,
       foreign(subject, 40),
       foreign(detail, 400),
-      age(sinceMs, nowMs),
-      retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
+      ageHtml(sinceMs, nowMs),
+      retryMs === null ? '' : retryMs <= nowMs ? 'now' : ageHtml(retryMs, nowMs),
     ])
   return html`<h2>Problems</h2>
 ${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
@@ -132,7 +132,7 @@ export function targetsSection(recent: RecentCounts): HtmlSafeString {
     ['day', recent.lastDay],
     ['28\u00a0days', recent.last28Days],
   ] as const
-  const rows = times.map(([name, counts]) => rowOf(name, performanceOf(totalOf(counts))))
+  const rows = times.map(([name, counts]) => rowOf(name, performanceOf(addRequestCounts(counts))))
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',
@@ -166,7 +166,7 @@ ${table(
     html`<code>${id.slice(0, 8)}</code>`,
     foreign(host, 40),
     version,
-    age(startedMs, nowMs),
+    ageHtml(startedMs, nowMs),
   ]),
 )}`
 }

@@ -5,7 +5,7 @@ import { readPeriods } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, nowVersion } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
-import { historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
+import { historyOf, historyRanges, historySection, type Range, rangeSpans } from './historyHtml.ts'
 import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
 import { createNowReader } from './readNow.ts'
 import { createOutboxReader, shareRead } from './sharedReads.ts'
@@ -23,7 +23,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   }
   let readPage = readAnew()
   const histories = Object.fromEntries(
-    ranges.map((range) => [range, shareRead(clock, historyAgeMs, () => readHistory(range))]),
+    historyRanges.map((range) => [range, shareRead(clock, historyAgeMs, () => readHistory(range))]),
   ) as Record<Range, () => Promise<HtmlSafeString>>
 
   async function readHistory(range: Range): Promise<HtmlSafeString> {
@@ -46,7 +46,7 @@ interface Asked {
   Querystring: { range?: unknown }
 }
 
-const rangeOf = (text: unknown): Range => ranges.find((range) => range === text) ?? 'hour'
+const rangeOf = (text: unknown): Range => historyRanges.find((range) => range === text) ?? 'hour'
 
 function rendered(view: NowView): { parts: LiveParts; version: string } {
   const parts = liveParts(view)

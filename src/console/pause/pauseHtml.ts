@@ -3,7 +3,7 @@ import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import { type PauseRead, type PauseRequest, pauseMessage, type ResumeTerms } from '../../operations/pause.ts'
 import { pauseEnd } from '../../operations/renderStatus.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, empty, foreign, moment, notice, paragraph } from '../html/elements.ts'
+import { ageHtml, empty, foreign, momentHtml, notice, paragraph } from '../html/elements.ts'
 import { form, hidden, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 
@@ -75,7 +75,7 @@ export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafe
 function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
-    html`<p><strong>${pause.reason}</strong>, began ${age(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
+    html`<p><strong>${pause.reason}</strong>, began ${ageHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
 <p>${foreign(pause.detail, 400)}</p>`,
   )
 }
@@ -83,7 +83,7 @@ function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
 function endOf(pause: Pause, nowMs: number): HtmlValue {
   const { untilMs } = pause
   if (untilMs === null || untilMs <= nowMs) return pauseEnd(pause, nowMs)
-  return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
+  return html`until ${momentHtml(untilMs)}, ${ageHtml(untilMs, nowMs)}`
 }
 
 export function pauseForms({ canChange }: Viewer): HtmlValue {

@@ -4,7 +4,7 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
-import { explainMissing, findNamed, readReferences } from '../../operations/references.ts'
+import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
 import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 
 export type Named =
@@ -15,7 +15,7 @@ export type Named =
 const severalMax = 50
 
 export async function findRecordByName(databases: Databases, name: string): Promise<Named> {
-  const { submissions = [] } = (await findNamed(databases.ledger, name, severalMax + 1)) ?? {}
+  const { submissions = [] } = (await findSubmissionsByName(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions
   if (submission === undefined) {
     const [reference] = readReferences(name)

@@ -5,7 +5,17 @@ import { conflictLines, eventDetails, type Fact, submissionFacts } from '../../o
 import { capitalize, escapeControl } from '../../plainText.ts'
 import { showDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, factList, foreign, foreignText, moment, notice, paragraph, section, type Tone } from '../html/elements.ts'
+import {
+  ageHtml,
+  factList,
+  foreign,
+  foreignText,
+  momentHtml,
+  notice,
+  paragraph,
+  section,
+  type Tone,
+} from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { recordTable } from '../records/recordsHtml.ts'
 import { actionsSection } from './actionsHtml.ts'
@@ -82,7 +92,7 @@ const facts = ({ detail }: RecordView) =>
   factList(submissionFacts(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
 
 const factHtml = (fact: Fact, nowMs: number): HtmlValue =>
-  typeof fact === 'string' ? foreign(fact, 2_000) : html`${moment(fact.atMs)} (${age(fact.atMs, nowMs)})`
+  typeof fact === 'string' ? foreign(fact, 2_000) : html`${momentHtml(fact.atMs)} (${ageHtml(fact.atMs, nowMs)})`
 
 function timeline({ detail: { events } }: RecordView, isShown: boolean): HtmlValue {
   return html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
@@ -96,7 +106,7 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
     name,
     isShown || !isOfRecord(name) ? foreign(value, 2_000) : mask,
   ])
-  return html`<li><p>${moment(atMs)} ${after}</p>
+  return html`<li><p>${momentHtml(atMs)} ${after}</p>
 <p><strong>${states}</strong> ${foreign(cause, 500)} <span class="quiet">(${foreign(who, 100)}, attempt ${attempt})</span></p>
 ${details.length > 0 ? factList(details) : ''}</li>\n`
 }

@@ -4,7 +4,17 @@ import type { ListedSubmission, SubmissionFilter, SubmissionPage } from '../../l
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, type Column, empty, foreign, foreignText, notice, paragraph, section, table } from '../html/elements.ts'
+import {
+  ageHtml,
+  type Column,
+  empty,
+  foreign,
+  foreignText,
+  notice,
+  paragraph,
+  section,
+  table,
+} from '../html/elements.ts'
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
@@ -101,7 +111,7 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
     key === null ? '–' : foreign(key, 24),
     state,
     code === null ? '–' : foreign(code, 16),
-    age(sinceMs, nowMs),
+    ageHtml(sinceMs, nowMs),
     submission.mayHaveArrived ? html`<strong class="attention">${arrivalNote(submission)}</strong>` : '',
     error === null ? '' : foreign(error, 160),
   ]
@@ -140,8 +150,8 @@ function causesOf(
     link(cause),
     cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
     cause.code === null ? '–' : foreign(cause.code, 16),
-    age(cause.firstMs, nowMs),
-    age(cause.lastMs, nowMs),
+    ageHtml(cause.firstMs, nowMs),
+    ageHtml(cause.lastMs, nowMs),
     foreign(cause.types.join(', '), 24),
     foreign(cause.shape, 300),
   ])

@@ -72,7 +72,7 @@ export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumst
     work: {
       transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
-      passages: job === null ? passageOf(submission, attempted, fingerprint) : [],
+      passages: job === null ? toAnsweredRecord(submission, attempted, fingerprint) : [],
       refusals: job === null ? refusalOf(submission, attempted, fingerprint) : [],
       trialSucceeded: said.clears,
       trialEnded: trial,
@@ -192,7 +192,7 @@ export function isSilence(answer: Answer): boolean {
 const isAboutTransport = (status: number): boolean => ofTheWay.has(statusRow(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
-export function passageOf(
+export function toAnsweredRecord(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,

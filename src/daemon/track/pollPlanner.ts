@@ -105,7 +105,7 @@ export interface LearningDeps {
   onMoved(): void
 }
 
-export type Learning = ReturnType<typeof createLearning>
+export type Learning = ReturnType<typeof createPollLearning>
 
 const roundMaxMs = 1_000
 const replanMax = 200
@@ -113,7 +113,7 @@ const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
 /** Learns processing times, and moves polls forward if slots are idle. */
-export function createLearning(deps: LearningDeps) {
+export function createPollLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0
   let learnedFrom: number | null = null

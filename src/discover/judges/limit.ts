@@ -1,16 +1,24 @@
 import { resources } from '../../resources.ts'
 import { retryAfterMs } from '../../service/client.ts'
-import { accessTokenIn, type Exchange, endedAtMs, isSuccess, isThrottled, lineOf, remainingOf } from '../exchange.ts'
+import {
+  accessTokenIn,
+  describeSeen,
+  type Exchange,
+  endedAtMs,
+  isSuccess,
+  isThrottled,
+  remainingOf,
+} from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, type Setting, showMs, sure, unknown } from '../finding.ts'
 import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
 import { shortWaitMs } from '../sender.ts'
 import { acceptedShape, keyHeaders, recordBody } from '../testRecord.ts'
 import {
+  findVisiblePath,
   headerSample,
   judgeCounted,
   limitByHeader,
   usedRequests,
-  visiblePath,
   whyHeaderIsNotTrusted,
 } from './limitHeader.ts'
 
@@ -48,7 +56,7 @@ export const burstsSample: Sample<readonly number[]> = {
 async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
   const shape = await acceptedShape(parts)
   const isPollCounted = judgeCounted(await parts.sample(headerSample), 'poll').found === 'yes'
-  const path = isPollCounted ? await visiblePath(parts) : null
+  const path = isPollCounted ? await findVisiblePath(parts) : null
   if (path !== null) return () => parts.call({ method: 'GET', path, beyondLimit: true })
   return () =>
     parts.call({
@@ -71,7 +79,7 @@ export function judgeRateSecond(bursts: readonly number[], peak: number): Findin
   if (least === null) return unknown(`${why}; the limit of the window was reached`, { assumed })
   const advice = ['RATE_LIMIT_REQUESTS and RATE_LIMIT_WINDOW_SECONDS, as rate-limit sets them, keep this limit too']
   if (least === 1 || bursts.filter((letIn) => letIn === least).length < 2)
-    return unknown(`${why}: a limit of a second lets the same number in each time`, { assumed, advice })
+    return unknown(`${why}; a limit per second lets the same number through each time`, { assumed, advice })
   return sure(`${least} a second`, why, { assumed, differs: true, advice })
 }
 
@@ -171,7 +179,7 @@ async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: 
       answer = (await send()).answer
       if (isThrottled(answer)) return count(true)
     }
-    if (answer.kind === 'no-answer') throw new NoAnswer(lineOf(answer))
+    if (answer.kind === 'no-answer') throw new NoAnswer(describeSeen(answer))
     taken++
   }
   return count(false)
@@ -352,7 +360,7 @@ export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: read
   if (first === undefined) return unknown('no request met the limit. --rate sends requests until one does', { assumed })
   const forms = [...new Set(refused.map(({ headers }) => formOf(headers['retry-after']?.trim())))]
   const waited = throttles.map(({ waitedMs }) => showMs(waitedMs)).join(', ')
-  const why = `${refused.length} requests: ${lineOf(first)}; Retry-After: ${first.headers['retry-after'] ?? 'none'}${waited === '' ? '' : `; let in after ${waited}`}`
+  const why = `${refused.length} requests: ${describeSeen(first)}; Retry-After: ${first.headers['retry-after'] ?? 'none'}${waited === '' ? '' : `; let in after ${waited}`}`
   if (forms.length > 1) return unknown(`${why}; in several forms: ${forms.join(', ')}`, { assumed })
   return found(certaintyOf(refused.length), `429, Retry-After: ${forms[0]}`, why, { assumed })
 }

@@ -65,7 +65,7 @@ async function watchHeader(parts: Parts): Promise<Header> {
       ...{ method: 'POST', path: resources.data.path, body, headers: keyHeaders(shape.key) },
       ...(accessToken === undefined ? {} : { accessToken }),
     })
-  const path = await visiblePath(parts)
+  const path = await findVisiblePath(parts)
   if (path !== null) await countKind('poll', () => parts.get(path))
   await countKind('refused', () => post('{}'))
   if (mayOrder) await countKind('order', () => postOrder(parts))
@@ -81,7 +81,7 @@ async function watchHeader(parts: Parts): Promise<Header> {
   return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
 }
 
-export async function visiblePath(parts: Parts): Promise<string | null> {
+export async function findVisiblePath(parts: Parts): Promise<string | null> {
   const { polls } = await parts.sample(livesSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
   const shown = polls.flat().findLast((each) => statusIn(each) !== null)

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { resources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
-import { type AnsweredExchange, fieldOf, jsonOf, lineOf, nameOf, statusIn } from '../exchange.ts'
+import { type AnsweredExchange, describeSeen, fieldOf, jsonOf, statusAndCode, statusIn } from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
 import { addressSample } from '../firstCall.ts'
-import { follow, isTaken, type Observed, observe, repeatUnlessArrived } from '../observe.ts'
+import { isTaken, type Observed, observe, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { acceptedShape, explainRefused, type KeyShape, keyHeaders, usualHeaders } from '../testRecord.ts'
 import { judgeAccepted } from './records.ts'
@@ -82,7 +82,7 @@ export async function askOrder(parts: Parts): Promise<Finding> {
   const first = tried.at(-1)
   if (first === undefined) return unknown('no order was sent', { assumed })
   if (shape === null) {
-    const cannot = `an order is answered ${nameOf(first.answer)}`
+    const cannot = `an order is answered ${statusAndCode(first.answer)}`
     return unknown(explainRefused(first.answer), { assumed, cannot })
   }
   const { idField } = resources.orders
@@ -101,7 +101,7 @@ export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[],
   const certainty = certaintyOf(texts.length)
   if (new Set(texts).size > 1) return unknown(`equal orders were read as ${texts.join(' and ')}`, { assumed })
   if (text === undefined)
-    return found(certainty, 'none', `an order is read without items: ${lineOf(first.answer)}`, { assumed })
+    return found(certainty, 'none', `an order is read without items: ${describeSeen(first.answer)}`, { assumed })
   if (text === sent) return found(certainty, 'as sent', 'they came back to the digit', { assumed })
   if (text === sent.replace('12.30', '12.3')) {
     const advice = ['if every digit of an amount counts, have the mapping write it `as: string`']
@@ -130,7 +130,7 @@ const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 export async function askOrderUnknownCustomer(parts: Parts): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
   if (!observed.taken) return { ...judgeUnknownCustomer(observed), contract: {} }
-  const why = `${lineOf(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
+  const why = `${describeSeen(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likely('taken', why, { assumed: '400 E001', differs: true })
 }
 
@@ -150,6 +150,6 @@ export const orderLivesSample: Sample<readonly (readonly AnsweredExchange[])[]> 
     const ids = [await postOrder(parts), await postOrder(parts)].flatMap((order) => idIn(order) ?? [])
     if (ids.length === 0) throw new CannotAsk(`the answer to a test order has no ${resources.orders.idField}`)
     const paths = ids.map((id) => `${resources.orders.path}/${encodeURIComponent(id)}`)
-    return follow(parts, paths, waitsMs)
+    return pollUntilEnded(parts, paths, waitsMs)
   },
 }

@@ -1,8 +1,16 @@
 import { resources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
-import { type AnsweredExchange, fieldOf, isSuccess, lineOf, nameOf, type Response, statusIn } from '../exchange.ts'
+import {
+  type AnsweredExchange,
+  describeSeen,
+  fieldOf,
+  isSuccess,
+  type Response,
+  statusAndCode,
+  statusIn,
+} from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { checkControl, contradiction, follow, isTaken, type Observed, observeMax } from '../observe.ts'
+import { checkControl, contradiction, isTaken, type Observed, observeMax, pollUntilEnded } from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import {
   acceptedRecord,
@@ -36,7 +44,7 @@ export const livesSample: Sample<Lives> = {
     const taken = [(await acceptedRecord(parts)).exchange, await submit(parts)]
     const ids = taken.flatMap((each) => idIn(each) ?? [])
     const paths = ids.map((id) => `${resources.data.path}/${encodeURIComponent(id)}`)
-    return { taken, polls: await follow(parts, paths, waitsMs) }
+    return { taken, polls: await pollUntilEnded(parts, paths, waitsMs) }
   },
 }
 
@@ -48,7 +56,7 @@ export async function askSubmission(parts: Parts): Promise<Finding> {
   if (last === undefined) return unknown('no record was sent')
   if (shape === null) {
     const why = explainRefused(last.answer)
-    const cannot = `a record is answered ${nameOf(last.answer)}`
+    const cannot = `a record is answered ${statusAndCode(last.answer)}`
     return unknown(why, { assumed: assumedSubmission, cannot, advice: [why] })
   }
   const second = idIn(last) === null ? await submit(parts) : (await parts.sample(livesSample)).taken[1]
@@ -77,7 +85,7 @@ export function judgeAccepted(
   if (seen === undefined) return unknown('nothing was accepted', { assumed })
   const differing = contradiction(answers, assumed)
   if (differing !== null) return differing
-  const why = answers.map(lineOf).join('; ')
+  const why = answers.map(describeSeen).join('; ')
   const certainty = certaintyOf(answers.length)
   if (hasId)
     return found(certainty, String(seen.status), why, {
@@ -100,7 +108,7 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
   const last = lives.flat().at(-1)
   if (last === undefined) return unknown('no status was asked for', { assumed })
   if (statuses.length === 0)
-    return unknown(`no status can be read: ${lineOf(last.answer)}`, {
+    return unknown(`no status can be read: ${describeSeen(last.answer)}`, {
       assumed,
       differs: true,
       cannot: 'an answer without a status is a breach of contract: the daemon asks again and again',
@@ -243,7 +251,7 @@ export async function askOrderDate(parts: Parts): Promise<Finding> {
 
 export const customerLengthMax = 5 * observeMax
 
-/** Sends the longest ids by different ways to count, and ids that are short by all of them. */
+/** Tests the limit of 10 in characters, bytes and UTF-16 units, and sends ids that fit in every unit for comparison. */
 export async function askCustomerLength(parts: Parts): Promise<Finding> {
   const customer = customerOf(parts.given)
   // The first characters of a known customer, in case the service checks them.
@@ -334,14 +342,14 @@ export async function askField2(parts: Parts): Promise<Finding> {
   const withText = (field2: string) => observeRecord(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
-  const odd = await withText(oddText(own.length))
+  const odd = await withText(textOfOddCharacters(own.length))
   const limits = [
     empty.taken ? [] : 'not empty',
     long.taken ? [] : `below ${longLength.toLocaleString('en')} characters`,
     odd.taken ? [] : 'not every character',
   ].flat()
-  const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => lineOf(exchange.answer))
-  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(oddText(5))}: ${saidOdd}`
+  const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeSeen(exchange.answer))
+  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(textOfOddCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sure('any text', why, { assumed })
   const advice = [
     'put it into the mapping (required, maxLength): such a record is then rejected before it takes a slot',
@@ -350,7 +358,7 @@ export async function askField2(parts: Parts): Promise<Finding> {
 }
 
 /** A text as long as the control's, with characters that a rule may refuse. */
-export const oddText = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
+export const textOfOddCharacters = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
 /** One without padding, ten that double from 32 kB, two between, and a control. */
@@ -361,7 +369,7 @@ export async function askBodySize(parts: Parts): Promise<Finding> {
   const assumed = `payloads of up to ${parts.config.payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
   const padded = (padding: string) => submit(parts, { data: { padding } })
   const base = await padded('')
-  if (!isTaken(base)) throw new CannotAsk(`a record with one more field is refused: ${lineOf(base.answer)}`)
+  if (!isTaken(base)) throw new CannotAsk(`a record with one more field is refused: ${describeSeen(base.answer)}`)
   const baseBytes = base.body?.length ?? 0
   const look = async (bytes: number) => (await padded('x'.repeat(Math.max(0, bytes - baseBytes)))).answer
   let taken = 0
@@ -379,7 +387,7 @@ export async function askBodySize(parts: Parts): Promise<Finding> {
     else refused = { bytes, answer }
   }
   await checkControl(() => submit(parts))
-  const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${nameOf(refused.answer)}`
+  const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${statusAndCode(refused.answer)}`
   if (taken === 0) return unknown(why, { assumed })
   const differs = taken < parts.config.payloadMaxBytes
   const set = {

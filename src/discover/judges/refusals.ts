@@ -3,17 +3,17 @@ import { resources } from '../../resources.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
 import {
   type AnsweredExchange,
+  describeSeen,
   type Exchange,
   fieldOf,
   isRefusal,
   isSuccess,
-  lineOf,
-  nameOf,
   type Response,
+  statusAndCode,
   statusIn,
 } from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { askTwice, follow, type Observed } from '../observe.ts'
+import { askTwice, type Observed, pollUntilEnded } from '../observe.ts'
 import type { Parts } from '../question.ts'
 import { acceptedRecord, customerOf, idIn, observeRecord } from '../testRecord.ts'
 
@@ -30,9 +30,9 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
   )
   if (id === null) return finding
   const own = await askFor(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
-  if (nameOf(own.answer) === nameOf(other.answer)) return finding
+  if (statusAndCode(own.answer) === statusAndCode(other.answer)) return finding
   if (isSuccess(own.answer) && !isSuccess(other.answer))
-    return unknown(`the id ${id} may be that of a transaction: ${lineOf(own.answer)}`, { assumed: '404' })
+    return unknown(`the id ${id} may be that of a transaction: ${describeSeen(own.answer)}`, { assumed: '404' })
   return { ...judgeUnknownId(own.answer, 'status_unknown'), contract: {} }
 }
 
@@ -51,21 +51,25 @@ export function makeSimilarId(id: string): string | null {
 
 export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const more = { assumed: '404', contract: { [pair]: String(seen.status) } }
-  const why = `${lineOf(seen)}, twice`
-  if (seen.status === 404) return sure(nameOf(seen), why, more)
+  const why = `${describeSeen(seen)}, twice`
+  if (seen.status === 404) return sure(statusAndCode(seen), why, more)
   const cannot = isSuccess(seen)
     ? 'a transaction that the service has lost looks as if it were there: the daemon asks for it until it is a problem (outboxd_problem stuck)'
     : 'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS it is a problem'
-  return sure(nameOf(seen), why, { ...more, differs: true, cannot })
+  return sure(statusAndCode(seen), why, { ...more, differs: true, cannot })
 }
 
 export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
   const observed = await observeRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
   const id = idIn(observed.exchange)
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
-  const [polls = []] = await follow(parts, [`${resources.data.path}/${encodeURIComponent(id)}`], [1_000, 4_000, 15_000])
+  const [polls = []] = await pollUntilEnded(
+    parts,
+    [`${resources.data.path}/${encodeURIComponent(id)}`],
+    [1_000, 4_000, 15_000],
+  )
   const last = polls.at(-1) ?? observed.exchange
-  const why = `two records were accepted (${lineOf(observed.exchange.answer)}); then ${lineOf(last.answer)}`
+  const why = `two records were accepted (${describeSeen(observed.exchange.answer)}); then ${describeSeen(last.answer)}`
   const more = { assumed: '400 E001', differs: true }
   if (/^failed$/i.test(statusIn(last) ?? ''))
     return likely(`taken, then failed ${last.answer.code ?? 'without a code'}`, why, more)
@@ -82,7 +86,7 @@ export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
   const isClient = status >= 400 && status < 500
   const contract: Finding['contract'] = hasCode ? { e001: String(status) } : {}
   const more = { assumed: '400 E001', contract }
-  const why = `${lineOf(exchange.answer)}, twice, and the same for a known customer was accepted`
+  const why = `${describeSeen(exchange.answer)}, twice, and the same for a known customer was accepted`
   if (hasCode && status === 400) return sure(name, why, more)
   const cannot =
     hasCode && isClient
@@ -99,10 +103,10 @@ export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
 export async function askUnknownPath(parts: Parts): Promise<Finding> {
   const { answer } = await askFor(parts, () => `/api/v1/${randomUUID()}`)
   const more = { assumed: '404, 405 or 410', contract: { unknown_path: String(answer.status) } }
-  const why = `${lineOf(answer)}, twice`
-  if ([404, 405, 410].includes(answer.status)) return sure(nameOf(answer), why, more)
+  const why = `${describeSeen(answer)}, twice`
+  if ([404, 405, 410].includes(answer.status)) return sure(statusAndCode(answer), why, more)
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
-  return sure(nameOf(answer), why, { ...more, differs: true, cannot })
+  return sure(statusAndCode(answer), why, { ...more, differs: true, cannot })
 }
 
 export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DiscoverConfig } from '../../config.ts'
-import { type AnsweredExchange, lineOf, nameOf } from '../exchange.ts'
+import { type AnsweredExchange, describeSeen, statusAndCode } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import { checkControl, hadArrived, isTaken, observeMax } from '../observe.ts'
 import { NoAnswer, type Parts, type Sample } from '../question.ts'
@@ -88,7 +88,7 @@ async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repe
     return send(keyText)
   }
   const first = await sendNew()
-  if (!isTaken(first)) throw new NoAnswer(`the first of them was refused: ${lineOf(first.answer)}`)
+  if (!isTaken(first)) throw new NoAnswer(`the first of them was refused: ${describeSeen(first.answer)}`)
   const again = [await send(keyText)]
   if (recognisedAs(first, again[0]) === 'no') return { key, first, again, otherKey: first }
   again.push(await send(keyText))
@@ -120,8 +120,8 @@ type Policy = DiscoverConfig['uncertainPolicy']
 
 export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
   const { first, again, otherKey, tried, ownId } = seen
-  const lines = again.map(({ answer }) => lineOf(answer)).join('; ')
-  const why = `first ${lineOf(first.answer)}; again ${lines}; under another key ${lineOf(otherKey.answer)}`
+  const lines = again.map(({ answer }) => describeSeen(answer)).join('; ')
+  const why = `first ${describeSeen(first.answer)}; again ${lines}; under another key ${describeSeen(otherKey.answer)}`
   const assumed = policy === 'resend' ? 'recognised, as UNCERTAIN_POLICY=resend says' : 'ignored'
   const byKey = recognised(seen)
   if (byKey === null) return unknown(why, { assumed })
@@ -148,7 +148,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
     })
   }
   if (byKey === 'other')
-    return sure(`refused with ${nameOf(again[0]?.answer ?? first.answer)}`, why, {
+    return sure(`refused with ${statusAndCode(again[0]?.answer ?? first.answer)}`, why, {
       assumed,
       differs: true,
       set: [hold('a repetition is refused without E002')],
@@ -233,11 +233,11 @@ export async function askOwnId(parts: Parts): Promise<Finding> {
   const sent = [await bring(ids[0]), await bring(ids[1])] as const
   if (isTaken(sent[0]) !== isTaken(sent[1]))
     throw new NoAnswer(
-      `two such records were answered differently: ${sent.map(({ answer }) => lineOf(answer)).join('; ')}`,
+      `two such records were answered differently: ${sent.map(({ answer }) => describeSeen(answer)).join('; ')}`,
     )
   if (!isTaken(sent[0])) {
     await checkControl(() => submit(parts))
-    return sure('refused', lineOf(sent[0].answer), { assumed })
+    return sure('refused', describeSeen(sent[0].answer), { assumed })
   }
   const kept = sent.filter((each, i) => idIn(each) === ids[i])
   if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
@@ -245,7 +245,7 @@ export async function askOwnId(parts: Parts): Promise<Finding> {
     return sure('ignored', `sent ${ids[0]}, answered ${idIn(sent[0]) ?? 'without an id'}; the same again`, { assumed })
   const again = await bring(ids[0])
   const contract: Finding['contract'] = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
-  const why = `two records kept the ids that they brought; another with one of these was answered ${nameOf(again.answer)}`
+  const why = `two records kept the ids that they brought; another with one of these was answered ${statusAndCode(again.answer)}`
   const cannot = isTaken(again) ? 'two records may have the same id: with probe, one may be taken for the other' : null
   return sure('taken', why, { assumed, differs: true, advice, contract, cannot })
 }

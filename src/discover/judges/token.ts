@@ -3,14 +3,14 @@ import { resources } from '../../resources.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
 import {
   accessTokenIn,
+  describeSeen,
   type Exchange,
   endedAtMs,
   fieldOf,
   jsonOf,
-  lineOf,
-  nameOf,
   type Response,
   type Seen,
+  statusAndCode,
   whyNoAnswer,
 } from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, showMs, sure, unknown } from '../finding.ts'
@@ -108,7 +108,7 @@ export const tokenPairsSample: Sample<readonly TokenPair[]> = {
 
 export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
   const assumed = 'both are valid'
-  const nameOrNone = (exchange: Exchange | null) => (exchange === null ? 'none' : nameOf(exchange.answer))
+  const nameOrNone = (exchange: Exchange | null) => (exchange === null ? 'none' : statusAndCode(exchange.answer))
   const seen = pairs.map(({ before, after, withNewer }) => [before, after, withNewer].map(nameOrNone).join(', '))
   const why = `the first token, the first again after a second was given, the second: ${seen.join('; ')}`
   const isGood = (exchange: Exchange | null) => exchange?.answer.kind === 'response' && exchange.answer.status !== 401
@@ -276,35 +276,35 @@ export async function askBadToken(parts: Parts): Promise<Finding> {
   const look = async () =>
     (await parts.call({ method: 'GET', path: unknownIdPath(), accessToken: `not-a-token-${parts.run}` })).answer
   const [first, second] = [await look(), await look()]
-  if (first.kind === 'no-answer' || nameOf(first) !== nameOf(second))
-    throw new NoAnswer(`two such calls were answered ${nameOf(first)} and ${nameOf(second)}`)
-  if (first.status !== 401 && whyNoAnswer(first) !== null) throw new NoAnswer(lineOf(first))
+  if (first.kind === 'no-answer' || statusAndCode(first) !== statusAndCode(second))
+    throw new NoAnswer(`two such calls were answered ${statusAndCode(first)} and ${statusAndCode(second)}`)
+  if (first.status !== 401 && whyNoAnswer(first) !== null) throw new NoAnswer(describeSeen(first))
   return judgeBadToken(first)
 }
 
 function judgeBadToken(seen: Response): Finding {
   const more = { assumed: '401', contract: { bad_token: String(seen.status) } }
-  const why = `${lineOf(seen)}, twice`
+  const why = `${describeSeen(seen)}, twice`
   if (seen.status === 401) return sure('401', why, more)
   const cannot =
     seen.status < 300
       ? 'the service accepts a token that its issuer did not give: it does not check tokens'
       : 'the daemon renews a token before its end, or after a 401: if the service ends a token sooner, requests fail until its time is up. Set TOKEN_REFRESH_SECONDS so that it is renewed earlier'
-  return sure(nameOf(seen), why, { ...more, differs: true, cannot })
+  return sure(statusAndCode(seen), why, { ...more, differs: true, cannot })
 }
 
 /** Tries once only, because an issuer may lock a client out. */
 export function judgeWrongSecret(seen: Seen): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   const unanswered = seen.kind === 'response' && seen.status === 401 ? null : whyNoAnswer(seen)
-  if (seen.kind === 'no-answer' || unanswered !== null) return unknown(unanswered ?? lineOf(seen), { assumed })
+  if (seen.kind === 'no-answer' || unanswered !== null) return unknown(unanswered ?? describeSeen(seen), { assumed })
   const { status } = seen
-  const why = `${lineOf(seen)}; one try`
+  const why = `${describeSeen(seen)}; one try`
   if (status >= 400 && status < 500)
-    return likely(nameOf(seen), why, { assumed, differs: status !== 400 && status !== 401 })
+    return likely(statusAndCode(seen), why, { assumed, differs: status !== 400 && status !== 401 })
   const cannot =
     status < 300
       ? 'the issuer gives a token for a wrong secret, so a wrong secret shows only at the first call'
       : 'the daemon takes this for an issuer in trouble (pause unreachable), and does not say that the secret is wrong'
-  return likely(nameOf(seen), why, { assumed, differs: true, cannot })
+  return likely(statusAndCode(seen), why, { assumed, differs: true, cannot })
 }

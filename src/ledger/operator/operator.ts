@@ -1,6 +1,6 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
 import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.ts'
-import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
+import { lockPollJobs, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
 export interface Operator {
@@ -86,7 +86,7 @@ export function withSubmissionsLocked<T>(
   ids: readonly TransactionRef[] = [],
 ): Promise<T> {
   return inTransaction(ledger, async (db) => {
-    await lockJobsOf(db, seen)
+    await lockPollJobs(db, seen)
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
     // A replay can change a record's key, so both keys are locked.

@@ -11,7 +11,7 @@ export async function readServerVersion(db: Database): Promise<string> {
 export type ReadOnlyCause = 'standby' | 'setting'
 
 /** Null if the server takes writes. */
-export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
+export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
        when current_setting('transaction_read_only') = 'on' then 'setting' end as cause`,

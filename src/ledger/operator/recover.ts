@@ -10,7 +10,7 @@ import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
-  readHolders,
+  readTransactionHolders,
   type TransactionRef,
   transactionName,
 } from '../transactions.ts'
@@ -144,7 +144,9 @@ async function findFree<T extends TransactionRef & { id: string; outboxId: strin
   named: readonly T[],
 ): Promise<{ free: T[]; holders: Map<string, string> }> {
   await lockTransactionIds(db, named)
-  const owners = new Map((await readHolders(db, named)).map((holder) => [transactionName(holder), holder.outboxId]))
+  const owners = new Map(
+    (await readTransactionHolders(db, named)).map((holder) => [transactionName(holder), holder.outboxId]),
+  )
   const free: T[] = []
   const holders = new Map<string, string>()
   for (const each of named) {

@@ -1,7 +1,7 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { relationKindNames } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
-import { findNamed } from './columnNames.ts'
+import { findColumnByName } from './columnNames.ts'
 
 export interface IdChoice {
   readonly column: CatalogColumn | null
@@ -19,7 +19,7 @@ export function chooseId(table: CatalogTable): IdChoice {
   const certain = columns.filter((column) => column.isUnique && (column.notNull || kind === 'm'))
   const found =
     certain.find(({ name }) => primaryKey.length === 1 && name === primaryKey[0]) ??
-    findNamed(certain, ['id', 'uuid', 'guid'], () => true) ??
+    findColumnByName(certain, ['id', 'uuid', 'guid'], () => true) ??
     certain[0]
   const catalogCan = kind === 'r' && !hasHeirs
   if (found !== undefined && !hasHeirs) {
@@ -31,7 +31,7 @@ export function chooseId(table: CatalogTable): IdChoice {
     }
   }
   const likely =
-    found ?? findNamed(columns, ['id', 'uuid', 'guid'], () => true) ?? columns.find(({ isDrawn }) => isDrawn)
+    found ?? findColumnByName(columns, ['id', 'uuid', 'guid'], () => true) ?? columns.find(({ isDrawn }) => isDrawn)
   if (!catalogCan)
     return {
       column: likely ?? null,

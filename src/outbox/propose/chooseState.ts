@@ -2,16 +2,16 @@ import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { needsMark, suggestInstead } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWord, isAnyStatus, isDoneName, isStatus, stateWords } from './columnNames.ts'
+import { findWord, isAnyStatus, isDoneName, isStatusColumnName, stateWords } from './columnNames.ts'
 import {
   defaultWord,
   findFlagLike,
   findOddWords,
   findSentColumns,
-  isNumber,
+  isNumberColumn,
   isStateCode,
-  isText,
-  isTime,
+  isTextColumn,
+  isTimeColumn,
   type WordsOf,
 } from './findSentColumns.ts'
 
@@ -26,7 +26,10 @@ export interface StateChoice {
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
-  return columns.find((each) => isStatus(each.name, isOutbox) && (isText(each) || each.allowed !== null)) ?? null
+  return (
+    columns.find((each) => isStatusColumnName(each.name, isOutbox) && (isTextColumn(each) || each.allowed !== null)) ??
+    null
+  )
 }
 
 /**
@@ -37,10 +40,10 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
   if (needsMark(table.kind) && !table.isUpdatable) return bySomethingElse(table)
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
-  const time = columns.find((each) => isTime(each) && !each.notNull && isDoneName(each.name, isOutbox, 'time'))
+  const time = columns.find((each) => isTimeColumn(each) && !each.notNull && isDoneName(each.name, isOutbox, 'time'))
   if (time !== undefined) return byTime(time, needsMark(table.kind))
   const flag = columns.find(
-    (each) => (each.type === 'boolean' || isNumber(each)) && isDoneName(each.name, isOutbox, 'flag'),
+    (each) => (each.type === 'boolean' || isNumberColumn(each)) && isDoneName(each.name, isOutbox, 'flag'),
   )
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)
@@ -209,9 +212,9 @@ function byPerson(
 /** Shows in one line how a column would be read. If outboxd must not write to it, only a filter can use it. */
 function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn, words: readonly string[]): string {
   if (!table.isUpdatable || column.isGenerated || (!isOutbox && isWorkflow(column, words)))
-    return 'state: none, with a filter that leaves out what it says was sent'
+    return 'state: none, with a filter that excludes rows that the column marks as sent'
   const pair = findPair(column, words)
-  const { lines } = isTime(column)
+  const { lines } = isTimeColumn(column)
     ? byTime(column, needsMark(table.kind))
     : pair === null
       ? byStatus(column, words, needsMark(table.kind))
@@ -223,7 +226,7 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
 /** True if the column may hold the ERP's own workflow, which our words would break. */
 const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
   isStateCode(column) ||
-  (isAnyStatus(column.name) && isText(column) && (words.length === 0 || findOddWords(column, words).length > 0))
+  (isAnyStatus(column.name) && isTextColumn(column) && (words.length === 0 || findOddWords(column, words).length > 0))
 
 /** Values of a flag before and after, the likeliest first. */
 const pairs = [
@@ -239,7 +242,7 @@ const pairs = [
 /** The values of a flag as YAML; null if it is a status of several words. */
 function findPair(column: CatalogColumn, words: readonly string[]): readonly [string, string] | null {
   if (column.type === 'boolean') return ['false', 'true']
-  if (isNumber(column)) return ['0', '1']
+  if (isNumberColumn(column)) return ['0', '1']
   const first = defaultWord(column)
   const known = [...words, ...(first === null ? [] : [first])]
   const has = (value: string) => known.find((word) => word.toLowerCase() === value.toLowerCase())

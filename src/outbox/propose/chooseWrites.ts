@@ -1,8 +1,8 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import type { StateChoice } from './chooseState.ts'
-import { findNamed, isError, isGivenUp, names } from './columnNames.ts'
-import { isText } from './findSentColumns.ts'
+import { columnNames, findColumnByName, isErrorColumnName, isGivenUpName } from './columnNames.ts'
+import { isTextColumn } from './findSentColumns.ts'
 
 export interface WriteChoice {
   readonly columns: readonly string[]
@@ -13,26 +13,30 @@ export interface WriteChoice {
 export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }
-  const transactionId = findNamed(
+  const transactionId = findColumnByName(
     free,
-    isOutbox ? names.transactionId : ['servicetransactionid', 'synctransactionid'],
+    isOutbox ? columnNames.transactionId : ['servicetransactionid', 'synctransactionid'],
     () => true,
   )
   const wanted: [CatalogColumn | null | undefined, string, string][] = [
     [transactionId, 'transaction_id', 'by which the service knows it'],
-    [free.find(({ name }) => isError(name, isOutbox, 'code')), 'error_code', 'E001 and the like'],
-    [free.find(({ name }) => isError(name, isOutbox, 'text')), 'error', 'why it failed; cut to fit'],
+    [free.find(({ name }) => isErrorColumnName(name, isOutbox, 'code')), 'error_code', 'E001 and the like'],
+    [free.find(({ name }) => isErrorColumnName(name, isOutbox, 'text')), 'error', 'why it failed; cut to fit'],
   ]
   const fitting = wanted.flatMap(([column, what, comment]) =>
-    column !== null && column !== undefined && isText(column) && !column.notNull ? [{ column, what, comment }] : [],
+    column !== null && column !== undefined && isTextColumn(column) && !column.notNull
+      ? [{ column, what, comment }]
+      : [],
   )
   const warnings = wanted.flatMap(([column, what]) =>
-    column === null || column === undefined || (isText(column) && !column.notNull) ? [] : [notWritten(column, what)],
+    column === null || column === undefined || (isTextColumn(column) && !column.notNull)
+      ? []
+      : [notWritten(column, what)],
   )
   const givenUp = isOutbox && state.column !== null ? free.find(isGivenUpTime) : undefined
   const updated =
     isOutbox && state.lines.some(({ text }) => text.startsWith('  status:'))
-      ? findNamed(free, names.updatedAt, ({ type }) => /^timestamp/.test(type))
+      ? findColumnByName(free, columnNames.updatedAt, ({ type }) => /^timestamp/.test(type))
       : null
   const times = [
     ...(givenUp
@@ -61,4 +65,4 @@ function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): 
 }
 
 export const isGivenUpTime = (column: CatalogColumn) =>
-  isGivenUp(column.name) && !column.notNull && /^timestamp/.test(column.type)
+  isGivenUpName(column.name) && !column.notNull && /^timestamp/.test(column.type)

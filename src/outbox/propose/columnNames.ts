@@ -1,8 +1,8 @@
-import { plain, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
+import { normalizeName, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 
-/** Column names of known outboxes, the likeliest first, in the form of `plain`. */
-export const names = {
+/** Column columnNames of known outboxes, the likeliest first, in the form of `normalizeName`. */
+export const columnNames = {
   payload: [
     'payload',
     'body',
@@ -54,16 +54,16 @@ export const names = {
   updatedAt: ['updatedat', 'modifiedat', 'changedat'],
 } as const
 
-/** A text column counts as the payload only under one of these names, a json column under any of `names.payload`. */
-export const textPayloads: readonly string[] = names.payload.slice(0, 5)
+/** A text column counts as the payload only under one of these columnNames, a json column under any of `columnNames.payload`. */
+export const textPayloads: readonly string[] = columnNames.payload.slice(0, 5)
 
-export function findNamed(
+export function findColumnByName(
   columns: readonly CatalogColumn[],
   wanted: readonly string[],
   willDo: (column: CatalogColumn) => boolean,
 ): CatalogColumn | null {
   for (const name of wanted) {
-    const found = columns.find((column) => plain(column.name) === name && willDo(column))
+    const found = columns.find((column) => normalizeName(column.name) === name && willDo(column))
     if (found !== undefined) return found
   }
   return null
@@ -73,12 +73,12 @@ export function findNamed(
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 
-/** True for names such as `synced_at` and `is_published`. */
+/** True for columnNames such as `synced_at` and `is_published`. */
 export function isDoneName(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
   const words = isOutbox ? handling : transfer
   const form =
     as === 'time' ? `(?:${words})(?:at|on|time|date|ts|utc)` : `(?:is|has|was|been|already)*(?:${words})(?:flag)?`
-  return new RegExp(`${as === 'time' ? '' : '^'}${form}$`).test(plain(name))
+  return new RegExp(`${as === 'time' ? '' : '^'}${form}$`).test(normalizeName(name))
 }
 
 const german =
@@ -88,42 +88,43 @@ const done = new RegExp(`^(?:${wide})$`)
 const doneWithin = new RegExp(
   `^(?:is|has|was|been|already|last|date|time|flag)*(?:${wide})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
 )
-/** Words in names of columns about a person, a count, a way, a target or a plan. */
+/** Words in columnNames of columns about a person, a count, a way, a target or a plan. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
-/** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
+/** True for columnNames that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
 export function isNameAboutSending(name: string): boolean {
   const words = wordsOfName(name)
   return (
     !words.some((word) => otherwise.test(word)) &&
-    (words.some((word) => done.test(word)) || doneWithin.test(plain(name)))
+    (words.some((word) => done.test(word)) || doneWithin.test(normalizeName(name)))
   )
 }
 
 /** True for `status` in an outbox; in a business table only for a name about data, such as `sync_status`. */
-export function isStatus(name: string, isOutbox: boolean): boolean {
+export function isStatusColumnName(name: string, isOutbox: boolean): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload|replication'
   const own = isOutbox
     ? `(?:${about}|message|event|processing|process|delivery|send|publish|dispatch|record)?`
     : `(?:${about})`
-  return new RegExp(`^${own}(?:status|state)$`).test(plain(name))
+  return new RegExp(`^${own}(?:status|state)$`).test(normalizeName(name))
 }
 
-export const isAnyStatus = (name: string): boolean => /(status|state|statecode|statuscode|zustand)$/.test(plain(name))
+export const isAnyStatus = (name: string): boolean =>
+  /(status|state|statecode|statuscode|zustand)$/.test(normalizeName(name))
 
 /** True for a column of error texts; in a business table only if its name is about data. */
-export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
+export function isErrorColumnName(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload'
   const own = isOutbox ? `(?:${about}|last|send|processing|delivery|service)?` : `(?:${about})(?:last)?`
   const form = what === 'code' ? '(?:error|failure)code' : '(?:error|failure)(?:message|text|reason|detail|details)?'
-  return new RegExp(`^${own}${form}$`).test(plain(name))
+  return new RegExp(`^${own}${form}$`).test(normalizeName(name))
 }
 
-export const isGivenUp = (name: string): boolean =>
-  /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(plain(name))
+export const isGivenUpName = (name: string): boolean =>
+  /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(normalizeName(name))
 
-/** Words that outboxes use for the states of a row, in the form of `plain`. */
+/** Words that outboxes use for the states of a row, in the form of `normalizeName`. */
 export const stateWords = {
   new: [
     'new',
@@ -174,7 +175,7 @@ export const stateWords = {
 
 export function findWord(values: readonly string[], words: readonly string[]): string | null {
   for (const word of words) {
-    const found = values.find((value) => plain(value) === word)
+    const found = values.find((value) => normalizeName(value) === word)
     if (found !== undefined) return found
   }
   return null

@@ -24,7 +24,7 @@ import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, 
 import type { RowCount } from './chooseState.ts'
 import type { WordsOf } from './findSentColumns.ts'
 import { proposeCapture } from './proposeCapture.ts'
-import { type OutboxProposal, plainName, proposeOutbox } from './proposeOutbox.ts'
+import { type OutboxProposal, pathSafeName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
 import { readAllWords, readSeenRows, type Words, wordsOf } from './readAllWords.ts'
 import { readDocument, tablesOf } from './relatedTables.ts'
@@ -150,7 +150,7 @@ async function describeDocument(
     )
   else await readSeenRows('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { lines } = document
-  const type = plainName(table.name)
+  const type = pathSafeName(table.name)
   return {
     ...source,
     endpoint,

@@ -1,21 +1,21 @@
-import { plain } from '../../mapping/usualNames.ts'
+import { normalizeName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
-import { findWord, isAnyStatus, isNameAboutSending, names, stateWords } from './columnNames.ts'
+import { columnNames, findWord, isAnyStatus, isNameAboutSending, stateWords } from './columnNames.ts'
 
 /** The few words of a column in existing rows; null if there are many. */
 export type WordsOf = (column: string) => readonly string[] | null
 
-export const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
-export const isNumber = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
-export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
-const isWord = (column: CatalogColumn) => isText(column) || column.allowed !== null
+export const isTimeColumn = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
+export const isNumberColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
+export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
+const isWord = (column: CatalogColumn) => isTextColumn(column) || column.allowed !== null
 
 /** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
 export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: WordsOf): CatalogColumn[] {
   return columns.filter((column) => {
-    if (isTime(column)) return !column.notNull && isNameAboutSending(column.name)
+    if (isTimeColumn(column)) return !column.notNull && isNameAboutSending(column.name)
     if (column.type === 'boolean') return isNameAboutSending(column.name)
-    if (isNumber(column)) return isNameAboutSending(column.name) || isAnyStatus(column.name)
+    if (isNumberColumn(column)) return isNameAboutSending(column.name) || isAnyStatus(column.name)
     return isWord(column) && !isOfAnotherUse(column) && wordsTellOfSending(column, wordsOf(column.name))
   })
 }
@@ -24,7 +24,7 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
   return columns.filter(
     (column) =>
       column.type === 'boolean' ||
-      (isTime(column) && !column.notNull) ||
+      (isTimeColumn(column) && !column.notNull) ||
       /^character(?: varying)?\(1\)$/.test(column.exactType) ||
       (column.allowed !== null && !isOfAnotherUse(column)),
   )
@@ -33,12 +33,14 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
 export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
   const isNamed = ({ name }: CatalogColumn) => isNameAboutSending(name) || isAnyStatus(name)
   return columns.filter((column) =>
-    isText(column) ? !isOfAnotherUse(column) && (isCheap || isNamed(column)) : isNumber(column) && isNamed(column),
+    isTextColumn(column)
+      ? !isOfAnotherUse(column) && (isCheap || isNamed(column))
+      : isNumberColumn(column) && isNamed(column),
   )
 }
 
 const isOfAnotherUse = ({ name }: CatalogColumn) =>
-  [...names.type, ...names.key, ...names.payload].some((known) => known === plain(name))
+  [...columnNames.type, ...columnNames.key, ...columnNames.payload].some((known) => known === normalizeName(name))
 
 const knownWords = Object.values(stateWords).flat()
 const sentWords = [...stateWords.queued, ...stateWords.completed]
@@ -65,12 +67,14 @@ export const defaultWord = (column: CatalogColumn): string | null =>
   /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
 
 /** Dynamics counts the states of its workflow. */
-export const isStateCode = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(plain(name))
+export const isStateCode = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(normalizeName(name))
 
 /** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
 export function findWorkflow(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const all = columns.filter((each) => isAnyStatus(each.name) && (isWord(each) || isStateCode(each)))
   return (
-    all.find(({ name }) => /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(plain(name))) ?? all[0] ?? null
+    all.find(({ name }) => /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(normalizeName(name))) ??
+    all[0] ??
+    null
   )
 }

@@ -1,5 +1,5 @@
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
+import { findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
 import { type ErpDocument, type Lines, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -43,7 +43,7 @@ function schemaGrants(tables: readonly CatalogTable[], role: string): string {
 function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
   const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
   const workflow =
-    findWorkflow(header.columns) ?? header.columns.find((column) => isText(column) && areStates(wordsIn(column)))
+    findWorkflow(header.columns) ?? header.columns.find((column) => isTextColumn(column) && areStates(wordsIn(column)))
   if (workflow === undefined) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
   const words = wordsIn(workflow)
   const ready = words.filter((word) => !early.test(word))

@@ -1,11 +1,11 @@
-import { plain } from '../../mapping/usualNames.ts'
+import { normalizeName } from '../../mapping/usualNames.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import { findNamed, findWord, isNameAboutSending, names, stateWords, textPayloads } from './columnNames.ts'
-import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
+import { columnNames, findColumnByName, findWord, isNameAboutSending, stateWords, textPayloads } from './columnNames.ts'
+import { findOddWords, findSentWordColumns, findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
 
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
@@ -42,8 +42,8 @@ export function proposeOutbox(
   const isOutbox = document !== null
   const id = chooseId(table)
   const type = isOutbox ? findType(columns) : null
-  const key = findNamed(columns, names.key, isKey)
-  const createdAt = findNamed(columns, names.createdAt, isCreatedAt)
+  const key = findColumnByName(columns, columnNames.key, isKey)
+  const createdAt = findColumnByName(columns, columnNames.createdAt, isCreatedAt)
   const choose = (read: readonly (CatalogColumn | null)[]) => {
     const free = { ...table, columns: columns.filter((column) => !read.includes(column)) }
     const state = chooseState(free, isOutbox, wordsOf, rows)
@@ -55,7 +55,7 @@ export function proposeOutbox(
   const isAllWritten = first.written.length === columns.length
   const { state, writes, written } = isAllWritten ? choose([...read, columns[0] ?? null]) : first
   const other = columns.find(({ name }) => !written.includes(name))
-  const typeName = plainName(table.name)
+  const typeName = pathSafeName(table.name)
   const payload = document === null ? { columns: payloadColumns(columns, written) } : ({ column: document } as const)
   return {
     hasId: id.column !== null,
@@ -89,16 +89,17 @@ const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
 /** Changes a name so that paths need no quotes for it. */
-export const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
+export const pathSafeName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const holds = ({ type, name }: CatalogColumn) =>
-    /^jsonb?$/.test(type) || (/^(text|character varying|bytea)$/.test(type) && textPayloads.includes(plain(name)))
-  return findNamed(columns, names.payload, holds)
+    /^jsonb?$/.test(type) ||
+    (/^(text|character varying|bytea)$/.test(type) && textPayloads.includes(normalizeName(name)))
+  return findColumnByName(columns, columnNames.payload, holds)
 }
 
 const findType = (columns: readonly CatalogColumn[]) =>
-  findNamed(columns, names.type, (column) => isText(column) || column.allowed !== null)
+  findColumnByName(columns, columnNames.type, (column) => isTextColumn(column) || column.allowed !== null)
 
 /** Rows are ordered by the id, so one from a sequence is best. */
 function orderLines(
@@ -115,7 +116,11 @@ function orderLines(
           'correct if rows are only added, and the database draws the number at the insert; otherwise remove this line',
       },
     ]
-  const time = findNamed(table.columns, names.createdAt, (each) => /^timestamp/.test(each.type) && each.notNull)
+  const time = findColumnByName(
+    table.columns,
+    columnNames.createdAt,
+    (each) => /^timestamp/.test(each.type) && each.notNull,
+  )
   if (id === null || id.isDrawn || time === null) return []
   return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
@@ -174,12 +179,12 @@ function createdAtLines(
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** Returns all columns that outboxd does not write, under names that need no quotes in paths. */
+/** Returns all columns that outboxd does not write, under columnNames that need no quotes in paths. */
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
     if (written.includes(column.name)) continue
-    const name = plainName(column.name)
+    const name = pathSafeName(column.name)
     payload.set(payload.has(name) ? column.name : name, column)
   }
   return payload

@@ -1,7 +1,7 @@
 import { fieldOfColumn, type SourceField } from '../../mapping/sourceFields.ts'
-import { chooseByName, isUsual, rankByName, type Usual } from '../../mapping/usualNames.ts'
+import { chooseByName, isUsualName, rankByName, type Usual } from '../../mapping/usualNames.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { isNumber, isText, isTime } from './findSentColumns.ts'
+import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumns.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -30,7 +30,7 @@ export function proposeSource(document: ErpDocument, isOrder: boolean): SourcePr
   const { header, key, customer, lines } = document
   const selected = [
     ...selectCustomer(document, isOrder),
-    ...selectUsual(header.columns.filter(isTime), 'orderDate', isOrder),
+    ...selectUsual(header.columns.filter(isTimeColumn), 'orderDate', isOrder),
     ...selectUsual(
       header.columns.filter((column) => isAmount(column) && column.name !== key.name),
       'amount',
@@ -63,7 +63,7 @@ export function proposeSource(document: ErpDocument, isOrder: boolean): SourcePr
 }
 
 const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double precision|bigint|integer)$/.test(type)
-const isName = (column: CatalogColumn) => isText(column) || isNumber(column)
+const isName = (column: CatalogColumn) => isTextColumn(column) || isNumberColumn(column)
 const nameOf = ({ name }: CatalogColumn) => name
 
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
@@ -73,16 +73,22 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
       : header.columns.find(({ name }) => name === customer.column)
   const uuid = isOrder && own?.type !== 'uuid' ? customer?.table.columns.find(({ type }) => type === 'uuid') : undefined
   if (customer !== null && uuid !== undefined) return [select(uuid, 'c', 'customerId')]
-  if (customer !== null && own !== undefined && own !== null && !isText(own) && !(isOrder && own.type === 'uuid')) {
+  if (
+    customer !== null &&
+    own !== undefined &&
+    own !== null &&
+    !isTextColumn(own) &&
+    !(isOrder && own.type === 'uuid')
+  ) {
     const code = findCode(customer)
     if (code !== null) return [select(code, 'c', 'customerId')]
-    if (isUsual(customer.key, 'code')) return [select(own, 'h', 'customerId')]
-    const texts = customer.table.columns.filter(isText).slice(0, candidatesMax)
+    if (isUsualName(customer.key, 'code')) return [select(own, 'h', 'customerId')]
+    const texts = customer.table.columns.filter(isTextColumn).slice(0, candidatesMax)
     if (texts.length > 0) return texts.map((column) => select(column, 'c', `customer_${column.name}`))
   }
   if (own) return [select(own, 'h', 'customerId')]
   return header.columns
-    .filter(isText)
+    .filter(isTextColumn)
     .slice(0, candidatesMax)
     .map((column) => select(column, 'h', column.name))
 }
@@ -90,7 +96,9 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
 /** Finds the customer's number or code that is known outside the ERP. */
 function findCode({ table, key }: Lookup): CatalogColumn | null {
   const others = table.columns.filter((column) => column.name !== key && isName(column))
-  return chooseByName(others, nameOf, 'code') ?? others.find((column) => isText(column) && column.isUnique) ?? null
+  return (
+    chooseByName(others, nameOf, 'code') ?? others.find((column) => isTextColumn(column) && column.isUnique) ?? null
+  )
 }
 
 /** Selects the column with a usual name under the service's name, or candidates under their own names. */
@@ -122,18 +130,19 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     const own = free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByName(free.filter(fits), nameOf, what)
     if (own === null) return []
     used.add(own.name)
-    const code = lookup === null || isText(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
+    const code =
+      lookup === null || isTextColumn(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
     return [{ name, sql: code === null ? `l.${sqlName(own.name)}` : `${lookup?.alias}.${sqlName(code.name)}` }]
   }
   const any = () => true
   const members = [
     ...member('article', 'article', any, article && { lookup: article, alias: 'a' }),
-    ...member('description', 'description', isText),
+    ...member('description', 'description', isTextColumn),
     ...member('quantity', 'quantity', isAmount),
     ...member(
       'unit',
       'unit',
-      (each) => isText(each) || each.name === unit?.column,
+      (each) => isTextColumn(each) || each.name === unit?.column,
       unit && { lookup: unit, alias: 'u' },
     ),
     ...member('unitPrice', 'unitPrice', isAmount),
@@ -147,7 +156,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     }
   const left = free.filter(({ name }) => !used.has(name)).map(({ name }) => name)
   const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
-  const position = chooseByName(free.filter(isNumber), nameOf, 'position')?.name
+  const position = chooseByName(free.filter(isNumberColumn), nameOf, 'position')?.name
   const orders = new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))
   return [
     '(select jsonb_agg(jsonb_build_object(',
@@ -163,7 +172,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
 
 type Looked = { readonly lookup: Lookup; readonly alias: string } | null
 
-const findDescription = ({ table }: Lookup) => chooseByName(table.columns.filter(isText), nameOf, 'description')
+const findDescription = ({ table }: Lookup) => chooseByName(table.columns.filter(isTextColumn), nameOf, 'description')
 
 const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
   `left join ${sqlTable(table)} ${alias} on ${alias}.${sqlName(key)} = ${from}.${sqlName(column)}`

@@ -1,7 +1,7 @@
-import { isUsual, plain, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
+import { isUsualName, normalizeName, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
-import { isNumber, isText } from './findSentColumns.ts'
+import { isNumberColumn, isTextColumn } from './findSentColumns.ts'
 
 /** An order as an ERP keeps it: a header, its lines, and the tables that both look up. */
 export interface ErpDocument {
@@ -100,7 +100,7 @@ async function findCoded(db: Database, table: CatalogTable, reference: string): 
   const { rows } = await db.query<Reference>(referencesSql, [qualifiedTable(table)])
   for (const found of rows) {
     const lookup = found.column === reference ? null : await readLookup(db, found)
-    if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsual(name, 'code'))) return lookup
+    if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsualName(name, 'code'))) return lookup
   }
   return null
 }
@@ -123,7 +123,7 @@ function scoreLines(header: string, table: CatalogTable, reference: string): num
     const { named, alike } = rankByName(others, nameOf, what)
     return named.length > 0 || alike.length > 0
   }
-  const isLines = /line|position|pos$|item|detail|zeile|entry|artikel/.test(plain(name))
+  const isLines = /line|position|pos$|item|detail|zeile|entry|artikel/.test(normalizeName(name))
   return (
     (has('quantity') ? 2 : 0) +
     (has('article') ? 1 : 0) +
@@ -138,20 +138,22 @@ function isKeyedByHeader({ primaryKey, columns }: CatalogTable, reference: strin
   return (
     primaryKey.length > 1 &&
     primaryKey[0] === reference &&
-    columns.some((column) => isNumber(column) && !primaryKey.includes(column.name))
+    columns.some((column) => isNumberColumn(column) && !primaryKey.includes(column.name))
   )
 }
 
 /** True for OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
 function sharesStem(header: string, other: string): boolean {
-  return plain(other).startsWith(stemOf(header)) || wordsOfName(other)[0] === wordsOfName(header)[0]
+  return normalizeName(other).startsWith(stemOf(header)) || wordsOfName(other)[0] === wordsOfName(header)[0]
 }
 
 const stemOf = (header: string): string =>
-  /^O[A-Z]{3}$/.test(header) ? plain(header).slice(1) : plain(header).replace(/(header|head|kopf|en|e|s)$/, '')
+  /^O[A-Z]{3}$/.test(header)
+    ? normalizeName(header).slice(1)
+    : normalizeName(header).replace(/(header|head|kopf|en|e|s)$/, '')
 
 function namesOfReference(header: string, key: string): string[] {
-  const [table, name] = [plain(header), plain(key)]
+  const [table, name] = [normalizeName(header), normalizeName(key)]
   const own = /^(id|no|nr|code|key)$/.test(name) ? [`document${name}`, `order${name}`] : [name]
   return [
     ...own,
@@ -170,7 +172,7 @@ async function findLookup(
     const found = foreign.find((each) => each.column === column.name) ?? (await findByName(db, table, column))
     const lookup = found === null ? null : await readLookup(db, found)
     if (lookup !== null) return lookup
-    if (isText(column)) return null
+    if (isTextColumn(column)) return null
   }
   return null
 }
@@ -181,11 +183,11 @@ async function readLookup(db: Database, { schema, table, column, key }: Referenc
 }
 
 async function findByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<Reference | null> {
-  const stem = plain(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
+  const stem = normalizeName(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
   const { rows } = await db.query<Reference>(keyedSql, [
     qualifiedTable(table),
     column.name,
-    plain(column.name),
+    normalizeName(column.name),
     [stem, `${stem}s`, `${stem}n`, `${stem}en`],
   ])
   return rows[0] ?? null

@@ -11,7 +11,7 @@ import { verifyRoutes } from '../scenario/expectations.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
 import { isEntryRefused } from '../storage/journal.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
-import { BeyondBounds, knownClient, readJson, readQuery, refuse, sendRows } from './controlAnswers.ts'
+import { BeyondBounds, createClientCheck, readJson, readQuery, sendRefusal, sendRows } from './controlAnswers.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { readRate } from './controlQueries.ts'
@@ -48,18 +48,18 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   const clientOf = (query: unknown) => readQuery(clients, query, {}).client
   app.addHook('onRequest', guardControl(controls.token))
   app.setErrorHandler(async (error, request, reply) => {
-    if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
-    if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)
-    if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
+    if (error instanceof z.ZodError) return sendRefusal(reply, 400, z.prettifyError(error))
+    if (error instanceof BeyondBounds) return sendRefusal(reply, 400, error.message)
+    if (error instanceof SyntaxError) return sendRefusal(reply, 400, 'The body is not JSON.')
     if (error instanceof DatabaseAway) {
       parts.outage.reportDown(error)
-      return refuse(reply, 503, `The database cannot be used: ${error.message}`)
+      return sendRefusal(reply, 503, `The database cannot be used: ${error.message}`)
     }
-    if (isEntryRefused(error)) return refuse(reply, 400, 'The request has a value that Postgres cannot store.')
+    if (isEntryRefused(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )
-    return refuse(reply, 500, 'The sandbox failed. Its stderr has the error.')
+    return sendRefusal(reply, 500, 'The sandbox failed. Its stderr has the error.')
   })
 
   app.get('/health', { config: { isOpen: true } }, async (_request, reply) => {
@@ -96,13 +96,13 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
   app.post('/faults', async ({ body }, reply) => {
     const spec = faultSchema.parse(readJson(body))
-    knownClient(clients).optional().parse(spec.client)
+    createClientCheck(clients).optional().parse(spec.client)
     return reply.code(201).send(await parts.faults.add(spec))
   })
   app.delete('/faults', async ({ query }) => ({ removed: await parts.faults.removeAll(clientOf(query)) }))
   app.delete('/faults/:id', async ({ params }, reply) => {
     const removed = await parts.faults.remove(idParameter.parse(params).id)
-    return removed === 0 ? refuse(reply, 404, 'There is no such fault.') : { removed }
+    return removed === 0 ? sendRefusal(reply, 404, 'There is no such fault.') : { removed }
   })
 
   const { settings } = controls
@@ -140,7 +140,7 @@ function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   app.post('/clock', async ({ body }, reply) => {
     const { advanceSeconds } = advanceSchema.parse(readJson(body))
     if (await clock.advance(advanceSeconds)) return clock.read()
-    return refuse(reply, 400, `The clock cannot go beyond ${isoTime(latestUs)}.`)
+    return sendRefusal(reply, 400, `The clock cannot go beyond ${isoTime(latestUs)}.`)
   })
 }
 

@@ -18,19 +18,19 @@ export function readJson(body: unknown): unknown {
   return value
 }
 
-export function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
+export function sendRefusal(reply: FastifyReply, status: number, detail: string): FastifyReply {
   return sendAnswer(reply, problem(status, detail))
 }
 
 /** Refuses an unknown id, because a misspelt id would look like a client without requests. */
-export function knownClient(clients: Clients) {
+export function createClientCheck(clients: Clients) {
   return z
     .string()
     .refine((id) => clients.has(id), `there is no such client; the clients are ${clients.ids.join(', ')}`)
 }
 
 export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {
-  return z.strictObject({ ...shape, client: knownClient(clients).nullable().default(null) }).parse(query)
+  return z.strictObject({ ...shape, client: createClientCheck(clients).nullable().default(null) }).parse(query)
 }
 
 /** Streams `{"rows":[…]}`. Reads the first batch before the answer begins, so that an error is still an HTTP status. */

@@ -16,7 +16,7 @@ export async function readCounts(pool: pg.Pool, client: string | null): Promise<
   return rows
 }
 
-export async function forget(pool: pg.Pool, everything: boolean): Promise<void> {
+export async function forgetRequests(pool: pg.Pool, everything: boolean): Promise<void> {
   await pool.query('truncate sandbox.ledger restart identity')
   if (!everything) return
   await pool.query('truncate sandbox.transactions, sandbox.orders')

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { changeProcessing, ownersOf, type ProcessingChange, type Which } from '../processing/processing.ts'
+import { changeProcessing, findOwners, type ProcessingChange, type Which } from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
-import { readJson, readQuery, refuse } from './controlAnswers.ts'
+import { readJson, readQuery, sendRefusal } from './controlAnswers.ts'
 
 const hold = z.boolean().optional().describe('true keeps it pending until false or finish')
 
@@ -55,18 +55,18 @@ async function changeOne(
   { of, id, client }: Asked,
   change: (client: string) => ProcessingChange,
 ) {
-  const owners = (await ownersOf(parts.pool, of, id)).filter((each) => client === null || each === client)
+  const owners = (await findOwners(parts.pool, of, id)).filter((each) => client === null || each === client)
   const [owner] = owners
-  if (owner === undefined) return refuse(reply, 404, `There is no ${of} ${id}.`)
+  if (owner === undefined) return sendRefusal(reply, 404, `There is no ${of} ${id}.`)
   if (owners.length > 1) {
     const detail = `The ${of} ${id} belongs to several clients: ${owners.join(', ')}. Choose one with ?client=ID.`
-    return refuse(reply, 409, detail)
+    return sendRefusal(reply, 409, detail)
   }
   const changed = await changeProcessing(parts, { of, id, client: owner }, change(owner))
   if (changed.kind === 'changed') return changed.row
-  if (changed.kind === 'unknown') return refuse(reply, 404, `There is no ${of} ${id}.`)
+  if (changed.kind === 'unknown') return sendRefusal(reply, 404, `There is no ${of} ${id}.`)
   const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished one cannot change.`
-  return refuse(reply, 409, detail)
+  return sendRefusal(reply, 409, detail)
 }
 
 function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean {

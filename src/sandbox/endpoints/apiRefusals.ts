@@ -5,7 +5,7 @@ import { depthMax, findUnstorable, parseExactly } from './parseExactly.ts'
 import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
-export function downAnswer(parts: Parts, client: string): Answer | undefined {
+export function answerIfDown(parts: Parts, client: string): Answer | undefined {
   return parts.live(client).down ? unavailableAnswer(parts, client) : undefined
 }
 

@@ -5,8 +5,8 @@ import { isoTime, serviceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
 import {
+  answerIfDown,
   answerUsedKey,
-  downAnswer,
   duplicateAnswer,
   readBody,
   refuseKeyForm,
@@ -110,7 +110,7 @@ function takesOwnIds({ ownIds }: LiveSettings): boolean {
 type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
-  const refusal = downAnswer(parts, client) ?? refuseKeyForm(parts, exchange, client)
+  const refusal = answerIfDown(parts, client) ?? refuseKeyForm(parts, exchange, client)
   return refusal ? { kind: 'invalid', answer: refusal } : readBody(parts, exchange, client, schema)
 }
 
@@ -145,7 +145,7 @@ async function readOne<S extends Stored>(
   bodyOf: (found: S, nowUs: number) => unknown,
 ): Promise<Outcome> {
   const { of, client } = which
-  const down = downAnswer(parts, client)
+  const down = answerIfDown(parts, client)
   if (down) return { answer: down }
   if (of === 'order' && !z.guid().safeParse(id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const visibleAfterUs = parts.live(client).visibleAfterSeconds * 1_000_000

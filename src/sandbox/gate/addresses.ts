@@ -4,7 +4,7 @@ export function isAddressOrNetwork(text: string): boolean {
   return readEntry(text) !== undefined
 }
 
-export function isAllowed(address: string, entries: readonly string[]): boolean {
+export function isAllowedAddress(address: string, entries: readonly string[]): boolean {
   const { plain, family } = readAddress(address)
   return family !== undefined && listOf(entries).check(plain, family)
 }

@@ -1,7 +1,7 @@
 import { type Answer, problem } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { isAllowed } from './addresses.ts'
+import { isAllowedAddress } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
 import { isForm } from './maskSecrets.ts'
 
@@ -17,7 +17,7 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   const pass = { client, ...passOf(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
-  if (!isAllowed(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
+  if (!isAllowedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
   return { ...pass, refusal: undefined }
 }
 

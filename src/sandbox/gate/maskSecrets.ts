@@ -44,10 +44,10 @@ export function maskPath(path: string): string {
     isAfterSecret ||= isSecretName(segment)
     return shown
   })
-  return bound(segments.join('/'), path.length)
+  return boundForLedger(segments.join('/'), path.length)
 }
 
-export function bound(text: string, fullLength: number = text.length): string {
+export function boundForLedger(text: string, fullLength: number = text.length): string {
   return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
 }
 

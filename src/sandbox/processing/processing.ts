@@ -109,7 +109,7 @@ export type Changed =
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
-export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
+export async function findOwners(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
   if (of === 'order' && !z.guid().safeParse(id).success) return []
   const { rows } = await pool.query<{ client: string }>(
     `select client from ${tables[of].name} where id = $1 order by client`,

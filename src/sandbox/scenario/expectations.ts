@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
-import { readJson, readQuery, refuse } from '../control/controlAnswers.ts'
+import { readJson, readQuery, sendRefusal } from '../control/controlAnswers.ts'
 import { ledgerRows } from '../control/listRows.ts'
 import { readExactNumbers } from '../endpoints/parseExactly.ts'
 import type { Parts } from '../exchange.ts'
@@ -105,7 +105,7 @@ export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }
     const { client } = readQuery(parts.clients, query, {})
     const asked = body ? bodySchema.parse(readExpectations(body)).expectations : expectations
     if (asked.length === 0) {
-      return refuse(reply, 400, 'There is nothing to verify: neither the request nor a scenario has expectations.')
+      return sendRefusal(reply, 400, 'There is nothing to verify: neither the request nor a scenario has expectations.')
     }
     await parts.journal.idle()
     const verdicts = await verify(pool, asked, client)

@@ -5,8 +5,8 @@ import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { hasNew } from '../../../src/outbox/readRows.ts'
-import { begin, blameFor } from '../../../src/postgres/database.ts'
+import { hasNewRows } from '../../../src/outbox/readRows.ts'
+import { beginTransaction, blameFor } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
 
@@ -28,7 +28,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readContents: async (records) => [...records],
     withLock: captureLock.withLock,
-    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNew(outbox) }),
+    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
     holdType: captureLock.holdType,
@@ -114,7 +114,7 @@ test('a crash after the ledger was written and before the rows were marked chang
 
 test('rows whose mark took too long are left to the report, and batches stay as small as the table takes them', async () => {
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
-    begin if (select count(*) from marked) > 10 then raise exception using errcode = '57014'; end if; return null; end $$;
+    beginTransaction if (select count(*) from marked) > 10 then raise exception using errcode = '57014'; end if; return null; end $$;
     create or replace trigger meddle after update on outbox referencing new table as marked
       for each statement execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
@@ -160,7 +160,7 @@ test.each([
   await insert(4)
   const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
-    begin if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
+    beginTransaction if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
     create or replace trigger meddle before update on outbox for each row execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
   await captureAll()
@@ -251,7 +251,7 @@ test('a row cannot be captured or rejected: `row_skipped`, its key waits', async
 
 test('a lock that is in the way of the ledger is not said to be the row’s fault', async () => {
   await insert(1)
-  await using blocker = await begin(ledger.pool)
+  await using blocker = await beginTransaction(ledger.pool)
   await blocker.db.query('lock table outboxd.submission in exclusive mode')
   const impatient = openPool(ledger.url, { options: '-c lock_timeout=100' })
   onTestFinished(() => impatient.end())

@@ -15,7 +15,7 @@ import type { State, Transition } from '../../../src/model.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readContents } from '../../../src/outbox/readContents.ts'
-import { hasNew } from '../../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -79,7 +79,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readContents: (records) => readContents(outbox, mappings, records),
     withLock: lock.withLock,
-    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
+    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
     holdType: lock.holdType,

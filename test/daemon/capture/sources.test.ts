@@ -8,7 +8,7 @@ import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readContents } from '../../../src/outbox/readContents.ts'
-import { hasNew } from '../../../src/outbox/readRows.ts'
+import { hasNewRows } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -50,7 +50,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readContents: (records) => readContents(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
-    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
+    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
     holdType: lock.holdType,

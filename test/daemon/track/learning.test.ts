@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createLearning } from '../../../src/daemon/track/pollPlanner.ts'
+import { createPollLearning } from '../../../src/daemon/track/pollPlanner.ts'
 import type { MovedPoll } from '../../../src/model.ts'
 
 function setup(given: { moves?: MovedPoll[]; windowMs?: number } = {}) {
   const state = { mayReplan: false, readFails: false }
   const calls: string[] = []
-  const learning = createLearning({
+  const learning = createPollLearning({
     planner: {
       learn: () => calls.push('learn'),
       mayReplan: () => state.mayReplan,

@@ -3,7 +3,7 @@ import type { Observation } from '../../../src/daemon/track/processingTimes.ts'
 import type { Schedule } from '../simulation.ts'
 import { randomFrom } from './workloads.ts'
 
-/** The daemon's own, from no data: it learns and moves polls once a tick, as `createLearning` does. */
+/** The daemon's own, from no data: it learns and moves polls once a tick, as `createPollLearning` does. */
 export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
   const observations: Observation[] = []
   const planner = createPollPlanner(windowMs, limit, randomFrom(seed))
