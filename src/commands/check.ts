@@ -7,7 +7,7 @@ import { explain } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkContract } from './check/contract.ts'
-import { type Finding, finding, type Mark, marks, type Noticed, notAsked } from './check/finding.ts'
+import { type Finding, finding, findingMarks, type Mark, type Noticed, notAsked } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
@@ -42,12 +42,12 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
       findings.push(...found)
       if (options.json) continue
       for (const { what, mark, message } of found)
-        context.stdout.write(`${marks[mark].shown} ${what}: ${indented(message)}\n`)
+        context.stdout.write(`${findingMarks[mark].shown} ${what}: ${indented(message)}\n`)
     }
     if (options.json)
       printJson(
         context,
-        findings.map(({ what, mark, message }) => ({ what, ok: marks[mark].ok, words: message })),
+        findings.map(({ what, mark, message }) => ({ what, ok: findingMarks[mark].ok, words: message })),
       )
     context.stderr.write(`${summary(findings)}\n`)
     if (configured.config === null) return exit.usage

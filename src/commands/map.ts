@@ -9,7 +9,7 @@ import {
   exampleId,
   type MapPreview,
   mapPayloads,
-  mapRow,
+  previewRow,
   previewWarnings,
 } from '../operations/mapRecords.ts'
 import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
@@ -62,13 +62,13 @@ Examples:
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
         if (records.length === limit)
           context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-        const previews = records.map((record) => mapRow(mappings, record))
+        const previews = records.map((record) => previewRow(mappings, record))
         warnOfBodies(context, mappings, previews)
         return summarise(context, previews, options)
       }
       const record = await withOutbox(databases, (erp) => readWholeRecord(erp, mappings, options.outbox ?? ''))
       if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-      const previews = [mapRow(mappings, record)]
+      const previews = [previewRow(mappings, record)]
       warnOfBodies(context, mappings, previews)
       return printEach(context, previews, options)
     })

@@ -22,7 +22,7 @@ const kindOf = (index: number): RecordKind =>
 
 /**
  * The smallest and the largest decimal(10,2), and amounts that a double or a careless format would change. Records
- * three and four are wrong.
+ * three and four are invalid on purpose.
  */
 const firstAmounts = [
   ...['0.01', '12.5', '55', '19.99', '1234567.89'],

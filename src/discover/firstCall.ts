@@ -74,7 +74,7 @@ export const addressSample: Sample<FirstCall> = {
   },
 }
 
-export const askAddress = async (parts: Parts): Promise<Finding> =>
+export const askFirstCall = async (parts: Parts): Promise<Finding> =>
   judgeAddress(await parts.sample(firstCallSample)).finding
 
 /** @returns also the reason why nothing more should be asked; null if more can be */
@@ -108,6 +108,6 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
       'the service does not answer at SERVICE_BASE_URL',
     )
   if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknown(line, { assumed }), stop: null }
-  const why = `a good token was answered ${statusAndCode(seen)}; the answer to another address cannot be asked from here`
+  const why = `a good token was answered ${statusAndCode(seen)}; how the service answers other addresses cannot be tested from here`
   return { finding: sure('let in', why, { assumed }), stop: null }
 }

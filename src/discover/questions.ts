@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
-import { addressSample, askAddress, firstCallSample, tokenSample } from './firstCall.ts'
+import { addressSample, askFirstCall, firstCallSample, tokenSample } from './firstCall.ts'
 import * as answers from './judges/answers.ts'
 import * as limit from './judges/limit.ts'
 import * as limitHeader from './judges/limitHeader.ts'
@@ -127,7 +127,7 @@ const sending = (requestsMax: number, recordsMax = requestsMax) => ({ requestsMa
 
 const askings: Record<keyof typeof texts, Asking> = {
   'token-unit': { samples: [tokenSample], harmless: true, run: token.askTokenUnit },
-  address: { samples: [firstCallSample], harmless: true, run: askAddress },
+  address: { samples: [firstCallSample], harmless: true, run: askFirstCall },
   submission: { ...ofRecords, requestsMax: 1, run: records.askSubmission },
   'status-values': {
     samples: [records.livesSample],

@@ -207,7 +207,7 @@ export async function openKeptCluster(
   const others = (await readdir(folder)).filter((name) => !name.startsWith(unfinishedName))
   if (others.length > 0)
     throw unusable(
-      `it has ${others[0]} in it, which is not of a sandbox. Name a folder that is empty, or not there yet`,
+      `it has ${others[0]} in it, which does not belong to a sandbox. Name a folder that is empty or does not exist`,
     )
   await chownTo(folder, program.owner) // it has to get into it
   const unfinished = await mkdtemp(join(folder, unfinishedName))

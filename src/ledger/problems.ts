@@ -52,7 +52,7 @@ export async function replaceProblems(
   )
 }
 
-export async function readSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
+export async function readProblemSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ subject: string }>('select subject from outboxd.problem where kind = $1', [kind])
   return new Set(rows.map(({ subject }) => subject))
 }

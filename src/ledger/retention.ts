@@ -195,7 +195,7 @@ export interface PrunedSubmission {
   transactionId: string | null
 }
 
-export async function readPruned(db: Database, outboxId: string): Promise<PrunedSubmission | null> {
+export async function readPrunedSubmission(db: Database, outboxId: string): Promise<PrunedSubmission | null> {
   const { rows } = await db.query<PrunedSubmission>(
     `select id, state, extract(epoch from ended_at)::float8 * 1000 as "endedMs",
        extract(epoch from pruned_at)::float8 * 1000 as "prunedMs", transaction_id as "transactionId"

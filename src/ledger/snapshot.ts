@@ -91,8 +91,8 @@ export interface OperatorActions {
 const uncountedMs = silentMaxMs + 5_000
 
 /**
- * Counts operators' acts after event `afterId`. Only the oldest live instance counts them. The others stay
- * `uncountedMs` behind, so that its successor counts what it missed.
+ * Counts operators' acts after event `afterId`. Only the oldest live instance counts them. The other instances stay
+ * `uncountedMs` behind, so that the next one counts what a dead instance missed.
  */
 export async function countOperatorActions(
   db: Database,

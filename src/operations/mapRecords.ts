@@ -45,7 +45,7 @@ export function payloadsIn(content: string): { name: string; payload: string }[]
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
 
-export function mapRow(mappings: Mappings, record: OutboxRecord): MapPreview {
+export function previewRow(mappings: Mappings, record: OutboxRecord): MapPreview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
 

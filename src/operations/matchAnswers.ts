@@ -52,7 +52,7 @@ export async function matchAnswers(
       continue
     }
     if (!isFirst(line, submission.id, `outbox:${submission.outboxId}`)) continue
-    const transaction = arrivedAs === null ? null : transactionOf(detail, arrivedAs)
+    const transaction = arrivedAs === null ? null : toTransactionRef(detail, arrivedAs)
     if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
       continue
     const other = transaction === null ? null : await readOtherHolder(databases.ledger, transaction, submission.id)
@@ -83,7 +83,7 @@ async function findSubmission(
   return first
 }
 
-export const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
+export const toTransactionRef = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
   resource: resource ?? resourceNames[0],
   transactionId,
 })

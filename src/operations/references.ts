@@ -4,7 +4,7 @@ import {
   type ListedSubmission,
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
-import { type PrunedSubmission, readPruned } from '../ledger/retention.ts'
+import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention.ts'
 import { isRowWaiting, readOutboxRecord } from '../outbox/readRows.ts'
 import { isBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
@@ -129,7 +129,7 @@ export async function explainMissing(databases: Databases, name: string): Promis
 }
 
 export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
-  const pruned = await readPruned(databases.ledger, outboxId)
+  const pruned = await readPrunedSubmission(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null

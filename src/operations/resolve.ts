@@ -7,7 +7,7 @@ import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
-import { takenMessage, transactionOf, whyNotSettled } from './matchAnswers.ts'
+import { takenMessage, toTransactionRef, whyNotSettled } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findEachByName } from './references.ts'
 
@@ -89,7 +89,7 @@ const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
 const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
-  arrived === undefined ? null : transactionOf(detail, arrived)
+  arrived === undefined ? null : toTransactionRef(detail, arrived)
 
 function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which an operator said` : ''}.`

@@ -1,7 +1,7 @@
 import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
 
 /** docs/reference/interface.md, section 8. */
-export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
+export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
 
 export interface Performance {
   counts: RequestCounts
@@ -21,8 +21,10 @@ export function performanceOf(counts: RequestCounts): Performance {
 export function performanceMessage({ counts, successShare, fastShare }: Performance): string {
   if (successShare === null) return 'no request for a record'
   const fast =
-    fastShare === null ? '' : `, ${against(fastShare, targets.fastShare)} answered within ${targets.answerSeconds} s`
-  return `of ${counts.requests} requests ${against(successShare, targets.successShare)} succeeded${fast}`
+    fastShare === null
+      ? ''
+      : `, ${against(fastShare, serviceTargets.fastShare)} answered within ${serviceTargets.answerSeconds} s`
+  return `of ${counts.requests} requests ${against(successShare, serviceTargets.successShare)} succeeded${fast}`
 }
 
 function against(share: number, target: number): string {
@@ -48,13 +50,13 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
       ? `In the last hour ${failed} of ${requests} requests failed at the service (target: under 1 %). \`outboxd check\` shows what it answers now.`
       : null,
     isAlarming(slow, answered)
-      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${targets.answerSeconds} s. Tell the operator of the service. \`outboxd pause\` keeps records from becoming uncertain.`
+      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause\` keeps records from becoming uncertain.`
       : null,
   ].filter((message) => message !== null)
 }
 
 export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts) {
-  return { targets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay), last28Days: timeJson(last28Days) }
+  return { serviceTargets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay), last28Days: timeJson(last28Days) }
 }
 
 function timeJson(counts: CountsByKind) {

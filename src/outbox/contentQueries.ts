@@ -16,7 +16,7 @@ export interface IdsQuery {
 }
 
 /** Finds which documents exist, as rows of `at` and `meets`. */
-export const meetingQuery = (captured: CapturedTable): IdsQuery => ({
+export const existingDocumentsQuery = (captured: CapturedTable): IdsQuery => ({
   what: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
 })

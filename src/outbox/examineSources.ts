@@ -2,7 +2,13 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { pluralize } from '../plainText.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { contentsQuery, type IdsQuery, inReadOnlyTransaction, meetingQuery, SourceFailed } from './contentQueries.ts'
+import {
+  contentsQuery,
+  existingDocumentsQuery,
+  type IdsQuery,
+  inReadOnlyTransaction,
+  SourceFailed,
+} from './contentQueries.ts'
 import { readCaptured } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { readEachContent } from './readContents.ts'
@@ -43,7 +49,7 @@ async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery
   const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
   const ofTables = captured.flatMap((table) => {
     const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
-    return [meetingQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
+    return [existingDocumentsQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
   })
   return [...sources, ...ofTables].filter((query) => query !== null)
 }

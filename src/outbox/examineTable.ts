@@ -16,7 +16,7 @@ import { findPermissionProblems } from './findPermissionProblems.ts'
 import { findPolicyRemarks } from './findTableProblems.ts'
 import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
 import { resolveTable } from './inspectTable.ts'
-import { lockedStatements } from './lockedRows.ts'
+import { lockedRowStatements } from './lockedRows.ts'
 import { inspectWithIdentity, type OpenTable, openTable, rowSessions } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, qualifiedName } from './outboxTable.ts'
@@ -72,7 +72,7 @@ function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)
   const { underWay, stamped, rowsSql } = underWayStatements(table)
-  const { marked, free, held } = lockedStatements(table)
+  const { marked, free, held } = lockedRowStatements(table)
   const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusSql(table)

@@ -1,4 +1,4 @@
-import { boundSubject, readSubjects, replaceProblems } from '../ledger/problems.ts'
+import { boundSubject, readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
 import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
@@ -26,7 +26,7 @@ const markedMax = 100
 
 const inHandMax = 10_000
 
-export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
+export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
   // A lock writes its transaction's number into xmax, which stays after the lock.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
@@ -47,7 +47,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
 function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
-    const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
+    const { rows } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })
 }
@@ -69,7 +69,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
-    const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedStatements(table).everyMarked)
+    const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)
     const held = await readHeld(
       table,
       marked.map(({ outboxId }) => outboxId),
@@ -89,7 +89,7 @@ const isOurs = (application: string | null) => application?.startsWith('outboxd'
 type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
 
 async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise<HeldRow[]> {
-  const { free, held } = lockedStatements(table)
+  const { free, held } = lockedRowStatements(table)
   const freeIds = await readFree(table.db, free, outboxIds)
   const others = outboxIds.filter((id) => !freeIds.has(id))
   if (others.length === 0) return []
@@ -121,7 +121,7 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
     const before = seenSince
     const sinceOf = (id: string) => before.get(id) ?? nowMs
     seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
-    const standing = await readSubjects(ledger, 'row_locked')
+    const standing = await readProblemSubjects(ledger, 'row_locked')
     const isLong = (id: string) => standing.has(boundSubject(id)) || nowMs - sinceOf(id) >= lockedLongMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return

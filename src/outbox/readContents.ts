@@ -6,9 +6,9 @@ import { isDigits, readPayload } from '../yaml/exactJson.ts'
 import {
   type ContentRow,
   contentsQuery,
+  existingDocumentsQuery,
   type IdsQuery,
   inReadOnlyTransaction,
-  meetingQuery,
   QueryFailed,
   SourceFailed,
 } from './contentQueries.ts'
@@ -221,7 +221,7 @@ async function tryPart(
 }
 
 async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, untilMs: number): Promise<boolean> {
-  const queries = [captured && meetingQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
+  const queries = [captured && existingDocumentsQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
   try {
     for (const query of queries)
       if (query !== null) await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
@@ -244,7 +244,7 @@ async function readByIds(
   untilMs: number,
 ): Promise<Map<string, Content>> {
   const { bytesMax } = outbox
-  const meeting = captured && meetingQuery(captured)
+  const meeting = captured && existingDocumentsQuery(captured)
   const contents = contentsQuery(source, captured, bytesMax)
   if (contents === null) return new Map()
   let asked: IdsQuery = contents

@@ -3,14 +3,17 @@ import { z } from 'zod'
 /** Settings for what the interface does not show. docs/why/contract.md says what the daemon does about each. */
 
 /** The first word is the default. */
-export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
+export const choiceSetting = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
     .default(words[0] as T[number] & string)
     .describe(description)
-export const flag = (byDefault: boolean, description: string) => z.boolean().default(byDefault).describe(description)
-export const whole = ({ min, max, byDefault }: { min: number; max: number; byDefault: number }, description: string) =>
-  z.int().min(min).max(max).default(byDefault).describe(description)
+export const flagSetting = (byDefault: boolean, description: string) =>
+  z.boolean().default(byDefault).describe(description)
+export const wholeNumberSetting = (
+  { min, max, byDefault }: { min: number; max: number; byDefault: number },
+  description: string,
+) => z.int().min(min).max(max).default(byDefault).describe(description)
 const errorStatus = z.int().min(400).max(599)
 const status = (byDefault: number, description: string) => errorStatus.default(byDefault).describe(description)
 const optional = <T extends z.ZodType>(schema: T, description: string) =>
@@ -44,23 +47,23 @@ export const errorShapeNames = [
 export type ErrorShape = (typeof errorShapeNames)[number]
 
 const ofTokens = {
-  expiresInUnit: oneOf(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
-  expiresInForm: oneOf(['number', 'text', 'absent'], 'form of expires_in'),
-  tokenForm: oneOf(['jwt', 'opaque'], 'form of access_token'),
-  tokenType: oneOf(['Bearer', 'bearer'], 'spelling of token_type'),
-  tokenMoreFields: flag(false, 'the token answer has more fields'),
+  expiresInUnit: choiceSetting(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
+  expiresInForm: choiceSetting(['number', 'text', 'absent'], 'form of expires_in'),
+  tokenForm: choiceSetting(['jwt', 'opaque'], 'form of access_token'),
+  tokenType: choiceSetting(['Bearer', 'bearer'], 'spelling of token_type'),
+  tokenMoreFields: flagSetting(false, 'the token answer has more fields'),
   tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'how long a token is really valid, if not expires_in'),
   wrongSecretStatus: status(401, 'status for a wrong client id or secret'),
-  newTokenEndsOld: flag(false, 'a new token ends the client’s earlier ones'),
-  tokenErrorShape: oneOf(['oauth', 'api'], 'token refusals follow RFC 6749 or errorShape'),
+  newTokenEndsOld: flagSetting(false, 'a new token ends the client’s earlier ones'),
+  tokenErrorShape: choiceSetting(['oauth', 'api'], 'token refusals follow RFC 6749 or errorShape'),
 }
 
 const ofRefusals = {
-  errorShape: oneOf(errorShapeNames, 'body of a refusal'),
-  unauthorizedShape: oneOf(['same', ...errorShapeNames], 'body of a 401'),
-  wwwAuthenticate: oneOf(['error', 'scheme', 'none'], 'WWW-Authenticate of a 401'),
+  errorShape: choiceSetting(errorShapeNames, 'body of a refusal'),
+  unauthorizedShape: choiceSetting(['same', ...errorShapeNames], 'body of a 401'),
+  wwwAuthenticate: choiceSetting(['error', 'scheme', 'none'], 'WWW-Authenticate of a 401'),
   addressStatus: status(401, 'status for an address that is not allow-listed'),
-  addressNamed: flag(true, 'the answer names the address as the reason'),
+  addressNamed: flagSetting(true, 'the answer names the address as the reason'),
   wrongMethodStatus: status(405, 'status for a wrong method; 405 comes with Allow'),
   tooLargeStatus: status(413, 'status for a body over bodyLimitBytes'),
   unknownIdStatus: z
@@ -69,75 +72,84 @@ const ofRefusals = {
     .describe('status for an unknown id; if 200, the body is the refusal'),
   oddIdStatus: optional(errorStatus, 'as unknownIdStatus, for ids beyond [A-Za-z0-9._-]'),
   e001Status: status(400, 'status with E001'),
-  invalidCustomerCode: oneOf(['none', 'E001'], 'code of the 400 for a missing or malformed customerId'),
+  invalidCustomerCode: choiceSetting(['none', 'E001'], 'code of the 400 for a missing or malformed customerId'),
   e002Status: status(409, 'status with E002'),
   e003Status: status(503, 'status with E003'),
-  e003RetryAfterSeconds: whole({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0: none'),
-  retryAfterForm: oneOf(['seconds', 'date', 'none'], 'form of Retry-After'),
+  e003RetryAfterSeconds: wholeNumberSetting({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0: none'),
+  retryAfterForm: choiceSetting(['seconds', 'date', 'none'], 'form of Retry-After'),
 }
 
 const ofRecords = {
-  customerIdUnit: oneOf(['characters', 'utf16', 'bytes'], 'unit of customerId’s limit of 10'),
-  field2Empty: flag(true, 'field2 may be empty'),
+  customerIdUnit: choiceSetting(['characters', 'utf16', 'bytes'], 'unit of customerId’s limit of 10'),
+  field2Empty: flagSetting(true, 'field2 may be empty'),
   field2LengthMax: optional(z.int().min(1).max(1_000_000), 'characters that field2 may have'),
   field2Pattern: optional(
     z.string().refine(isRegularExpression, 'must be a regular expression'),
     'regular expression for field2, such as ^[A-Z]{3}',
   ),
-  mappedFields: oneOf(
+  mappedFields: choiceSetting(
     ['data', 'top', 'refused', 'ignored'],
     'place of customer_id, order_date, total_amount; top: beside data',
   ),
-  mappedFieldsRequired: flag(false, 'mappedFields are required, if they are read'),
-  amountForm: oneOf(['either', 'number', 'text'], 'form of total_amount'),
-  dateFractions: flag(true, 'order_date may have fractions of a second'),
-  dateOffsets: oneOf(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
-  orderItems: oneOf(['any', 'filled', 'objects', 'sku'], 'what items must be; sku: objects with sku and quantity'),
+  mappedFieldsRequired: flagSetting(false, 'mappedFields are required, if they are read'),
+  amountForm: choiceSetting(['either', 'number', 'text'], 'form of total_amount'),
+  dateFractions: flagSetting(true, 'order_date may have fractions of a second'),
+  dateOffsets: choiceSetting(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
+  orderItems: choiceSetting(
+    ['any', 'filled', 'objects', 'sku'],
+    'what items must be; sku: objects with sku and quantity',
+  ),
 }
 
 const ofRepetition = {
-  idempotency: oneOf(['e002', 'replay', 'ignore'], 'answer to a used idempotency key; replay: the first answer'),
+  idempotency: choiceSetting(
+    ['e002', 'replay', 'ignore'],
+    'answer to a used idempotency key; replay: the first answer',
+  ),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
     .default(['Idempotency-Key'])
     .describe('headers for the key; the first present counts'),
-  idempotencyDemanded: oneOf(
+  idempotencyDemanded: choiceSetting(
     ['none', 'any', 'bare', 'quoted', 'uuid'],
     'key that a POST must have; uuid: without quotes',
   ),
-  ownIds: oneOf(['taken', 'required', 'ignored', 'refused'], 'the client’s own transactionId or orderId'),
+  ownIds: choiceSetting(['taken', 'required', 'ignored', 'refused'], 'the client’s own transactionId or orderId'),
 }
 
 const ofTransactions = {
-  transactionIdForm: oneOf(['uuid', 'digits', 'odd'], 'form of ids; odd: a path must encode them'),
+  transactionIdForm: choiceSetting(['uuid', 'digits', 'odd'], 'form of ids; odd: a path must encode them'),
   firstStatus: word('pending', 'status in the first half of processing'),
-  resultShape: oneOf(['object', 'absent', 'text', 'list'], 'result of an ended transaction'),
-  errorCodeShown: flag(true, 'a failed transaction has an errorCode'),
+  resultShape: choiceSetting(['object', 'absent', 'text', 'list'], 'result of an ended transaction'),
+  errorCodeShown: flagSetting(true, 'a failed transaction has an errorCode'),
   orderFirstStatus: word('pending', 'status of an order in processing'),
   orderLastStatus: word('completed', 'status of a processed order'),
   visibleAfterSeconds: z.number().min(0).max(86_400).default(0).describe('how long a new id looks unknown'),
-  createdAtOnRead: flag(true, 'GET of an order has createdAt'),
+  createdAtOnRead: flagSetting(true, 'GET of an order has createdAt'),
 }
 
 const ofTheLimit = {
-  rateLimitScope: oneOf(
+  rateLimitScope: choiceSetting(
     ['client', 'token', 'address'],
     'whose requests share the limit; a restart resets token and address',
   ),
-  rateLimitKind: oneOf(['sliding', 'fixed'], 'kind of window'),
-  rateLimitPolls: flag(true, 'GET counts'),
-  rateLimitTokens: flag(false, 'token requests count'),
-  rateLimitOrders: oneOf(['shared', 'apart'], 'limit of orders'),
+  rateLimitKind: choiceSetting(['sliding', 'fixed'], 'kind of window'),
+  rateLimitPolls: flagSetting(true, 'GET counts'),
+  rateLimitTokens: flagSetting(false, 'token requests count'),
+  rateLimitOrders: choiceSetting(['shared', 'apart'], 'limit of orders'),
   rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a further limit: requests per second'),
-  rateLimitFailures: flag(true, 'requests with 400 or above count, except 429'),
-  rateLimitRefused: flag(false, 'requests with 429 count'),
-  remainingHeader: oneOf(['all', 'api', 'none'], 'answers with X-RateLimit-Remaining'),
-  remainingValue: oneOf(['true', 'double', 'full', 'zero'], 'value of X-RateLimit-Remaining; full: rateLimitRequests'),
+  rateLimitFailures: flagSetting(true, 'requests with 400 or above count, except 429'),
+  rateLimitRefused: flagSetting(false, 'requests with 429 count'),
+  remainingHeader: choiceSetting(['all', 'api', 'none'], 'answers with X-RateLimit-Remaining'),
+  remainingValue: choiceSetting(
+    ['true', 'double', 'full', 'zero'],
+    'value of X-RateLimit-Remaining; full: rateLimitRequests',
+  ),
 }
 
 const ofAnswers = {
-  compression: oneOf(['never', 'asked', 'always'], 'gzip; asked: if Accept-Encoding asks'),
+  compression: choiceSetting(['never', 'asked', 'always'], 'gzip; asked: if Accept-Encoding asks'),
 }
 
 /** These cannot be set for one client. */
@@ -148,7 +160,7 @@ export const serverWide = {
     .max(86_400)
     .default(0)
     .describe('how fast Date and times in answers are, not in tokens'),
-  keepAliveSeconds: whole({ min: 0, max: 3600, byDefault: 72 }, 'how long an idle connection stays open'),
+  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'how long an idle connection stays open'),
 }
 
 export const notShownTopics = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
-import { flag, notShownSettings, oneOf, serverWide, whole } from './notShownSettings.ts'
+import { choiceSetting, flagSetting, notShownSettings, serverWide, wholeNumberSetting } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
 export const windowSecondsSchema = z
@@ -13,9 +13,12 @@ export const errorCodeSchema = z
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
 
 export const liveSettingsSchema = z.strictObject({
-  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client per window'),
+  rateLimitRequests: wholeNumberSetting({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client per window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window, from 0.001'),
-  ledgerRows: whole({ min: 1000, max: 1_000_000_000, byDefault: 1_000_000 }, 'newest requests that the ledger keeps'),
+  ledgerRows: wholeNumberSetting(
+    { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
+    'newest requests that the ledger keeps',
+  ),
   allowedAddresses: z
     .array(
       z.string().refine(isAddressOrNetwork, {
@@ -25,7 +28,10 @@ export const liveSettingsSchema = z.strictObject({
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
     .describe('addresses and networks (CIDR) that may call the API'),
-  tokenLifetimeSeconds: whole({ min: 1, max: 31_536_000, byDefault: 3600 }, 'how long new tokens are valid'),
+  tokenLifetimeSeconds: wholeNumberSetting(
+    { min: 1, max: 31_536_000, byDefault: 3600 },
+    'how long new tokens are valid',
+  ),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
@@ -43,7 +49,7 @@ export const liveSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('fixes all that is random, such as ids'),
-  down: flag(false, 'answer every API call with E003'),
+  down: flagSetting(false, 'answer every API call with E003'),
   ...notShownSettings,
 })
 
@@ -86,20 +92,20 @@ const fixedSettingsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Postgres for the schemas sandbox and sandbox_queue, if not embedded'),
-  embedded: flag(false, 'start a PostgreSQL that is removed at the end'),
+  embedded: flagSetting(false, 'start a PostgreSQL that is removed at the end'),
   dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
-  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0: any free one'),
+  port: wholeNumberSetting({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0: any free one'),
   clientId: z.string().min(1).default('sandbox').describe('client_id to accept'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('client_secret to accept'),
   clients: clientsSchema.optional().describe('JSON or YAML list: id, secret, live settings'),
-  insecureDefaults: flag(false, 'listen beyond loopback with the public secret'),
+  insecureDefaults: flagSetting(false, 'listen beyond loopback with the public secret'),
   controlToken: z
     .string()
     .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
     .describe('/_sandbox/ then requires this token, from any host; 16 characters or more'),
-  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger body gets 413'),
+  bodyLimitBytes: wholeNumberSetting({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger body gets 413'),
   clock: clockSchema.default('system').describe('system, or a fixed time that /_sandbox/clock moves'),
   startWaitSeconds: z
     .number()
@@ -107,15 +113,21 @@ const fixedSettingsSchema = z.strictObject({
     .max(3600)
     .default(5)
     .describe('how long the start waits for another sandbox to end'),
-  requestTimeoutSeconds: whole({ min: 1, max: 3600, byDefault: 30 }, 'how long a request may take to arrive; then 408'),
-  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'most open connections; more are closed at once'),
+  requestTimeoutSeconds: wholeNumberSetting(
+    { min: 1, max: 3600, byDefault: 30 },
+    'how long a request may take to arrive; then 408',
+  ),
+  connectionsMax: wholeNumberSetting(
+    { min: 1, max: 65_535, byDefault: 2000 },
+    'most open connections; more are closed at once',
+  ),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
     })
     .optional()
     .describe('YAML file with a scenario (docs/start/sandbox.md)'),
-  synchronousCommit: oneOf(['on', 'off'], 'off is faster; a crash of Postgres loses a second'),
+  synchronousCommit: choiceSetting(['on', 'off'], 'off is faster; a crash of Postgres loses a second'),
 })
 
 export const optionsSchema = z

@@ -175,7 +175,7 @@ describe('beside others', () => {
   test('a batch that is slow is given up and done in smaller ones, so that no lock is held for longer', async () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
-    await ledger.pool.query(`create function slow() returns trigger language plpgsql as $$ beginTransaction perform pg_sleep(0.004); return old; end $$;
+    await ledger.pool.query(`create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.004); return old; end $$;
       create trigger slow before delete on outboxd.submission for each row execute function slow()`)
     onTestFinished(async () => void (await ledger.pool.query('drop function slow cascade')))
     const tookMs: number[] = []

@@ -76,7 +76,7 @@ test.each([
   expect(await findMissingParts(db)).toEqual([])
 })
 
-test('sequences that beginTransaction anew, as logical replication leaves them, are missed, and set to where they were', async () => {
+test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {
   await ledger.capture([{}, {}])
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,

@@ -5,10 +5,10 @@ export interface Finding {
 }
 
 /** `warning`: it works, but may not be intended. `not-asked`: it could not be checked. */
-export type Mark = keyof typeof marks
+export type Mark = keyof typeof findingMarks
 
 /** The text of a mark, and its value of `ok` in JSON. */
-export const marks = {
+export const findingMarks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },
   problem: { shown: 'PROBLEM ', ok: false },

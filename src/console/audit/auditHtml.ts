@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { ActRecord, OperatorLogEntry, OperatorLogPosition } from '../../ledger/audit/readActs.ts'
 import { escapeControl } from '../../plainText.ts'
-import { empty, foreignText, momentHtml, notice, table } from '../html/elements.ts'
+import { emptyNote, foreignText, momentHtml, notice, table } from '../html/elements.ts'
 
 export interface AuditQuery {
   since: string | undefined
@@ -40,7 +40,7 @@ ${field('record', 'Record', record, 'outbox:4711')}
 function actsTable(acts: readonly OperatorLogEntry[], query: AuditQuery): HtmlSafeString {
   if (acts.length === 0) {
     const isNarrowed = Object.values(query).some((value) => value !== undefined)
-    return empty(isNarrowed ? 'No act matches.' : 'No operator has changed anything yet.')
+    return emptyNote(isNarrowed ? 'No act matches.' : 'No operator has changed anything yet.')
   }
   return table(
     'Who did what',

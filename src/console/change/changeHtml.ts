@@ -5,7 +5,7 @@ import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { foreign, notice, paragraph, section, table } from '../html/elements.ts'
-import { form, type OptionName, optionLabel, tick } from '../html/form.ts'
+import { checkbox, form, type OptionName, optionLabel } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { recordTable } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
@@ -79,7 +79,7 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
 
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
   const term = (name: OptionName, isOn: boolean, words: string) =>
-    html`<p>${tick(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
+    html`<p>${checkbox(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
   const fields = [
     term('refresh', terms.refresh, 'take payload, type and key from the outbox row as it is now'),
     ids.length > 0

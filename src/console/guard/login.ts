@@ -4,14 +4,14 @@ import { personName } from '../../operations/actor.ts'
 import { showDuration } from '../../time.ts'
 import { createSemaphore } from '../createSemaphore.ts'
 import { notice } from '../html/elements.ts'
-import { form, hidden, textAsTyped } from '../html/form.ts'
+import { form, hiddenField, textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
 import {
   clearSessionCookie,
-  deviceOf,
+  readDeviceCookie,
   type Sessions,
   sessionIdOf,
   setDeviceCookie,
@@ -49,7 +49,7 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
-    const device = deviceOf(request, hash)
+    const device = readDeviceCookie(request, hash)
     const waitMs = attempts.take(ip, device)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
@@ -100,7 +100,7 @@ interface LoginView {
 }
 
 function renderLogin({ csrf, to, name = '', says }: LoginView): string {
-  const fields = html`${hidden('to', to)}
+  const fields = html`${hiddenField('to', to)}
 <label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">sign in</button>`

@@ -57,14 +57,14 @@ const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${soc
 const deviceTag = (device: string, { tag }: PasswordHash) =>
   createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
 
-export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | null {
+export function readDeviceCookie(request: FastifyRequest, hash: PasswordHash): string | null {
   const [device = '', tag = ''] = (request.cookies[deviceName(request)] ?? '').split('.', 2)
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
 /** Marks a browser that signed in, so that it has separate tries (attempts.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
-  const device = deviceOf(request, hash) ?? randomBytes(18).toString('base64url')
+  const device = readDeviceCookie(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`
   reply.setCookie(deviceName(request), value, { ...strict(request), maxAge: deviceCookieS })
 }

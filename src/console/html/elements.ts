@@ -13,7 +13,7 @@ export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
 export const notice = (tone: Tone, words: HtmlValue): HtmlSafeString => html`<div class="notice ${tone}">${words}</div>`
 
-export const empty = (words: HtmlValue): HtmlSafeString => html`<p class="empty">${words}</p>`
+export const emptyNote = (words: HtmlValue): HtmlSafeString => html`<p class="empty">${words}</p>`
 
 export type Column = string | { words: HtmlValue } | { number: string }
 

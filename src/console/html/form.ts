@@ -13,15 +13,15 @@ interface FormHead {
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
-${hidden('csrf', viewer.csrf)}
+${hiddenField('csrf', viewer.csrf)}
 ${fields}
 </form>`
 }
 
-export const hidden = (name: string, value: string): HtmlSafeString =>
+export const hiddenField = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
+export const checkbox = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 
 const optionWords = {

@@ -4,8 +4,8 @@ import type { Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { empty, factList, foreign, notice, paragraph, section, table } from '../html/elements.ts'
-import { form, hidden } from '../html/form.ts'
+import { emptyNote, factList, foreign, notice, paragraph, section, table } from '../html/elements.ts'
+import { form, hiddenField } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { jsonText, mappedTable } from '../record/valuesHtml.ts'
 import { maskedNote } from '../valueAccess.ts'
@@ -46,7 +46,7 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
   const mappingOf = (type: string) => (files.kind === 'value' ? files.mappings.get(type) : undefined)
   const askingFields = isShown
     ? html`<p>You see the values for a quarter of an hour.</p>`
-    : html`<p>${maskedNote(viewer)}</p>${hidden('outbox', outboxId ?? '')}<button>Show the values</button>`
+    : html`<p>${maskedNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
   const [first] = previews
   const title = html`What ${previews.length === 1 ? foreign(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
@@ -69,7 +69,7 @@ const waitingSection = ({ waiting }: MappingView) =>
 
 function waitingRows(waiting: MappingView['waiting']): HtmlValue {
   if (waiting.kind === 'unreadable') return notice('attention', lines(waiting.problem))
-  if (waiting.rows.length === 0) return empty('No row waits in the outbox.')
+  if (waiting.rows.length === 0) return emptyNote('No row waits in the outbox.')
   const rows = waiting.rows.map(({ outboxId, type, key, createdAt }) => [
     html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreign(outboxId, 36)}</a>`,
     foreign(type, 24),

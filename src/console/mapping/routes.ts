@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
+import { chooseType, mapPayloads, payloadsIn, previewRow } from '../../operations/mapRecords.ts'
 import { readWholeRecord } from '../../outbox/readContents.ts'
 import { readOutboxRecord } from '../../outbox/readRows.ts'
 import { Refused } from '../errors.ts'
@@ -81,7 +81,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const record = await withOutbox(databases, (erp) => readWholeRecord(erp, files.mappings, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
-      : toMappingResult(files.mappings, [mapRow(files.mappings, record)], record.outboxId)
+      : toMappingResult(files.mappings, [previewRow(files.mappings, record)], record.outboxId)
   }
 }
 

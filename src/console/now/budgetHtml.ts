@@ -1,7 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { BudgetSlots, BusySlot } from '../../ledger/operator/readActivity.ts'
 import { showDuration } from '../../time.ts'
-import { empty } from '../html/elements.ts'
+import { emptyNote } from '../html/elements.ts'
 
 const words: Record<MarkKind, string> = {
   submissions: 'submissions',
@@ -13,7 +13,7 @@ const words: Record<MarkKind, string> = {
 
 export function budgetSection(window: BudgetWindow): HtmlSafeString {
   if (window.capacity === 0)
-    return html`<h2>Budget</h2>${empty('There is no budget yet. The first daemon that starts sets it.')}`
+    return html`<h2>Budget</h2>${emptyNote('There is no budget yet. The first daemon that starts sets it.')}`
   const seconds = showDuration(window.windowMs)
   return html`<h2>Budget</h2>
 <p><strong class="number">${window.free}</strong> of <span class="number">${window.capacity}</span> requests free${nextFree(window)}</p>
@@ -37,7 +37,7 @@ const height = 100
 const unitMax = 8
 
 function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
-  const paths = pathsOf(window)
+  const paths = markPaths(window)
   const width = columns * columnWidth
   const said = markKinds.map((kind) => `${window.counts[kind]} ${words[kind]}`).join(', ')
   return html`<svg class="window" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="The last ${seconds}: ${said}, ${window.free} free">
@@ -47,7 +47,7 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-export function pathsOf({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
+export function markPaths({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
   const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
   const heights = [...stacks.values()].map((stack) => requestsOf(stack))
   const unit = Math.min(unitMax, height / Math.max(1, ...heights))

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { Period, Span } from '../../ledger/periods.ts'
 import { showDuration } from '../../time.ts'
-import { empty, momentHtml } from '../html/elements.ts'
+import { emptyNote, momentHtml } from '../html/elements.ts'
 
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
   const first = atMs[0]
@@ -13,7 +13,7 @@ export function historySection({ range, atMs, plots }: History): HtmlSafeString 
   )
   const shownPlots =
     first === undefined || last === undefined
-      ? empty('There is no minute yet. A daemon writes each minute when it ends.')
+      ? emptyNote('There is no minute yet. A daemon writes each minute when it ends.')
       : html`<div class="plots">${plots.map((plot) => figure(plot, atMs))}</div>
 <p class="quiet">From ${momentHtml(first)} to ${momentHtml(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
   return html`<h2>The last <span>${range}</span></h2>
@@ -42,13 +42,17 @@ function drawing({ title, said, unit, series }: Plot, atMs: readonly number[]): 
   return html`<p class="scale"><span>${plotValue(highest, unit)}</span></p>
 <svg class="drawing" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="${title}: ${said}">
 <path class="axis" d="M0 0.5h${width}M0 ${height + 0.5}h${width}"/>
-${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(downsample(line.values), downsample(atMs), highest)}"/>\n`)}
+${series.map((line) => html`<path class="line ${line.look}" d="${plotPath(downsample(line.values), downsample(atMs), highest)}"/>\n`)}
 </svg>
 <p class="scale"><span>0</span></p>`
 }
 
 /** Makes an SVG path with a gap for each unknown value. A value between two gaps becomes a dot. */
-export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
+export function plotPath(
+  values: readonly (number | null)[],
+  atMs: readonly (number | null)[],
+  highest: number,
+): string {
   const first = atMs[0] ?? 0
   const last = atMs.at(-1) ?? 0
   const x = (ms: number) => round(((ms - first) / Math.max(1, last - first)) * width)
@@ -104,7 +108,7 @@ export interface History {
   plots: Plot[]
 }
 
-export function historyOf(range: Range, periods: readonly Period[]): History {
+export function toHistory(range: Range, periods: readonly Period[]): History {
   const minutes = rangeSpans[range].span === 'hour' ? 60 : 1
   const perMinute = (count: number) => Math.round((count / minutes) * 100) / 100
   const good = periods.map(({ completed }) => perMinute(completed))

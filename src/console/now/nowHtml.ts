@@ -4,10 +4,16 @@ import type { RecentCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
 import type { Diagnosis, StatusReport, WellCondition } from '../../operations/diagnose.ts'
 import { whyNoInstance } from '../../operations/renderStatus.ts'
-import { addRequestCounts, type Performance, percent, performanceOf, targets } from '../../operations/serviceTargets.ts'
+import {
+  addRequestCounts,
+  type Performance,
+  percent,
+  performanceOf,
+  serviceTargets,
+} from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { ageHtml, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
+import { ageHtml, emptyNote, foreign, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { nowVersion } from '../parts.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
@@ -92,7 +98,7 @@ const causesShown = 8
 const problemsShown = 20
 
 export function attentionSection({ causes, lookedAt, isCut }: NeedingAttention, nowMs: number): HtmlSafeString {
-  if (causes.length === 0) return html`<h2>Needs attention</h2>${empty('No record needs attention.')}`
+  if (causes.length === 0) return html`<h2>Needs attention</h2>${emptyNote('No record needs attention.')}`
   const more = causes.length - causesShown
   const rows = causes
     .slice(0, causesShown)
@@ -133,10 +139,10 @@ export function targetsSection(recent: RecentCounts): HtmlSafeString {
     ['28\u00a0days', recent.last28Days],
   ] as const
   const rows = times.map(([name, counts]) => rowOf(name, performanceOf(addRequestCounts(counts))))
-  return html`<h2>The service, against its targets</h2>
+  return html`<h2>The service, against its serviceTargets</h2>
 ${table(
   'the service against its targets',
-  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${targets.answerSeconds} s` }],
+  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${serviceTargets.answerSeconds} s` }],
   rows,
 )}`
 }
@@ -145,8 +151,8 @@ function rowOf(name: string, { counts, successShare, fastShare }: Performance): 
   return [
     name,
     counts.requests.toLocaleString('en'),
-    against(successShare, targets.successShare),
-    against(fastShare, targets.fastShare),
+    against(successShare, serviceTargets.successShare),
+    against(fastShare, serviceTargets.fastShare),
   ]
 }
 
@@ -157,7 +163,7 @@ function against(share: number | null, target: number): HtmlValue {
 
 function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
-  if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`
+  if (instances.length === 0) return html`<h2>Daemons</h2>${emptyNote(`${capitalize(whyNoInstance(report))}.`)}`
   return html`<h2>Daemons</h2>
 ${table(
   'running daemons',

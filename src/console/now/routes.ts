@@ -5,7 +5,7 @@ import { readPeriods } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, nowVersion } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
-import { historyOf, historyRanges, historySection, type Range, rangeSpans } from './historyHtml.ts'
+import { historyRanges, historySection, type Range, rangeSpans, toHistory } from './historyHtml.ts'
 import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
 import { createNowReader } from './readNow.ts'
 import { createOutboxReader, shareRead } from './sharedReads.ts'
@@ -29,7 +29,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function readHistory(range: Range): Promise<HtmlSafeString> {
     const { span, withinMs } = rangeSpans[range]
     const periods = await readPeriods((await databases()).ledger, span, withinMs)
-    return unsafeHtml(historySection(historyOf(range, periods)).toString())
+    return unsafeHtml(historySection(toHistory(range, periods)).toString())
   }
 
   app.get(nowVersion, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))

@@ -3,8 +3,8 @@ import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import { type PauseRead, type PauseRequest, pauseMessage, type ResumeTerms } from '../../operations/pause.ts'
 import { pauseEnd } from '../../operations/renderStatus.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { ageHtml, empty, foreign, momentHtml, notice, paragraph } from '../html/elements.ts'
-import { form, hidden, tick } from '../html/form.ts'
+import { ageHtml, emptyNote, foreign, momentHtml, notice, paragraph } from '../html/elements.ts'
+import { checkbox, form, hiddenField } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
@@ -29,8 +29,8 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
       html`<p>Why: ${foreign(read.reason, 1_000)}</p>`,
     ]),
     form({ action: '/pause', viewer }, [
-      hidden('reason', read.reason),
-      hidden('for', request.for ?? ''),
+      hiddenField('reason', read.reason),
+      hiddenField('for', request.for ?? ''),
       html`<button class="main">Pause now</button> <a href="/">Cancel</a>`,
     ]),
     readOnlyNotice(viewer),
@@ -38,8 +38,10 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
 }
 
 export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
-  const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
-  const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
+  const chosen = (['all', 'believeRefusals'] as const)
+    .filter((name) => terms[name])
+    .map((name) => hiddenField(name, 'on'))
+  const tickOf = (name: keyof ResumeTerms, words: string) => checkbox(name, words, { isOn: terms[name] })
   return page('Resume', viewer, [
     notice('attention', would.map(paragraph)),
     form({ action: '/resume', viewer }, [
@@ -68,7 +70,7 @@ type Pause = LedgerSnapshot['pauses'][number]
 
 export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
   const standing: HtmlValue =
-    pauses.length === 0 ? empty('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
+    pauses.length === 0 ? emptyNote('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
   return html`<h2>Pauses</h2>${standing}`
 }
 

@@ -6,7 +6,7 @@ import type { Answer, Question } from '../../operations/resolve.ts'
 import { escapeControl } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
-import { form, hidden, optionLabel, tick } from '../html/form.ts'
+import { checkbox, form, hiddenField, optionLabel } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
@@ -20,7 +20,7 @@ export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
       // A record that has changed since the page was loaded is skipped.
-      const seen = isBulk ? hidden('id', detail.id) : hidden('revision', String(view.submission.revision))
+      const seen = isBulk ? hiddenField('id', detail.id) : hiddenField('revision', String(view.submission.revision))
       const submit = isBulk
         ? html`<button name="do" value="${id}-ticked">${button}</button>`
         : html`<button name="answer" value="${id}">${button}</button>`
@@ -48,7 +48,7 @@ const ways: readonly WayForm[] = [
     title: 'Replay',
     isOpen: ({ state }) => replayable.includes(state),
     means: 'map it and send it again; --refresh reads the row again',
-    fields: tick('refresh', optionLabel('refresh')),
+    fields: checkbox('refresh', optionLabel('refresh')),
     button: 'Replay …',
   },
   {
@@ -57,7 +57,7 @@ const ways: readonly WayForm[] = [
     isOpen: canSettle,
     means: 'the service has it under this id; outboxd tracks it to its end',
     fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
-${tick('unchecked', optionLabel('unchecked'))}`,
+${checkbox('unchecked', optionLabel('unchecked'))}`,
     button: 'It arrived …',
   },
   {
@@ -65,7 +65,7 @@ ${tick('unchecked', optionLabel('unchecked'))}`,
     title: 'It did not arrive',
     isOpen: canSettle,
     means: 'the service does not have it; outboxd sends it again',
-    fields: tick('new-key', optionLabel('new-key')),
+    fields: checkbox('new-key', optionLabel('new-key')),
     button: 'It did not arrive …',
   },
   {
@@ -100,9 +100,9 @@ export function renderResolve(preview: ResolvePreview, viewer: Viewer): string {
   return layout({ title: 'Confirm', current: '/records', viewer }, [
     html`<section>${paragraph(message)}${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [
-  hidden('revision', String(revision)),
+  hiddenField('revision', String(revision)),
   ...answerFields(answer),
-  hidden('confirmed', 'on'),
+  hiddenField('confirmed', 'on'),
   html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
   html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
 ])}</section>`,
@@ -117,9 +117,9 @@ function confirmWords({ arrived, notArrived }: Answer): string {
 function answerFields({ arrived, notArrived, unchecked, newKey }: Answer): HtmlValue[] {
   const answer = arrived !== undefined ? 'arrived' : notArrived ? 'not-arrived' : 'take-back'
   return [
-    hidden('answer', answer),
-    arrived === undefined ? '' : hidden('transaction', arrived),
-    unchecked ? hidden('unchecked', 'on') : '',
-    newKey ? hidden('new-key', 'on') : '',
+    hiddenField('answer', answer),
+    arrived === undefined ? '' : hiddenField('transaction', arrived),
+    unchecked ? hiddenField('unchecked', 'on') : '',
+    newKey ? hiddenField('new-key', 'on') : '',
   ]
 }

@@ -8,7 +8,7 @@ import { escapeLines } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import { isDigits, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { empty, foreign, notice, section, table } from '../html/elements.ts'
+import { emptyNote, foreign, notice, section, table } from '../html/elements.ts'
 import { form } from '../html/form.ts'
 import { maskedNote } from '../valueAccess.ts'
 import type { RecordView } from './readRecord.ts'
@@ -25,7 +25,7 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
   const whole = (name: string) =>
     isShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
-    const none = empty(`(${noneBecause(view.detail, whyNone)})`)
+    const none = emptyNote(`(${noneBecause(view.detail, whyNone)})`)
     return section(name, title, json === null ? none : [jsonText(json, !isShown, title), whole(name)])
   }
   return [

@@ -7,7 +7,7 @@ import type { Viewer } from '../guard/viewer.ts'
 import {
   ageHtml,
   type Column,
-  empty,
+  emptyNote,
   foreign,
   foreignText,
   notice,
@@ -15,7 +15,7 @@ import {
   section,
   table,
 } from '../html/elements.ts'
-import { form, hidden } from '../html/form.ts'
+import { form, hiddenField } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
 
@@ -67,11 +67,11 @@ const totalWords = (total: number) =>
 
 function noneOf({ query }: RecordsView): HtmlValue {
   if (query.from !== null)
-    return empty(
+    return emptyNote(
       html`There are no more records here. <a href="${recordsPath({ ...query, from: null })}">First page</a>`,
     )
   const hasFilters = Object.keys(query.filters).length > 0
-  return empty(
+  return emptyNote(
     hasFilters
       ? html`No record matches. <a href="/records">Without filters</a>`
       : html`No record needs attention. <a href="/records?state=queued,sending,accepted">What is under way</a>`,
@@ -82,7 +82,7 @@ function noneOf({ query }: RecordsView): HtmlValue {
 const hiddenQuery = ({ query }: RecordsView) =>
   queryFields({ ...query, from: null, byCause: false })
     .filter(([name]) => name !== 'limit')
-    .map(([name, value]) => hidden(name, value))
+    .map(([name, value]) => hiddenField(name, value))
 
 const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'Since', 'Note', 'Error']
 
@@ -143,7 +143,7 @@ function causesOf(
   { query, nowMs }: RecordsView,
   { causes, lookedAt, isCut }: Extract<Listed, { kind: 'causes' }>,
 ): HtmlValue {
-  if (causes.length === 0) return empty(html`No record matches. <a href="/records">Without filters</a>`)
+  if (causes.length === 0) return emptyNote(html`No record matches. <a href="/records">Without filters</a>`)
   const link = ({ cause, state, count }: Cause) =>
     html`<a href="${recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })}">${count}</a>`
   const rows = causes.map((cause) => [

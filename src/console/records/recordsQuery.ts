@@ -2,7 +2,7 @@ import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { ListOrder, ListPosition, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
-import { type OptionName, optionLabel, tick } from '../html/form.ts'
+import { checkbox, type OptionName, optionLabel } from '../html/form.ts'
 
 export interface RecordsQuery {
   filters: FilterOptions
@@ -80,7 +80,7 @@ export function filterForm(query: RecordsQuery): HtmlSafeString {
       : html`<li><a href="${path}">${words}</a></li>`,
   )
   const chosen = filters.state?.split(',') ?? []
-  const ticks = states.map((state) => tick('state', state, { value: state, isOn: chosen.includes(state) }))
+  const ticks = states.map((state) => checkbox('state', state, { value: state, isOn: chosen.includes(state) }))
   const isOpen = Object.keys(filters).some((name) => name !== 'state')
   return html`<search>
 <nav aria-label="Common filters"><ul>${links}</ul></nav>
@@ -93,9 +93,9 @@ ${text('since', filters.since, '2h, 3d, 2026-11-03')}${text('until', filters.unt
 ${text('transaction', filters.transaction)}${text('containing', filters.containing, 'a customer, an order number')}
 ${text('cause', filters.cause)}${text('limit', filters.limit, '50')}
 </div>
-<p>${tick('may-have-arrived', optionLabel('may-have-arrived'), { isOn: filters.mayHaveArrived ?? false })}
-${tick('newest', 'Newest first', { isOn: order === 'newest' })}
-${tick('by-cause', 'One line per cause', { isOn: byCause })}</p>
+<p>${checkbox('may-have-arrived', optionLabel('may-have-arrived'), { isOn: filters.mayHaveArrived ?? false })}
+${checkbox('newest', 'Newest first', { isOn: order === 'newest' })}
+${checkbox('by-cause', 'One line per cause', { isOn: byCause })}</p>
 <p><button class="main">Show</button> <a href="/records">Without filters</a></p>
 </form></details>
 </search>`

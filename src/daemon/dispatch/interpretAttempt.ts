@@ -73,7 +73,7 @@ export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumst
       transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
       passages: job === null ? toAnsweredRecord(submission, attempted, fingerprint) : [],
-      refusals: job === null ? refusalOf(submission, attempted, fingerprint) : [],
+      refusals: job === null ? toRefusal(submission, attempted, fingerprint) : [],
       trialSucceeded: said.clears,
       trialEnded: trial,
       remaining: remainingIn(answer, circumstances),
@@ -204,7 +204,7 @@ export function toAnsweredRecord(
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
-export function refusalOf(
+export function toRefusal(
   { id: submissionId, resource }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,

@@ -53,7 +53,7 @@ function slotsInSight({ capacity }: Pressure, model: ProcessingTimes): number {
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/** Requests in that time: for the usual inflow, and for the polls of a batch above it. */
+/** The slots wanted within the horizon: for the usual inflow, and for the polls of a batch above it. */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: Pressure,
   awaitedAgesMs: readonly number[],

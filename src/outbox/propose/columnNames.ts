@@ -1,7 +1,7 @@
 import { normalizeName, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 
-/** Column columnNames of known outboxes, the likeliest first, in the form of `normalizeName`. */
+/** Column names of known outboxes, the likeliest first, in the form of `normalizeName`. */
 export const columnNames = {
   payload: [
     'payload',
@@ -54,7 +54,7 @@ export const columnNames = {
   updatedAt: ['updatedat', 'modifiedat', 'changedat'],
 } as const
 
-/** A text column counts as the payload only under one of these columnNames, a json column under any of `columnNames.payload`. */
+/** A text column counts as the payload only under one of these names, a json column under any of `columnNames.payload`. */
 export const textPayloads: readonly string[] = columnNames.payload.slice(0, 5)
 
 export function findColumnByName(
@@ -73,7 +73,7 @@ export function findColumnByName(
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 
-/** True for columnNames such as `synced_at` and `is_published`. */
+/** True for names such as `synced_at` and `is_published`. */
 export function isDoneName(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
   const words = isOutbox ? handling : transfer
   const form =
@@ -88,11 +88,11 @@ const done = new RegExp(`^(?:${wide})$`)
 const doneWithin = new RegExp(
   `^(?:is|has|was|been|already|last|date|time|flag)*(?:${wide})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
 )
-/** Words in columnNames of columns about a person, a count, a way, a target or a plan. */
+/** Words in names of columns about a person, a count, a way, a target or a plan. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
-/** True for columnNames that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
+/** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
 export function isNameAboutSending(name: string): boolean {
   const words = wordsOfName(name)
   return (

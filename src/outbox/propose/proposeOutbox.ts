@@ -179,7 +179,7 @@ function createdAtLines(
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** Returns all columns that outboxd does not write, under columnNames that need no quotes in paths. */
+/** Returns all columns that outboxd does not write, under names that need no quotes in paths. */
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {

@@ -1,5 +1,5 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { isForm } from '../gate/maskSecrets.ts'
+import { isFormContentType } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isUtf8Request } from './apiRefusals.ts'
 import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
@@ -51,7 +51,7 @@ function refuse(
   client: string,
   { wrongSecretStatus }: LiveSettings,
 ): Refusal | undefined {
-  if (!isForm(exchange.contentType)) {
+  if (!isFormContentType(exchange.contentType)) {
     return invalid('The Content-Type must be application/x-www-form-urlencoded.')
   }
   if (!isUtf8Request(exchange) || !decodes(exchange.body)) return invalid('The form must be UTF-8.')

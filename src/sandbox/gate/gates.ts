@@ -3,7 +3,7 @@ import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isAllowedAddress } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
-import { isForm } from './maskSecrets.ts'
+import { isFormContentType } from './maskSecrets.ts'
 
 export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
@@ -25,7 +25,7 @@ export async function tokenGate({ clients, rates, live }: Parts, arrival: Arriva
   const page = refusePage(arrival)
   if (page) return page
   const { arrivedUs, contentType, body } = arrival
-  const client = isForm(contentType) ? clients.findAuthenticated(new URLSearchParams(body)) : null
+  const client = isFormContentType(contentType) ? clients.findAuthenticated(new URLSearchParams(body)) : null
   const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
   const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
   return { client, ...passOf(slot, live(client), 'token'), refusal }
@@ -45,7 +45,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** Does not count, so that a page cannot use up the limit of its visitor's address. */
+/** The refusal does not count, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined

@@ -9,8 +9,8 @@ import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
-export const issuer = 'urn:outboxd:sandbox'
-export const audience = 'urn:outboxd:sandbox:api'
+export const tokenIssuer = 'urn:outboxd:sandbox'
+export const tokenAudience = 'urn:outboxd:sandbox:api'
 
 /** Verified tokens are kept, because a signature costs more than the rest of a request. */
 const rememberedMax = 1000
@@ -68,8 +68,8 @@ export class Tokens {
     return new SignJWT({ generation: this.#generationOf(clientId) })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
-      .setIssuer(issuer)
-      .setAudience(audience)
+      .setIssuer(tokenIssuer)
+      .setAudience(tokenAudience)
       .setIssuedAt(Math.floor(nowSeconds))
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
       .setJti(this.#parts.random.tokenId(clientId))
@@ -107,8 +107,8 @@ export class Tokens {
   async #verify(token: string): Promise<Claims | undefined> {
     const verified = await jwtVerify(token, this.#keys.publicKey, {
       algorithms: [algorithm],
-      issuer,
-      audience,
+      tokenIssuer,
+      tokenAudience,
       requiredClaims: ['sub', 'exp', 'generation'],
       currentDate: new Date(this.#parts.clock.nowUs() / 1000),
     }).catch(() => undefined)

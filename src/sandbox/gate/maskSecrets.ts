@@ -27,9 +27,12 @@ interface Arrived {
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
   if (endpoint === 'other') return omissionNote(body, 'sent to no endpoint')
-  if (endpoint === 'token') return isForm(contentType) ? maskTokenForm(body, isSecret) : omissionNote(body, 'no form')
+  if (endpoint === 'token')
+    return isFormContentType(contentType) ? maskTokenForm(body, isSecret) : omissionNote(body, 'no form')
   if (!suspicious.test(body)) return body
-  return maskJson(body) ?? (isForm(contentType) ? maskForm(body) : omissionNote(body, 'it may hold a secret'))
+  return (
+    maskJson(body) ?? (isFormContentType(contentType) ? maskForm(body) : omissionNote(body, 'it may hold a secret'))
+  )
 }
 
 /**
@@ -55,7 +58,7 @@ export function omissionNote(body: string, why: string): string {
   return `(${body.length} characters, left out: ${why})`
 }
 
-export function isForm(contentType: string): boolean {
+export function isFormContentType(contentType: string): boolean {
   return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)
 }
 

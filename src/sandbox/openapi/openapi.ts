@@ -2,14 +2,14 @@ import { numberDigitsMax } from '../endpoints/parseExactly.ts'
 import { idempotencyKeyMax } from '../endpoints/requestSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import {
-  json,
-  problems,
+  joinAnswers,
+  jsonAnswer,
+  problemAnswers,
   type Refusal,
-  responses,
   type StatedAnswer,
   schemaRef,
   tokenAnswers,
-  tooSlow,
+  tooSlowAnswer,
 } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
 
@@ -83,7 +83,7 @@ function pathsOf(live: LiveSettings) {
         'OAuth 2.0 client credentials, only in the form (docs/reference/interface.md, 4.1). Does not count against the limit.',
       security: [],
       requestBody: body(live, 'application/x-www-form-urlencoded', 'TokenRequest'),
-      responses: [...tokenAnswers(live), tooSlow],
+      responses: [...tokenAnswers(live), tooSlowAnswer],
       refusals: ['page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'],
     },
     'post /api/v1/data submitData': {
@@ -93,7 +93,7 @@ function pathsOf(live: LiveSettings) {
       security: oauth,
       parameters: [idempotencyKey(live)],
       requestBody: body(live, 'application/json', 'DataSubmission'),
-      responses: [json(live, 200, 'DataAccepted', 'accepted'), tooSlow],
+      responses: [jsonAnswer(live, 200, 'DataAccepted', 'accepted'), tooSlowAnswer],
       refusals: [...anyRefusal, ...bodyRefusals],
     },
     'get /api/v1/data/{transactionId} readTransaction': {
@@ -102,7 +102,7 @@ function pathsOf(live: LiveSettings) {
       description: 'pending, and then completed or failed for good (docs/reference/interface.md, 4.3).',
       security: oauth,
       parameters: [pathParameter('transactionId', 'from the answer to the submission', { type: 'string' })],
-      responses: [json(live, 200, 'TransactionStatus', 'its status')],
+      responses: [jsonAnswer(live, 200, 'TransactionStatus', 'its status')],
       refusals: [...anyRefusal, 'unknownId', 'oddId'],
     },
     'post /api/v1/orders createOrder': {
@@ -112,7 +112,7 @@ function pathsOf(live: LiveSettings) {
       security: oauth,
       parameters: [idempotencyKey(live)],
       requestBody: body(live, 'application/json', 'OrderRequest'),
-      responses: [json(live, 201, 'OrderAccepted', 'created'), tooSlow],
+      responses: [jsonAnswer(live, 201, 'OrderAccepted', 'created'), tooSlowAnswer],
       refusals: [...anyRefusal, ...bodyRefusals],
     },
     'get /api/v1/orders/{orderId} readOrder': {
@@ -121,14 +121,14 @@ function pathsOf(live: LiveSettings) {
       description: 'With its items to the digit (docs/reference/interface.md, 4.5).',
       security: oauth,
       parameters: [pathParameter('orderId', 'from the answer to the order', { type: 'string', format: 'uuid' })],
-      responses: [json(live, 200, 'Order', 'the order')],
+      responses: [jsonAnswer(live, 200, 'Order', 'the order')],
       refusals: [...anyRefusal, 'unknownId'],
     },
   }
   return Object.fromEntries(
     Object.entries(operations).map(([name, { refusals, responses: stated, ...operation }]) => {
       const [method = '', path, operationId] = name.split(' ')
-      const answers = responses(live, ...stated, ...problems(live, ...refusals))
+      const answers = joinAnswers(live, ...stated, ...problemAnswers(live, ...refusals))
       return [path, { [method]: { operationId, ...operation, responses: answers } }]
     }),
   )

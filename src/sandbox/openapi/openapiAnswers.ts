@@ -38,7 +38,7 @@ const refusals = {
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],
 } as const satisfies Record<string, readonly [number | SettableStatus, string, Record<string, Header>?]>
 
-export function problems(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[] {
+export function problemAnswers(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[] {
   return kinds.flatMap((kind): StatedAnswer[] => {
     const [named, description, headers = {}] = refusals[kind]
     const status = typeof named === 'number' ? named : live[named]
@@ -57,7 +57,7 @@ function contentOf(status: number, { errorShape, unauthorizedShape }: LiveSettin
   return { [contentType.split(';')[0] ?? '']: { schema: schemaRef(isOther ? 'Unauthorized' : 'Problem'), example } }
 }
 
-export function json(live: LiveSettings, status: number, name: SchemaName, description: string): StatedAnswer {
+export function jsonAnswer(live: LiveSettings, status: number, name: SchemaName, description: string): StatedAnswer {
   return [status, { description, headers: remaining(), content: jsonOf(live, name) }]
 }
 
@@ -87,7 +87,7 @@ export const tooSlow: StatedAnswer = [
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
 
-export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
+export function joinAnswers(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {
     const other = byStatus[status]

@@ -29,11 +29,11 @@ export class SeededRandom {
   }
 
   share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
-    return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
+    return drawRandom(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
   fault(client: string): number {
-    return draw(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
+    return drawRandom(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
 
   id(of: 'transaction' | 'order' | 'event', client: string, position: number): string {
@@ -74,7 +74,7 @@ export function seededKey(seed: number, secrets: readonly string[]): JWK {
  * The n-th number from [0, 1) of a seeded stream (splitmix32). Depends only on its arguments, so that a restart changes
  * nothing.
  */
-export function draw(seed: number, stream: string, n: number): number {
+export function drawRandom(seed: number, stream: string, n: number): number {
   let state = mix((seed ^ 0x9e3779b9) >>> 0)
   for (const char of stream) state = mix(state ^ char.charCodeAt(0))
   return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
@@ -82,7 +82,8 @@ export function draw(seed: number, stream: string, n: number): number {
 
 function seededUuid(seed: number, stream: string, n: number): string {
   const bytes = Buffer.alloc(16)
-  for (let word = 0; word < 4; word += 1) bytes.writeUInt32BE(draw(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
+  for (let word = 0; word < 4; word += 1)
+    bytes.writeUInt32BE(drawRandom(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -110,7 +110,7 @@ function holds(match: FieldMatch, value: unknown): boolean {
   if (typeof match !== 'object' || match === null || isDigits(match)) return equal(match, value)
   if ('exists' in match) return match.exists === (value !== undefined)
   const text = typeof value === 'string' ? value : digitsOf(value)
-  return text !== undefined && contains(match, text)
+  return text !== undefined && matchesPattern(match, text)
 }
 
 /** Compares numbers by their digits, because a double has only 17. */
@@ -142,7 +142,7 @@ function valueAt(body: unknown, path: string): unknown {
 /** Compiled once for up to a million rows. */
 const compiled = new WeakMap<Pattern, RegExp>()
 
-export function contains(pattern: Pattern, text: string): boolean {
+export function matchesPattern(pattern: Pattern, text: string): boolean {
   const known = compiled.get(pattern) ?? new RegExp(pattern.pattern, 'u')
   compiled.set(pattern, known)
   return known.test(text)

@@ -114,7 +114,7 @@ test('a crash after the ledger was written and before the rows were marked chang
 
 test('rows whose mark took too long are left to the report, and batches stay as small as the table takes them', async () => {
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
-    beginTransaction if (select count(*) from marked) > 10 then raise exception using errcode = '57014'; end if; return null; end $$;
+    begin if (select count(*) from marked) > 10 then raise exception using errcode = '57014'; end if; return null; end $$;
     create or replace trigger meddle after update on outbox referencing new table as marked
       for each statement execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
@@ -160,7 +160,7 @@ test.each([
   await insert(4)
   const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
-    beginTransaction if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
+    begin if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
     create or replace trigger meddle before update on outbox for each row execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
   await captureAll()
