@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { DueReport, Report, ReportResult } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
-import { isHistoryFoundSql } from './history/readHistory.ts'
+import { mayHaveLostDataSql } from './history/readHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSql } from './retention.ts'
 
@@ -16,10 +16,10 @@ export async function readDueReports(
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where not ${isHistoryFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
+      where not ${mayHaveLostDataSql} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where not ${isHistoryFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
+      where not ${mayHaveLostDataSql} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )

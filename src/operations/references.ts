@@ -138,7 +138,7 @@ export async function explainMissingRow(databases: Databases, outboxId: string):
   if (!(await withOutbox(databases, (outbox) => isRowWaiting(outbox, outboxId)).catch(() => true)))
     return `the ledger has no record of the row ${outboxId}, and the row does not wait, so it is not sent. It ended before outboxd read this table, or the ledger has lost it: \`outboxd recover --dry-run\` shows lost rows`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
-  return `the row ${outboxId} waits in the outbox${since} and is not captured yet. \`outboxd status\` says what keeps it, \`outboxd map --outbox ${outboxId}\` shows its request`
+  return `the row ${outboxId} waits in the outbox${since} and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${outboxId}\` shows its request`
 }
 
 function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {

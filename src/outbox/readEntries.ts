@@ -60,7 +60,7 @@ function isTimezone(name: string): boolean {
 export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['payload'] | null {
   if (typeof value === 'string')
     return entry.column(['payload'], value, { kind: 'column', column: value, encoding: 'utf-8' })
-  if (!entry.isMapping(['payload'], value, 'a column, or { columns: … } to build it of the row')) return null
+  if (!entry.isMapping(['payload'], value, 'a column, or { columns: … } to build it from the row')) return null
   if (Object.hasOwn(value, 'columns')) return readColumns(entry, value)
   const checked = entry.check(forms.payload.column, ['payload'], value, ['columns'])
   if (checked === null) return null

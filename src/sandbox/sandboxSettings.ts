@@ -136,7 +136,7 @@ export const optionsSchema = z
     ({ host, insecureDefaults, ...credentials }) =>
       insecureDefaults ||
       isLoopbackName(host) ||
-      clientsOf(credentials).every(({ secret }) => secret !== defaultSecret),
+      clientSettingsOf(credentials).every(({ secret }) => secret !== defaultSecret),
     {
       path: ['host'],
       error: ({ input }) =>
@@ -149,7 +149,7 @@ export const optionsSchema = z
     when: () => true, // also if other fields are wrong
   })
 
-export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
+export function clientSettingsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
   return clients ?? [{ id: clientId, secret: clientSecret }]
 }
 type Credentials = Pick<z.infer<typeof fixedSettingsSchema>, 'clients' | 'clientId' | 'clientSecret'>

@@ -10,7 +10,7 @@ import { ClientRates } from './gate/clientRates.ts'
 import { Tokens } from './gate/issuedTokens.ts'
 import { SeededRandom, seededKey } from './processing/seededRandom.ts'
 import { SandboxClock } from './sandboxClock.ts'
-import { clientsOf, liveSettingsSchema, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
+import { clientSettingsOf, liveSettingsSchema, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 import { beginScenario, continueScenario, loadScenario, mergeScenario } from './scenario/readScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
@@ -137,7 +137,7 @@ interface Given {
 async function assemble({ pool, controlPool, events, settings, scenario, closing }: Given) {
   const mutex = new KeyedMutex()
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
-  const given = clientsOf(settings)
+  const given = clientSettingsOf(settings)
   const clients = new Clients(given)
   const current = await CurrentSettings.open(pool, liveSettingsSchema.strip().parse(settings), given)
   const live = (client: string | null) => current.of(client)

@@ -69,7 +69,9 @@ test('data of another PostgreSQL version are left alone, and named', async () =>
 test('a folder in which something else is stays as it is', async () => {
   const folder = await newFolder()
   await writeFile(join(folder, 'PG_VERSION'), '18\n')
-  await expect(startPrivatePostgres(folder)).rejects.toThrow(/it has PG_VERSION in it, which does not belong to a sandbox/)
+  await expect(startPrivatePostgres(folder)).rejects.toThrow(
+    /it has PG_VERSION in it, which does not belong to a sandbox/,
+  )
 })
 
 test('a folder that cannot be made says why', async () => {

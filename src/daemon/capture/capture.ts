@@ -296,7 +296,7 @@ async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: 
   const detail = isCaptured
     ? `the row was captured and is sent once, but the table refuses its mark (${code}), so it still looks new. Check the table's triggers and constraints`
     : blame === 'moment'
-      ? `the row could not be captured just then (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
+      ? `the row could not be captured (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
       : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
   await deps.skip([{ outboxId, isCaptured, detail }])
   deps.onRowSkipped(outboxId, error)

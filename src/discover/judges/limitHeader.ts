@@ -245,7 +245,7 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
     return found(certainty, 'none', why, {
       assumed,
       contract,
-      advice: ['let no other client spend from the same limit: the daemon notices it only at a 429'],
+      advice: ['keep other clients from using the same limit: the daemon notices them only at a 429'],
     })
   const what = shares.every(({ share }) => share === 'all') ? 'all' : having.join(', ')
   return found(certainty, what, why, { assumed, contract })

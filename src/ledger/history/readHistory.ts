@@ -95,7 +95,7 @@ export async function readCommitsWait(db: Database): Promise<boolean> {
 }
 
 /** True if the ledger may have lost data, and no operator has decided yet. */
-export const isHistoryFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
+export const mayHaveLostDataSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
 export interface FoundHistory {
   detail: string

@@ -5,8 +5,8 @@ import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isAnyStatus, isDoneName, isStatusColumnName, stateWords } from './columnNames.ts'
 import {
   defaultWord,
+  findBusinessWords,
   findFlagLike,
-  findOddWords,
   findSentColumns,
   isNumberColumn,
   isStateCode,
@@ -117,7 +117,7 @@ function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boole
       : [
           `no word of "${column.name}" says that a row is captured, so the ledger remembers it. A value for "queued" is simpler and cheaper`,
         ]
-  const odd = findOddWords({ ...column, default: null }, words)
+  const odd = findBusinessWords({ ...column, default: null }, words)
   if (odd.length > 0)
     warnings.push(
       `"${column.name}" has words that may be about your business (${odd.join(', ')}). If it is the ERP's own state, choose another column`,
@@ -226,7 +226,9 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
 /** True if the column may hold the ERP's own workflow, which our words would break. */
 const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
   isStateCode(column) ||
-  (isAnyStatus(column.name) && isTextColumn(column) && (words.length === 0 || findOddWords(column, words).length > 0))
+  (isAnyStatus(column.name) &&
+    isTextColumn(column) &&
+    (words.length === 0 || findBusinessWords(column, words).length > 0))
 
 /** Values of a flag before and after, the likeliest first. */
 const pairs = [

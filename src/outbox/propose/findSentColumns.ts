@@ -51,12 +51,12 @@ function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | n
   const words = column.allowed ?? looked
   if (words === null) return false
   if (findWord(words, sentWords) !== null) return true
-  if (isAnyStatus(column.name)) return findOddWords(column, words).length === 0
+  if (isAnyStatus(column.name)) return findBusinessWords(column, words).length === 0
   return isNameAboutSending(column.name) && words.every((word) => word.length <= flagWordMax)
 }
 
 /** Words about the business, such as draft and released. */
-export function findOddWords(column: CatalogColumn, words: readonly string[]): string[] {
+export function findBusinessWords(column: CatalogColumn, words: readonly string[]): string[] {
   const first = defaultWord(column)
   return [...new Set([...words, ...(first === null ? [] : [first])])].filter(
     (word) => findWord([word], knownWords) === null,

@@ -5,7 +5,7 @@ import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
 import { columnNames, findColumnByName, findWord, isNameAboutSending, stateWords, textPayloads } from './columnNames.ts'
-import { findOddWords, findSentWordColumns, findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
+import { findBusinessWords, findSentWordColumns, findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
 
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
@@ -219,7 +219,8 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   const lifecycle = isOutbox ? null : findWorkflow(table.columns.filter((column) => column !== state.column))
   if (lifecycle === null || lifecycle === state.column) return []
   const words = lifecycle.allowed ?? wordsOf(lifecycle.name) ?? []
-  if (state.candidates.includes(lifecycle) && words.length > 0 && findOddWords(lifecycle, words).length === 0) return []
+  if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessWords(lifecycle, words).length === 0)
+    return []
   const seen = words.length > 0 ? ` It has ${words.map((word) => `'${word}'`).join(', ')}` : ''
   const example = `${quoteFilter(lifecycle.name)} = '${exampleWord(words) ?? '…'}'`
   return [

@@ -257,7 +257,10 @@ test('a lock that is in the way of the ledger is not said to be the row’s faul
   onTestFinished(() => impatient.end())
   await createCapture(deps({ withLock: openCaptureLock(impatient).withLock })).runOnce()
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
-    { kind: 'row_skipped', detail: expect.stringMatching(/just then \(55P03: a lock.*tries again by itself/) },
+    {
+      kind: 'row_skipped',
+      detail: expect.stringMatching(/could not be captured \(55P03: a lock.*tries again by itself/),
+    },
   ])
 })
 
