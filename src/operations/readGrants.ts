@@ -2,7 +2,7 @@ import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { meetingQuery } from '../outbox/contentQueries.ts'
+import { existingDocumentsQuery } from '../outbox/contentQueries.ts'
 import { readCaptured } from '../outbox/documents.ts'
 import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import { type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
@@ -39,7 +39,7 @@ export async function readGrants(
       const rolePath = withRolePath(db)
       const captured = await readCaptured(rolePath, qualifiedName(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
-      const conditions = captured.map((document) => meetingQuery(document).sql)
+      const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
       const tables = await readTablesOf(rolePath, [...sources, ...conditions])
       const reads = grantsToRead(tables, quoteIdentifier(role), { onlyMissing: false })
       return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]

@@ -82,7 +82,7 @@ export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
 }
 
 /** Node answers this before there is a request. */
-export const tooSlow: StatedAnswer = [
+export const tooSlowAnswer: StatedAnswer = [
   408,
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
