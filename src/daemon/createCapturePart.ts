@@ -14,7 +14,7 @@ import { hasNewRows } from '../outbox/readRows.ts'
 import { blameFor } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { Fault } from './capture/captureRows.ts'
-import { createSleep } from './capture/sleep.ts'
+import { createCaptureSleep } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { Part } from './loop.ts'
 
@@ -29,7 +29,7 @@ export function createCapturePart(daemon: DaemonContext): Part {
 }
 
 function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
-  return createSleep({
+  return createCaptureSleep({
     mark: async () => (await listener?.mark()) ?? 'unavailable',
     isMarked: () => listener?.isMarked() ?? false,
     unmark: () => listener?.unmark(),

@@ -198,7 +198,7 @@ function allIsWell(status: StatusFacts): string {
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
-    probing > 0 ? `${probing} uncertain that the service is asked about` : null,
+    probing > 0 ? `${probing} uncertain, about which the service is asked` : null,
   ].filter((part) => part !== null)
   return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
 }

@@ -25,7 +25,7 @@ export function chooseType(
 }
 
 export function mapPayloads(mappings: Mappings, type: string, content: string): MapPreview[] {
-  return payloadsIn(content.replace(/^\uFEFF/, '')).map(({ name, payload }) => ({
+  return splitPayloads(content.replace(/^\uFEFF/, '')).map(({ name, payload }) => ({
     name,
     type,
     ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleId),
@@ -33,7 +33,7 @@ export function mapPayloads(mappings: Mappings, type: string, content: string): 
 }
 
 /** Reads one payload, or one a line if every line looks like an object. */
-export function payloadsIn(content: string): { name: string; payload: string }[] {
+export function splitPayloads(content: string): { name: string; payload: string }[] {
   const lines = content
     .split('\n')
     .map((line, i) => ({ name: `line ${i + 1}`, payload: line.trim() }))

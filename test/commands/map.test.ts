@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as map } from '../../src/commands/map.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { payloadsIn } from '../../src/operations/mapRecords.ts'
+import { splitPayloads } from '../../src/operations/mapRecords.ts'
 import { testContext } from '../support/context.ts'
 import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
@@ -110,13 +110,13 @@ describe('a file', () => {
 })
 
 test('a payload written over several lines is one; lines that each are an object are many', () => {
-  expect(payloadsIn('{\n "a": 1\n}')).toHaveLength(1)
-  expect(payloadsIn('{"a":1}\n{"a":2}')).toEqual([
+  expect(splitPayloads('{\n "a": 1\n}')).toHaveLength(1)
+  expect(splitPayloads('{"a":1}\n{"a":2}')).toEqual([
     { name: 'line 1', payload: '{"a":1}' },
     { name: 'line 2', payload: '{"a":2}' },
   ])
-  expect(payloadsIn('{"a":1}\n{"a":}')).toHaveLength(2)
-  expect(payloadsIn('{\n "a": \n}')).toHaveLength(1)
+  expect(splitPayloads('{"a":1}\n{"a":}')).toHaveLength(2)
+  expect(splitPayloads('{\n "a": \n}')).toHaveLength(1)
 })
 
 test.each([

@@ -287,7 +287,7 @@ describe('a record that was sent, and of which the service never says whether it
     if (transactionId === null)
       await fixture.ledger.pool.query('update outboxd.submission set transaction_id = id::text')
     const { printed } = await run()
-    expect(printed).toMatch(/^All is well: 1 uncertain that the service is asked about\.\n/)
+    expect(printed).toMatch(/^All is well: 1 uncertain, about which the service is asked\.\n/)
     expect(printed).toMatch(/to send +0 in the outbox, 0 captured\n/)
     expect(printed).toMatch(/at the service +0 being processed, 1 uncertain that it is asked about\n/)
     expect(printed).toMatch(/oldest unsent +none\n/)

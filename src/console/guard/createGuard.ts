@@ -5,7 +5,13 @@ import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
 import { loginRoutes, sendLogin } from './login.ts'
-import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost, refuseForeignUse } from './refuseForeign.ts'
+import {
+  isFromProxy,
+  type Place,
+  refuseForeignEmbedding,
+  refuseForeignForm,
+  refuseForeignHost,
+} from './refuseForeign.ts'
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
 import { createFormTokens, isSameToken, type Viewer } from './viewer.ts'
 
@@ -45,7 +51,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   app.addHook('onRequest', async (request, reply) => {
     refuseForeignHost(request, options)
     if (isPost(request)) refuseForeignForm(request, options)
-    else refuseForeignUse(request)
+    else refuseForeignEmbedding(request)
     const person = personOf(request, options, sessions)
     if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)

@@ -36,7 +36,7 @@ export function refuseForeignForm(request: FastifyRequest, place: Place): void {
 }
 
 /** @throws Refused for a frame, picture or stream in another site's page; a link is allowed */
-export function refuseForeignUse({ headers }: FastifyRequest): void {
+export function refuseForeignEmbedding({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return
   if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'A page of another site requested this.')

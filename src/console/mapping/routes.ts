@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { chooseType, mapPayloads, payloadsIn, previewRow } from '../../operations/mapRecords.ts'
+import { chooseType, mapPayloads, previewRow, splitPayloads } from '../../operations/mapRecords.ts'
 import { readWholeRecord } from '../../outbox/readContents.ts'
 import { readOutboxRecord } from '../../outbox/readRows.ts'
 import { Refused } from '../errors.ts'
@@ -63,7 +63,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (files.kind === 'invalid') return null
     const chosen = chooseType(files.mappings, type === '' ? undefined : type)
     if (chosen.kind === 'invalid') return { kind: 'refused', problem: chosen.problem }
-    const count = payloadsIn(payload).length
+    const count = splitPayloads(payload).length
     if (count > payloadsMax)
       return {
         kind: 'refused',

@@ -3,11 +3,11 @@ import { CommitUncertain, type Database, inTransaction } from '../../postgres/da
 import { type HistoryView, isAgreedSince, type LedgerStandby, type NamedRow } from './decideHistory.ts'
 import {
   emptyMemory,
+  hasSynchronousCommits,
   type InstanceMemory,
   type JudgedHistory,
   judgeHistory,
   type LastClaim,
-  readCommitsWait,
 } from './readHistory.ts'
 import {
   agreeToHistoryByDaemon,
@@ -97,7 +97,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
     stands: async (db) => (await judge(db)).verdict.kind === 'stands',
     mayTake: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
     async claimed(last) {
-      if (standby === 'synchronous' && !(await readCommitsWait(pool)))
+      if (standby === 'synchronous' && !(await hasSynchronousCommits(pool)))
         throw new CommitUncertain('the server waits for no standby any more')
       remembered = { ...remembered, claim: last }
     },

@@ -89,7 +89,7 @@ export async function judgeHistory(
 
 const rowIsGone = 'the row of outboxd.history is gone'
 
-export async function readCommitsWait(db: Database): Promise<boolean> {
+export async function hasSynchronousCommits(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWaitSql} as wait`)
   return rows[0]?.wait ?? false
 }

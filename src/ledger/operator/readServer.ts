@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { daemonSessions } from '../../postgres/sessionSettings.ts'
-import { readCommitsWait } from '../history/readHistory.ts'
+import { hasSynchronousCommits } from '../history/readHistory.ts'
 
 /** Such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
@@ -43,7 +43,7 @@ export async function readDurability(db: Database): Promise<Durability> {
   const { rows } = await db.query<{ name: string }>(
     `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
   )
-  return { off: rows.map(({ name }) => name), isSynchronous: await readCommitsWait(db) }
+  return { off: rows.map(({ name }) => name), isSynchronous: await hasSynchronousCommits(db) }
 }
 
 /** Number of further sessions that a server accepts. */

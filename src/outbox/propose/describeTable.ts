@@ -26,7 +26,7 @@ import type { WordsOf } from './findSentColumns.ts'
 import { proposeCapture } from './proposeCapture.ts'
 import { type OutboxProposal, pathSafeName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
-import { readAllWords, readSeenRows, type Words, wordsOf } from './readAllWords.ts'
+import { createWordLookup, readAllWords, readSeenRows, type Words } from './readAllWords.ts'
 import { readDocument, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -72,9 +72,9 @@ export async function describeTable(
   const db = (await readHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
   const words = await readAllWords(db, table, unseen)
   const rows = await countRows(db, table, unseen)
-  const alone = proposeOutbox(table, wordsOf(words), rows)
+  const alone = proposeOutbox(table, createWordLookup(words), rows)
   const document = 'column' in alone.payload ? null : await describeDocument(db, table, endpoint, unseen)
-  const proposal = document === null ? alone : proposeOutbox(table, wordsOf(words), rows, true)
+  const proposal = document === null ? alone : proposeOutbox(table, createWordLookup(words), rows, true)
   const types = typesOf(table, proposal, words)
   const fields = document?.fields ?? (await readFields(db, table, proposal, unseen))
   const mappings = typesToMap(types, proposal, mapped)
@@ -93,7 +93,7 @@ export async function describeTable(
   if (document?.capture != null && !alone.hasState) {
     const capture = {
       name: fileName(table.name).replace(/yaml$/, 'capture.sql'),
-      text: document.capture(wordsOf(words)),
+      text: document.capture(createWordLookup(words)),
     }
     return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...ofMappings] }
   }

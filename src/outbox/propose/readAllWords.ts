@@ -21,7 +21,7 @@ export async function readAllWords(db: Database, table: CatalogTable, warnings: 
   return words
 }
 
-export const wordsOf =
+export const createWordLookup =
   (words: Words): WordsOf =>
   (column) => {
     const found = words.get(column)
@@ -51,7 +51,7 @@ export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTabl
   if (table === null) return []
   const words = await readAllWords(pool, table, [])
   const { filter } = described
-  return findSentColumns(table.columns, wordsOf(words))
+  return findSentColumns(table.columns, createWordLookup(words))
     .map(({ name }) => name)
     .filter((name) => filter === null || !filter.toLowerCase().includes(name.toLowerCase()))
 }
