@@ -50,6 +50,7 @@ export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<A
   )
 }
 
+/** @throws {NoAnswer} if the control is refused, because its reason may also have caused the refusal before it */
 export async function checkControl(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isTaken(checked))
@@ -77,6 +78,7 @@ export async function repeatUnlessArrived(
   return hadArrived(parts.exchanges(), exchange) ? send() : exchange
 }
 
+/** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
 export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
   const before = all[all.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import { childEnvironment } from './postgresServer.ts'
 
+/** Ends processes and removes folders if this process ends before it calls `done`. */
 export interface Reaper {
   addProcess(pid: number, signal: NodeJS.Signals): void
   removeProcess(pid: number): void

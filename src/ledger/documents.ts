@@ -150,6 +150,7 @@ interface Standing {
   last: LastRecord | null
 }
 
+/** A discarded record has its digest only if its request may have reached the service. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type

@@ -135,6 +135,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
         { db: within(db) },
       )
     },
+    /** Does nothing if the job is being worked on. */
     async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },

@@ -21,6 +21,7 @@ export interface SettledPosition {
   upTo: string | null
   /** The last number that the sequence has drawn. */
   drawn: string | null
+  /** The sequence's file on disk, which changes if the sequence restarts. */
   sequenceFile: string | null
 }
 

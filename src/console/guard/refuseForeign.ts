@@ -14,6 +14,7 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
 export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
 
+/** Against DNS rebinding. @throws Refused if the Host is not a name of this console */
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =

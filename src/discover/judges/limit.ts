@@ -53,6 +53,7 @@ export const burstsSample: Sample<readonly number[]> = {
   },
 }
 
+/** A request that the service accepts and the limit counts: a question if questions count, else a record. */
 async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
   const shape = await acceptedShape(parts)
   const isPollCounted = judgeCounted(await parts.sample(headerSample), 'poll').found === 'yes'

@@ -29,6 +29,7 @@ export async function askTokenUnit(parts: Parts): Promise<Finding> {
   return judgeTokenUnit(expiresIn, byToken, parts.config.tokenUnit)
 }
 
+/** Sure if the token itself agrees with expires_in, likely if the number makes sense in one unit only. */
 function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit): Finding {
   if (!(expiresIn > 0))
     return sure('none', 'the answer has no expires_in that is a number', {

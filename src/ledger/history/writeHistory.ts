@@ -72,6 +72,7 @@ export async function agreeToHistoryByDaemon(db: Database, who: string): Promise
   )
 }
 
+/** Locks the finding, if it is the one that the operator has seen. */
 export async function isSameFinding(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,

@@ -67,6 +67,7 @@ function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
+/** Masks names, too, because a mistyped separator makes a secret part of a name. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)

@@ -24,6 +24,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
+/** Of alternatives, reports only the intended one. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath, content: PayloadValue): void {
   const path = [...within, ...(issue.path as YamlPath)]
   const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
