@@ -107,8 +107,8 @@ export class Tokens {
   async #verify(token: string): Promise<Claims | undefined> {
     const verified = await jwtVerify(token, this.#keys.publicKey, {
       algorithms: [algorithm],
-      tokenIssuer,
-      tokenAudience,
+      issuer: tokenIssuer,
+      audience: tokenAudience,
       requiredClaims: ['sub', 'exp', 'generation'],
       currentDate: new Date(this.#parts.clock.nowUs() / 1000),
     }).catch(() => undefined)
