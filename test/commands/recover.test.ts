@@ -181,7 +181,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       },
       {
         ...{ id: none, state: 'uncertain', transaction: null, may: false },
-        error: expect.stringContaining(`${lostRow}; its outbox row names an invalid transaction`),
+        error: expect.stringContaining(`${lostRow}, and its outbox row names an invalid transaction`),
       },
       {
         ...{ id: silent, state: open, transaction: null, may: false },

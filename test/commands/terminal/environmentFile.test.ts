@@ -49,7 +49,7 @@ test.each([
 test('of two files neither is ignored: one is to be given', async () => {
   const files = [fileOf('').path, fileOf('').path].flatMap((path) => ['--env-file', path])
   await using program = startProgram({ args: [...files, 'config'], folder: tmpdir() })
-  expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('give one file') })
+  expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('Give only one file') })
 })
 
 test('without MAPPINGS_DIR the examples serve against a service on loopback, and against no other', async () => {
