@@ -68,7 +68,7 @@ test('by a sequence: numbers that began anew are noticed, though all that was ta
   await pool.query('truncate source restart identity')
   await pool.query(`insert into source (key) select 'other' from generate_series(1, 9)`)
   const anew = describedAs(`${remembered['a position in a sequence']}\ncreated_at: created_at`)
-  await expect(anew.capture()).rejects.toThrow('began anew')
+  await expect(anew.capture()).rejects.toThrow('started again')
 })
 
 describe('rows that say themselves that they wait', () => {
