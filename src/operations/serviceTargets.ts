@@ -56,7 +56,12 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
 }
 
 export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts) {
-  return { targets: serviceTargets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay), last28Days: timeJson(last28Days) }
+  return {
+    targets: serviceTargets,
+    lastHour: timeJson(lastHour),
+    lastDay: timeJson(lastDay),
+    last28Days: timeJson(last28Days),
+  }
 }
 
 function timeJson(counts: CountsByKind) {
