@@ -6,7 +6,6 @@ import { changesByTable } from '../../src/ledger/operator/grants.ts'
 import { fieldSchemas, fileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
-import { conformance, notShown } from '../../test/sandbox/conformanceTable.ts'
 import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
@@ -25,7 +24,6 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/rights.md', rightsPage()],
     ['docs/reference/sandbox-settings.md', sandboxSettingsPage()],
     ['docs/reference/discover-questions.md', discoverQuestionsPage()],
-    ['docs/reference/conformance.md', conformancePage()],
     ['docs/reference/outbox-yaml.md', outboxYamlPage()],
     ['docs/reference/mapping-file.md', mappingFilePage()],
     ['docs/reference/faults.md', faultsPage()],
@@ -193,28 +191,6 @@ outboxd discover --only token-unit,address
   )
 }
 
-/** Lists each test once, below its file and with the sections of the interface that it shows. */
-function conformancePage(): string {
-  const shown = Object.entries(conformance).flatMap(([heading, rows]) =>
-    rows
-      .flatMap(([, ...tests]) => tests)
-      .filter((shownBy) => shownBy !== notShown)
-      .map((shownBy) => ({ shownBy, section: heading.replace(/\.? .*/, '') })),
-  )
-  const tests = [...Map.groupBy(shown, ({ shownBy }) => shownBy)].map(([shownBy, each]) => {
-    const [file = '', name = ''] = shownBy.split(/: (.*)/)
-    return { file, name: `${name} (${[...new Set(each.map(({ section }) => section))].join(', ')})` }
-  })
-  return page(
-    'Conformance of the sandbox',
-    `This page shows which tests try [the interface](interface.md), with its sections in parentheses. Files in \`sandbox/\` and
-\`contract/\` try the sandbox, the others the daemon. \`%s\` is one of several cases. Paths are below \`test/\`.
-There, \`sandbox/conformanceTable.ts\` names each sentence's test.
-[The contract](../why/contract.md#every-not-shown) has what the interface leaves open.`,
-    byFile(tests),
-  )
-}
-
 function outboxYamlPage(): string {
   return page(
     'outbox.yaml',
@@ -287,11 +263,6 @@ ${faultLists(whole, (file) => file.replace(inFaults, ''))}
 
 ${faultLists(others, (file) => join('test', dirname(file)))}`,
   )
-}
-
-function byFile(tests: FaultTest[]): string {
-  const files = Map.groupBy(tests, ({ file }) => file)
-  return [...files].flatMap(([file, each]) => [`- \`${file}\``, ...each.map(({ name }) => `  - ${name}`)]).join('\n')
 }
 
 function faultLists(tests: FaultTest[], headOf: (file: string) => string): string {
