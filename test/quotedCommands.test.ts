@@ -24,6 +24,19 @@ test('every quoted command exists, with its options, its arguments and a value f
   expect(wrong).toEqual([])
 })
 
+/** An operator types these as they stand. */
+const advice = /^(docs\/run\/(runbook|restore)\.md|deploy\/prometheus-rules\.yaml|src\/operations\/problemMessage\.ts)$/
+
+test('advice names each option that its command requires', () => {
+  const incomplete = quotes.flatMap(({ file, line, words }) => {
+    const missing = advice.test(file) ? findMissing(words) : []
+    return missing.length === 0 ? [] : [`${file}:${line}: outboxd ${words.join(' ')}: lacks ${missing.join(', ')}`]
+  })
+  expect(incomplete).toEqual([])
+  expect(findMissing(['pause', '--for', '1h'])).toEqual(['--reason'])
+  expect(findMissing(['recover'])).toEqual([])
+})
+
 test.each([
   ['staus', 'no such command'],
   ['show outbox:1 --verbose', 'no option --verbose'],
@@ -60,6 +73,11 @@ function findFault([name = '', ...words]: string[]): string | null {
   return unknown === undefined ? null : `${unknown} is not one of the words of its argument`
 }
 
+function findMissing([name = '', ...words]: string[]): string[] {
+  const required = (commands.get(name)?.options ?? []).filter(([, , how]) => how?.required)
+  return required.map(([row]) => row.replace(/ .*/, '')).filter((option) => !words.includes(option))
+}
+
 interface Quote {
   file: string
   line: number
@@ -74,7 +92,7 @@ function quotesOf(file: string): Quote[] {
   const quotes = file.endsWith('.ts')
     ? filled.matchAll(/\\?`outboxd ([^`\\\n]+)(?:\\`|`(?=.*['"]))/g)
     : [
-        ...text.matchAll(/`(?:npx (?:--no-install )?)?outboxd ([^`\n]+)`/g),
+        ...text.matchAll(/`(?:npx (?:--no-install )?)?outboxd\s([^`\n]+(?:\n[^`\n]+)?)`/g),
         ...text.matchAll(
           /(?<=^```(?:sh|bash|console)\n(?:(?!```).*\n)*[^#\n]*)\boutboxd (?=(?:[a-z]+)(?: |$))([^`\n]*)$/gm,
         ),

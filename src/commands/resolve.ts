@@ -44,8 +44,8 @@ or --arrived with another id, corrects an id that an operator gave.
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
-Before --not-arrived of one record, the command asks on a terminal only; in a script it goes on unasked. Wherever else it asks,
-it needs a terminal or --yes, and exits with 4 without them.
+--not-arrived of one record asks on a terminal only, and goes on unasked in a script, unless the record ended under an id that an
+operator gave. Whatever else asks needs a terminal or --yes, and exits with 4 without them.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv
