@@ -257,31 +257,28 @@ function faultsPage(): string {
 \`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
 Postgres. It compares the outbox, the ledger and the service's own ledger.
 
-${faultLists(whole, (file) => file.replace(inFaults, ''))}
+${faultTable(whole, ({ file }) => file.replace(inFaults, ''))}
 
 ## Against a part of it
 
-${faultLists(others, (file) => join('test', dirname(file)))}`,
+${faultTable(others, ({ file }) => join('test', dirname(file)))}`,
   )
 }
 
-function faultLists(tests: FaultTest[], headOf: (file: string) => string): string {
-  return [...Map.groupBy(tests, ({ file }) => headOf(file))]
-    .map(([head, each]) => [`- \`${head}\``, ...linesByOutcome(each)].join('\n'))
-    .join('\n')
+/** A row for each file, with a line of its cell for each outcome. */
+function faultTable(tests: FaultTest[], fileOf: (test: FaultTest) => string): string {
+  const rows = [...Map.groupBy(tests, fileOf)].map(
+    ([file, each]) => `| \`${file}\` | ${linesByOutcome(each).join('<br>').replaceAll('|', '\\|')} |`,
+  )
+  return ['| file | fault: **what becomes of the record** |', '|---|---|', ...rows].join('\n')
 }
 
 function linesByOutcome(tests: FaultTest[]): string[] {
   const outcomes = Map.groupBy(tests, ({ name }) => name.slice(name.indexOf(': ') + 2))
   return [...outcomes].map(([outcome, each]) => {
     const faults = each.map(({ name }) => name.slice(0, name.indexOf(': ')))
-    return wrapped(`  - ${faults.join('; ')}: ${outcome}`)
+    return `${faults.join('; ')}: **${outcome}**`
   })
-}
-
-/** A list's item of 100 columns at most, if its words allow it. */
-function wrapped(item: string): string {
-  return item.replace(/(?=\S)(.{1,96})(?: +|$)/g, '$1\n    ').trimEnd()
 }
 
 /** A gauge that each instance has for itself is an own gauge; the others come from the databases. */
