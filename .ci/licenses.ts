@@ -48,12 +48,12 @@ export function isPermissive(license: string): boolean {
   return expression.split(' OR ').some((each) => permissive.has(each.trim()))
 }
 
-/** A paragraph for each licence, the most frequent first. As plain text, or GitHub would take name@1.2.3 for a mail address. */
+/** A row for each licence, the most frequent first. Names are code, because GitHub takes name@1.2.3 for a mail address. */
 export function renderLicenses(shipped: readonly Shipped[]): string {
   const byLicense = [...Map.groupBy(shipped, ({ license }) => license)].toSorted(([, a], [, b]) => b.length - a.length)
-  const paragraphs = byLicense.map(([license, packages]) => {
+  const rows = byLicense.map(([license, packages]) => {
     const names = packages.map(({ name, version, isOptional }) => `${name}@${version}${isOptional ? '*' : ''}`)
-    return wrapped(`${license}: ${names.join(', ')}`)
+    return `| ${license} | \`${names.join(', ')}\` |`
   })
   return `# Licences
 
@@ -67,14 +67,11 @@ Licence, and the libraries that come with them under their own.
 \`npm run --silent licenses\` prints this page from package-lock.json. \`npm run --silent sbom\` prints
 the same packages with hashes, as CycloneDX.
 
-\`\`\`text
-${paragraphs.join('\n')}
-\`\`\`
+| licence | packages |
+|---|---|
+${rows.join('\n')}
 `
 }
-
-/** Breaks a paragraph after 98 columns at most, and indents its further lines. */
-const wrapped = (item: string) => item.replace(/(?=.{99})(.{1,98}) /g, '$1\n  ')
 
 export const readLock = (): Lock =>
   JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package-lock.json'), 'utf8'))
