@@ -16,8 +16,8 @@ import { setup } from './faults/harness.ts'
 /** What `alter role … set` or `alter database … set` can do to our sessions (docs/reference/session-settings.md). */
 
 const page = readFileSync(join(checkout, 'docs', 'reference', 'session-settings.md'), 'utf8')
-/** Of the table: a setting, with a value other than the default. */
-const hostile = [...page.matchAll(/^\| `(\w+)` \| `([^`]*)` \|/gm)].map(([, name = '', value = '']) => ({
+/** Of the table and the list: a setting, with a value other than the default. */
+const hostile = [...page.matchAll(/`(\w+)` [|=] `([^`]*)`/g)].map(([, name = '', value = '']) => ({
   name,
   value,
 }))
