@@ -35,7 +35,7 @@ const [begin, end] = ['<!-- figures: node tools/bench/all.ts --write -->', '<!--
 
 const outputs: string[] = []
 for (const bench of benches) outputs.push(await runBench(bench))
-if (options.write) await writeFigures(outputs.join('\n'))
+if (options.write) await writeFigures(outputs.map((output) => output.trim()).join('\n\n'))
 
 /** Runs one and shows what it says once it is through. A failure is said, and the others go on. */
 async function runBench([name = '', ...args]: string[]): Promise<string> {
