@@ -50,7 +50,7 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
       ? `In the last hour ${failed} of ${requests} requests failed at the service (target: under 1 %). \`outboxd check\` shows what it answers now.`
       : null,
     isAlarming(slow, answered)
-      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause\` keeps records from becoming uncertain.`
+      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause --reason TEXT\` keeps records from becoming uncertain.`
       : null,
   ].filter((message) => message !== null)
 }
