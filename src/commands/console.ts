@@ -16,7 +16,7 @@ import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
 import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
-import { askingAloud, type CommandContext, exit, untilAborted, usageError } from './terminal/context.ts'
+import { type CommandContext, exit, slotWaitOptions, untilAborted, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
@@ -92,7 +92,7 @@ type ConsoleOptions = OptionsOf<typeof command>
 /** Reads the credentials of the service only when needed. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
   try {
-    return await askForTransaction(readConfig(context.env), transaction, askingAloud(context))
+    return await askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
   } catch (error) {
     return { kind: 'silent', message: `the service cannot be asked: ${explain(error).message}` }
   }

@@ -5,12 +5,12 @@ import { readProblems } from '../ledger/problems.ts'
 import { statesNeedingAttention } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
 import {
+  createTextSearch,
   type FiltersRead,
   hasFilters,
   isLookup,
   narrowByText,
   readListFilters,
-  searchIn,
 } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
@@ -59,7 +59,7 @@ Examples:
     const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
     return withDatabases(context, async (databases) => {
       const filter = await narrowByText(
-        searchIn(databases.ledger),
+        createTextSearch(databases.ledger),
         read,
         (cut) => void context.stderr.write(`${cut}\n`),
       )
@@ -88,7 +88,11 @@ async function listCauses(
 ): Promise<number> {
   const limit = read.limit ?? limitDefault
   return withDatabases(context, async (databases) => {
-    const filter = await narrowByText(searchIn(databases.ledger), read, (cut) => void context.stderr.write(`${cut}\n`))
+    const filter = await narrowByText(
+      createTextSearch(databases.ledger),
+      read,
+      (cut) => void context.stderr.write(`${cut}\n`),
+    )
     const { causes, lookedAt, isCut } = await readCauses(databases.ledger, filter, causesOfMax)
     const shown = causes.slice(0, limit)
     if (options.json)

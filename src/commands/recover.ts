@@ -7,7 +7,7 @@ import { loadMappings } from '../mapping/loadMappings.ts'
 import {
   describeOtherDaemons,
   findLedgerBesideOurs,
-  isHistoryUnseen,
+  isHistoryChangeUnseen,
   stopAsRestored,
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
@@ -153,7 +153,7 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeOtherDaemons(databases)
   if (others !== null) return `${others}. Rows that it captured are not lost, and could be sent twice`
-  if (restored || !(await isHistoryUnseen(databases))) return null
+  if (restored || !(await isHistoryChangeUnseen(databases))) return null
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
 }
 

@@ -16,7 +16,7 @@ import { escapeLines } from '../plainText.ts'
 import { resolveFile } from './resolveFile.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
-import { askingAloud, type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exit, printJson, slotWaitOptions, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -105,7 +105,7 @@ const carryOut = (context: CommandContext, operator: Operator, settling: Settlin
   resolveSubmission(
     {
       operator,
-      askService: (transaction) => askForTransaction(readConfig(context.env), transaction, askingAloud(context)),
+      askService: (transaction) => askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
       onTestimony: (message) => void context.stderr.write(`${escapeLines(message)}.\n`),
     },
     settling,

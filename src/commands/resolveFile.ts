@@ -9,7 +9,14 @@ import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from 
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { askingAloud, type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import {
+  type CommandContext,
+  createProgress,
+  exit,
+  printJson,
+  slotWaitOptions,
+  usageError,
+} from './terminal/context.ts'
 import { type ActorOptions, actorOf, actorProblems, withDatabases } from './terminal/operator.ts'
 
 export interface ResolveFileOptions extends ActorOptions {
@@ -172,7 +179,7 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   askForTransactions(
     readConfig(context.env),
     batch.map(({ transaction }) => transaction),
-    askingAloud(context, 'free slots'),
+    slotWaitOptions(context, 'free slots'),
   )
 
 async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {

@@ -12,7 +12,7 @@ import {
   type Skipped,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
-import { type FilterOptions, searchIn } from '../operations/filters.ts'
+import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
 import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
@@ -56,7 +56,7 @@ async function selectForChange(
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
   const chosen = await chooseSubmissions(
     databases.ledger,
-    searchIn(databases.ledger),
+    createTextSearch(databases.ledger),
     change,
     choice,
     (cut) => void context.stderr.write(`${cut}\n`),

@@ -32,7 +32,7 @@ export const observeMax = 3
  * @param control sends the request that must be accepted
  * @throws {NoAnswer} if answers contradict each other
  */
-export async function observe(
+export async function observeTwice(
   send: () => Promise<AnsweredExchange>,
   control: () => Promise<AnsweredExchange>,
 ): Promise<Observed> {

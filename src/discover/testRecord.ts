@@ -5,7 +5,7 @@ import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type Seen } from './exchange.ts'
 import { addressSample } from './firstCall.ts'
-import { isTaken, type Observed, observe, repeatUnlessArrived } from './observe.ts'
+import { isTaken, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
 
 /**
@@ -116,7 +116,7 @@ async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChang
 }
 
 export const observeRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>
-  observe(
+  observeTwice(
     () => submit(parts, change),
     () => submit(parts),
   )

@@ -88,7 +88,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
 }
 
 /** True if the ledger's history changed and no daemon has noticed yet. */
-export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
+export async function isHistoryChangeUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
   const standby = databases.config.ledgerStandby

@@ -154,7 +154,7 @@ const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
 
-export const searchIn =
+export const createTextSearch =
   (ledger: Database): SearchText =>
   (...asked) =>
     searchText(ledger, ...asked)

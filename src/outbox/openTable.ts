@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type Database, type Sessions, withRolePath } from '../postgres/database.ts'
-import { readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
+import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
 import { createHorizon } from './horizon.ts'
@@ -16,7 +16,7 @@ export interface InspectedTable {
 }
 
 export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
-  const refusal = refusedEncoding(await readEncoding(pool))
+  const refusal = whyEncodingIsRefused(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const shape = await inspectTable(pool, table)
   const identity = await readIdentity(pool, shape.qualified, table.id)

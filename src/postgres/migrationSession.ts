@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
 import { watchLocks } from './locks.ts'
-import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding.ts'
+import { encodingWarning, readEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
 import { applySessionSettings, catalogPathSettings, statementSettings, textSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
@@ -62,6 +62,6 @@ export const readEncodingWarning = (variable: string, url: string): Promise<stri
   inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
 
 export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
-  const refusal = refusedEncoding(await readEncoding(db))
+  const refusal = whyEncodingIsRefused(await readEncoding(db))
   if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
 }

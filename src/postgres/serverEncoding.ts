@@ -21,7 +21,7 @@ export async function readEncoding(db: {
   return rows[0]?.encoding ?? 'UTF8'
 }
 
-export function refusedEncoding(encoding: string): string | null {
+export function whyEncodingIsRefused(encoding: string): string | null {
   if (encoding !== 'SQL_ASCII') return null
   return 'its encoding is SQL_ASCII, so it does not know the characters of its texts, and nothing would be sent exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }

@@ -12,7 +12,7 @@ import {
   type ServerRoom,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
-import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/serverEncoding.ts'
+import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
@@ -60,7 +60,7 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
       const said = judge(encoding)
       return said === null ? [] : [`the ${of}’s database: ${said}`]
     })
-  const refused = told(refusedEncoding)
+  const refused = told(whyEncodingIsRefused)
   if (refused.length > 0) return finding(what, 'problem', ...refused)
   const warned = told(encodingWarning)
   return warned.length > 0 ? finding(what, 'warning', ...warned) : null

@@ -61,7 +61,7 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
 }
 
 /** Options for asking the service: prints a line if it waits for a slot, and stops with the command. */
-export const askingAloud = (
+export const slotWaitOptions = (
   { signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>,
   awaited: 'a free slot' | 'free slots' = 'a free slot',
 ) => ({

@@ -4,7 +4,7 @@ import { submittedId } from '../../service/responses.ts'
 import { type AnsweredExchange, describeSeen, fieldOf, jsonOf, statusAndCode, statusIn } from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
 import { addressSample } from '../firstCall.ts'
-import { isTaken, type Observed, observe, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
+import { isTaken, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { acceptedShape, explainRefused, type KeyShape, keyHeaders, usualHeaders } from '../testRecord.ts'
 import { judgeAccepted } from './records.ts'
@@ -69,7 +69,7 @@ export async function postOrder(parts: Parts, change: OrderChange = {}): Promise
 }
 
 const observeOrder = (parts: Parts, change: OrderChange): Promise<Observed> =>
-  observe(
+  observeTwice(
     () => postOrder(parts, change),
     () => postOrder(parts),
   )

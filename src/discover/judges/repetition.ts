@@ -99,7 +99,7 @@ async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repe
 
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
-/** Null, too, if the repetitions were answered differently. */
+/** Null if it is unknown, or the repetitions were answered differently. */
 function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
   const seen = new Set(again.map((each) => recognisedAs(first, each)))
   return seen.size === 1 ? ([...seen][0] ?? null) : null
