@@ -110,8 +110,11 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
     const kind = judgeServiceUse(use, isSame)
     if (kind === 'adopted') {
       const former = use.served?.baseUrl ?? 'no service yet'
+      const others = former === service.baseUrl ? ' with the configured SERVICE_AUTH_URL and SERVICE_CLIENT_ID' : ''
       const meaning = isSame ? 'It is the same service, and knows all records' : 'It is a different service'
-      context.stderr.write(`The ledger belongs to ${former}. It will belong to ${service.baseUrl}. ${meaning}.\n`)
+      context.stderr.write(
+        `The ledger belongs to ${former}. It will belong to ${service.baseUrl}${others}. ${meaning}.\n`,
+      )
       if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun

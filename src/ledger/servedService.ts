@@ -22,11 +22,13 @@ export class ForeignService extends ForeignError {
       configured.baseUrl === served.baseUrl ? null : `SERVICE_BASE_URL is ${configured.baseUrl}, not ${served.baseUrl}`,
       configured.authUrl === served.authUrl ? null : `SERVICE_AUTH_URL is ${configured.authUrl}, not ${served.authUrl}`,
       configured.clientHash === served.clientHash ? null : 'SERVICE_CLIENT_ID is a different client',
-    ].filter((difference) => difference !== null)
+    ]
+      .filter((difference) => difference !== null)
+      .join('; ')
     super(
       'foreign_service',
-      configured.baseUrl,
-      `the ledger belongs to a different service than the configured one (${differences.join('; ')}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, run \`outboxd adopt --service --same\`; to change to a different service, \`outboxd adopt --service\``,
+      differences,
+      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, run \`outboxd adopt --service --same\`; to change to a different service, \`outboxd adopt --service\``,
     )
   }
 }

@@ -28,7 +28,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   foreign_outbox: () =>
     'A daemon is configured for a different outbox table than the ledger, and captures nothing. `outboxd check` says which. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it and restart. If the table was renamed or moved, run `outboxd adopt --same`. Only if it is meant to be a different table, or its ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
   foreign_service: ([problem]) =>
-    `A daemon is configured for a different service (${problem?.subject}) than the ledger, and did not start. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
+    `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
   foreign_ledger: ([problem]) =>
     `A daemon of another ledger serves the outbox ${problem?.subject}, or did in the last 5 minutes, so daemons of this ledger capture nothing. STATE_DATABASE_URL is probably missing or different for one of them: \`outboxd check\` names its session. With \`state: none\`, this ledger does not know what that daemon sent: run \`outboxd adopt --same --start id:N\` before you start a daemon here, N being the first unsent row.`,
   ledger_behind: () =>

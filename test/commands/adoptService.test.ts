@@ -3,6 +3,7 @@ import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { assertServiceServed, claimService, ForeignService } from '../../src/ledger/servedService.ts'
+import { problemMessage } from '../../src/operations/problemMessage.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -41,9 +42,12 @@ test.each([
   )
   if (difference === null) expect(refused).toBeNull()
   else {
-    expect(refused).toBeInstanceOf(ForeignService)
-    expect(refused?.message).toContain(difference)
-    expect(refused?.message).not.toMatch(/\byou\b(?!r)/)
+    if (!(refused instanceof ForeignService)) throw new Error('it was not refused')
+    expect(refused.message).toContain(difference)
+    // What status says of a daemon that did not start.
+    const problem = { ...refused.problem, sinceMs: 0, seenMs: 0, times: 1, retryMs: null }
+    expect(problemMessage([problem])[0]).toContain(difference.replace(/\)$/, ''))
+    expect(refused.message).not.toMatch(/\byou\b(?!r)/)
   }
 })
 

@@ -60,7 +60,7 @@ test('a daemon of another service: exit 2', async () => {
   expect(stderr).toContain('the ledger belongs to a different service than the configured one (SERVICE_BASE_URL is ')
   expect(code).toBe(2)
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
-  expect(await statusSays(env)).toContain('A daemon is configured for a different service')
+  expect(await statusSays(env)).toContain('its service is not the ledger’s: SERVICE_BASE_URL is')
   const checked = testContext(env)
   expect(await check.action(checked, {})).toBe(1)
   expect(checked.printed()).toContain('PROBLEM  service: the ledger belongs to a different service')
