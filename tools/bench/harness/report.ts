@@ -18,9 +18,9 @@ export function say(message: string): void {
 export function sayWhere(title: string): void {
   const processors = cpus()
   const busy = loadavg()[0] ?? 0
-  say(
+  process.stdout.write(
     `## ${title}\n\n${new Date().toISOString().slice(0, 16)}Z, ${processors.length} cores of ${processors[0]?.model.trim()}, ` +
-      `Node ${process.versions.node}, load before ${busy.toFixed(1)}`,
+      `Node ${process.versions.node}, load before ${busy.toFixed(1)}.\n`,
   )
 }
 
