@@ -57,9 +57,7 @@ async function variablesPage(): Promise<string> {
     'Variables',
     `This page lists every environment variable, its default, and what it sets.
 
-\`\`\`sh
-outboxd config --effective        # the values in use here, and the source of each
-\`\`\`
+    outboxd config --effective        # the values in use here, and the source of each
 
 - **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. If both set a variable, the process's own value wins.
   Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. All mistakes are reported at once, with
@@ -136,9 +134,7 @@ function sandboxSettingsPage(): string {
     `This page lists every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
 \`/_sandbox/settings\`. A status is from 400 to 599.
 
-\`\`\`sh
-SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape
-\`\`\`
+    SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape
 
 The variable is \`SANDBOX_\` and the name in capitals; \`outboxd sandbox --help\` lists all. With \`_FILE\` at its end, the
 variable of databaseUrl, clientId, clientSecret, clients or controlToken names a file that holds the value.`,
@@ -184,9 +180,7 @@ function discoverQuestionsPage(): string {
     `These are the questions of [\`outboxd discover\`](../start/discover.md) in their order. "Section" is the place in
 [the interface](interface.md) that leaves it open. A harmless question (✓) creates nothing: you may ask it in production.
 
-\`\`\`sh
-outboxd discover --only token-unit,address
-\`\`\``,
+    outboxd discover --only token-unit,address`,
     ['| question | section | asks | decides | harmless |', '|---|---|---|---|---|', ...rows].join('\n'),
   )
 }
