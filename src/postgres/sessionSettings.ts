@@ -3,7 +3,7 @@ import { codeOf } from './sqlState.ts'
 
 /**
  * The settings of our sessions, whatever `alter role … set` or `alter database … set` say.
- * docs/reference/session-settings.md lists them; `test/e2e/hostileSettings.test.ts` sets them.
+ * test/e2e/hostileSettingsTable.ts lists settings with a reason; hostileSettings.test.ts tries them.
  */
 
 /** Payloads and hashes of rows must not depend on settings. */

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { command as check } from '../../src/commands/check.ts'
@@ -10,17 +8,12 @@ import { command as status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { dropRole } from '../support/grantRole.ts'
-import { checkout } from '../support/program.ts'
 import { setup } from './faults/harness.ts'
+import { harmlessSettings, overriddenSettings } from './hostileSettingsTable.ts'
 
-/** What `alter role … set` or `alter database … set` can do to our sessions (docs/reference/session-settings.md). */
+/** What `alter role … set` or `alter database … set` can do to our sessions. */
 
-const page = readFileSync(join(checkout, 'docs', 'reference', 'session-settings.md'), 'utf8')
-/** Of the table and the list: a setting, with a value other than the default. */
-const hostile = [...page.matchAll(/`(\w+)` [|=] `([^`]*)`/g)].map(([, name = '', value = '']) => ({
-  name,
-  value,
-}))
+const hostile = Object.entries({ ...overriddenSettings, ...harmlessSettings }).map(([name, value]) => ({ name, value }))
 
 test('whatever the role is set to: it migrates, checks, and carries records to their ends', async () => {
   const empty = await createDatabase('template0')
