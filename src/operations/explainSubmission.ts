@@ -172,7 +172,7 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
         'needs attention: it may have arrived, so ask the operator of the service first, then',
         ...(body === null ? [] : [arrived(id, itDid)]),
         replay(id, itDidNot),
-        discard(id, body === null ? 'it did: it cannot be tracked, because it does not map' : noMatter),
+        discard(id, body === null ? 'if it arrived: it cannot be followed, because it does not map' : noMatter),
       )
     : advise(
         `needs attention: ${cause}`,
@@ -182,9 +182,9 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   return [advice, ...holdsBack(detail)]
 }
 
-const itDid = 'it did: it is tracked to its end'
-const itDidNot = 'it did not: it is sent again'
-const noMatter = 'it no longer matters'
+const itDid = 'if it arrived: follow it to its end'
+const itDidNot = 'if it did not arrive: send it again'
+const noMatter = 'if it no longer matters'
 
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []

@@ -352,7 +352,7 @@ test('what has arrived and does not map any more is not followed: resolve and sh
   expect(await resolve.action(resolving, `outbox:${outboxId}`, answer)).toBe(1)
   expect(resolving.messages()).toContain('does not map. If it has arrived, discard it')
   await show.action(showing, `outbox:${outboxId}`, {})
-  expect(showing.printed()).toContain('it did: it cannot be tracked, because it does not map')
+  expect(showing.printed()).toContain('if it arrived: it cannot be followed, because it does not map')
 })
 
 test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {

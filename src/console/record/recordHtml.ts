@@ -67,8 +67,8 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 
 function standing({ detail, explanation, row }: RecordView): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
-    const below = ways.length > 0 ? ' (choose below)' : ''
-    return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(words)}${below}</p>`
+    const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose below.` : words
+    return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(text)}</p>`
   })
   return [
     notice(tones[detail.state], [
