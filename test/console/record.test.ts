@@ -63,7 +63,7 @@ describe('a record', () => {
   test('says where it is, why, what comes next, and what happened when', async () => {
     const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
     expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
-    expect(text).toContain('Next: needs attention: remove the cause, then')
+    expect(text).toContain('Next: needs attention: remove the cause. Choose below.')
     expect(text).toContain('map it and send it again; --refresh reads the row again')
     expect(text).toContain('Read the row again <code>--refresh</code>')
     expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
