@@ -124,12 +124,12 @@ function describe(preview: MapPreview): string {
   const rows = preview.fields.map(({ field, from, source, value }) => [
     `  ${field}`,
     from ?? '(constant)',
-    truncate(source ?? '(missing)', 60),
+    truncate(source ?? (from === null ? '-' : '(missing)'), 60),
     value ?? '(left out)',
   ])
   return [
     `${preview.name} of type ${preview.type} becomes POST ${resources[preview.resource].path}\n`,
-    renderTable(['  FIELD', 'FROM', 'CLIENT', 'SENT'], rows),
+    renderTable(['  FIELD', 'FROM', 'ERP', 'SENT'], rows),
     `\n${preview.body}\n`,
   ].join('')
 }

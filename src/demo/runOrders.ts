@@ -118,7 +118,7 @@ export function outcomeText(outcome: Outcome): string {
   if (isAllCorrect(outcome)) {
     return `${totalsText(totals)}
 All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
-The service's ledger has each of the others exactly once, and no other record.
+The service has each of the remaining records exactly once, and nothing else.
 Every amount that arrived equals the ERP's to the cent (compared digit by digit).
 ${counted}`
   }

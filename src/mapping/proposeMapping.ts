@@ -211,7 +211,10 @@ const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JS
 function field1Line(field: SourceField | undefined): YamlLine {
   const values = 'type: enum, values: [value1, value2, value3]'
   return field === undefined
-    ? { text: `  field1: { constant: value1, ${values} }`, comment: 'or from: … with a lookup' }
+    ? {
+        text: `  field1: { constant: value1, ${values} }`,
+        comment: 'or map a column to these values, with from and lookup',
+      }
     : { text: `  field1: { from: ${quotePath(field.path)}, ${values}, default: value1 }` }
 }
 

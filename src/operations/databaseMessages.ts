@@ -79,7 +79,7 @@ export function historyMessage(history: InitialBacklog | null): string | null {
   const { rows, isEstimate, oldest, newest } = history
   const times = oldest === null ? '' : `, created from ${oldest} to ${newest}`
   const count = `${isEstimate ? 'some ' : ''}${pluralize(rows, 'row')}`
-  return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send all of them. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
+  return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
 }
 
 export function wakeMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {

@@ -53,7 +53,9 @@ test('a business table: all but which orders are to be sent is chosen, and the f
   expect(printed).toMatch(/^ {2}timestamp: synced_at /m)
   expect(printed).toMatch(/^ {2}sync_error: error /m)
   expect(printed).not.toMatch(/^ {4}(synced_at|sync_error):/m) // what we write is none of the payload
-  expect(printed).toMatch(/^filter: +# FILL IN: a condition such as status = 'released'.* It has 'draft', 'released'$/m)
+  expect(printed).toMatch(
+    /^filter: +# FILL IN: a condition such as status = 'released'.* The column has 'draft', 'released'$/m,
+  )
   expect(printed).toMatch(/^ {2}total_amount: { from: net_amount, type: "decimal\(10,2\)", required: true }/m)
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ a condition such as status/m)
 

@@ -129,7 +129,7 @@ test('lines of unknown names: the article by its foreign key, each number, and w
 test('a column of a few words may be the workflow, whatever it is called: the condition names it', async () => {
   const { capture, messages } = await (await erp(shop)).run('purchase')
   expect(messages).toMatch(
-    /capture\.sql:\d+ which documents are to be sent\? For example \$\$n\.phase in \('ready'\)\$\$.*It has 'open', 'ready'/,
+    /capture\.sql:\d+ which documents are to be sent\? For example \$\$n\.phase in \('ready'\)\$\$.*The column has 'open', 'ready'/,
   )
   expect(capture).toMatch(/^ {2}condition => FILL_IN,/m)
 })
@@ -178,7 +178,7 @@ test('we never offer to write into the workflow of the ERP', async () => {
   await pool.query(`insert into sale (state) select unnest(array[${states}])`)
   const { mappingsDir } = await run('sale')
   const text = readFileSync(join(mappingsDir, 'outbox.yaml'), 'utf8')
-  expect(text).toMatch(/^filter: +# FILL IN: .*It has 'done', 'draft', 'sent'/m)
+  expect(text).toMatch(/^filter: +# FILL IN: .*The column has 'done', 'draft', 'sent'/m)
   expect(text).toMatch(/^state: +# FILL IN: .*state \(character varying; it has done, draft, sent\)/m)
   expect(text).not.toMatch(/(status|flag): state/)
 })

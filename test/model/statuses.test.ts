@@ -46,7 +46,7 @@ const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?:
   },
   forbidden: { record: 'queued', everyone: 'unauthorized', kind: 'pause' },
   'nothing-there': {
-    record: 'queued; rejected with a code',
+    record: 'rejected with an error code, else queued',
     everyone: 'unreachable',
     kind: 'pause',
   },
@@ -68,7 +68,7 @@ const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?:
 }
 
 const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
-  answered: { record: 'its status decides; if unreadable asked again', everyone: null, kind: 'ask-again' },
+  answered: { record: 'its status decides; asked again if unreadable', everyone: null, kind: 'ask-again' },
   moved: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
   'token-refused': { record: 'asked again with a new token', everyone: 'unauthorized', kind: 'new-token' },
   forbidden: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
@@ -79,7 +79,7 @@ const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
   },
   throttled: { record: 'asked again', everyone: 'throttled', kind: 'pause' },
   unavailable: { record: 'asked again', everyone: 'unavailable', kind: 'pause' },
-  'ask-again': { record: 'asked ever more rarely', everyone: null, kind: 'ask-again' },
+  'ask-again': { record: 'asked more rarely', everyone: null, kind: 'ask-again' },
 }
 
 const token: Record<TokenMeaning, PauseCall['reason']> = {
@@ -108,13 +108,12 @@ function table(): string {
       get[row.get].record,
       everyone(post[row.post].everyone, get[row.get].everyone),
       token[row.token],
-      row.heedsCode ? '' : 'no',
     ].join(' | '),
   )
   const lines = [...rows]
     .map(([cells, same]) => `| ${inOrder(same)} | ${cells} |`)
     .toSorted((one, other) => firstNumber(one) - firstNumber(other))
-  const head = ['status', 'POST: the record', 'GET: the record', 'all pause', 'token: all pause', 'E002, E003 heeded']
+  const head = ['status', 'POST: the record', 'GET: the record', 'all pause', 'token: all pause']
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
 

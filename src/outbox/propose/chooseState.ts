@@ -75,10 +75,13 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[]): State
 function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
   return chosen(column, [
     { text: 'state:' },
-    { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL: the row waits' },
+    { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
     atOnce
       ? { text: '  set: [queued]', comment: 'on capture' }
-      : { text: '  set: [completed]', comment: 'the time of completion; [queued] writes the time of capture' },
+      : {
+          text: '  set: [completed]',
+          comment: 'the time of completion, or it stays NULL; [queued] writes the time of capture',
+        },
   ])
 }
 

@@ -48,7 +48,7 @@ function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
   const words = wordsIn(workflow)
   const ready = words.filter((word) => !early.test(word))
   const example = (ready.length > 0 ? ready : ['…']).map(quoteLiteral).join(', ')
-  const has = words.length === 0 ? '' : `. It has ${words.map(quoteLiteral).join(', ')}`
+  const has = words.length === 0 ? '' : `. The column has ${words.map(quoteLiteral).join(', ')}`
   const question = `which documents are to be sent? For example $$n.${sqlName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
   return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
 }

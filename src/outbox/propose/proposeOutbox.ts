@@ -133,7 +133,7 @@ function keyEntry(key: CatalogColumn | null): YamlLine {
     }
   return {
     text: `key: ${quoteYaml(key.name)}`,
-    comment: 'records of one key are sent in order; without this line none are',
+    comment: 'records of one key are sent in order; without this line no order is kept',
   }
 }
 
@@ -221,7 +221,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   const words = lifecycle.allowed ?? wordsOf(lifecycle.name) ?? []
   if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessWords(lifecycle, words).length === 0)
     return []
-  const seen = words.length > 0 ? ` It has ${words.map((word) => `'${word}'`).join(', ')}` : ''
+  const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
   const example = `${quoteFilter(lifecycle.name)} = '${exampleWord(words) ?? '…'}'`
   return [
     {
