@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runCampaign } from '../../../tools/crash/campaign.ts'
 import { printResult } from '../../../tools/crash/printReport.ts'
 
-// `npm run crash` is the long form; docs/reference/campaign.md has its figures.
+// `npm run crash` is the long form; tools/README.md has its figures.
 // listed in docs/reference/faults.md
 test('kill -9, SIGSTOP, Postgres crashes, failovers, restores and service faults at once: the guarantee holds', async () => {
   const ended = new AbortController()
