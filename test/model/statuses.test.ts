@@ -33,7 +33,7 @@ const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?:
     kind: 'uncertain',
   },
   moved: {
-    record: 'queued, may have arrived',
+    record: 'queued, the attempt in doubt',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
