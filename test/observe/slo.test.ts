@@ -33,7 +33,10 @@ const series = {
 }
 
 const job = '{job="outboxd"}'
-/** Rounded to thousandths: what is left of the two allowances, then in the order of the page; that of the pause, whose end is a sample more or less, to hundredths. */
+/**
+ * What is left of the two allowances, then the page's queries in their order. Values are rounded to thousandths. The
+ * pause's share is rounded to hundredths, because its end is a sample more or less.
+ */
 const expected = [
   [{ labels: job, value: 0.9 }],
   [{ labels: job, value: 0.8 }],

@@ -35,7 +35,7 @@ const [begin, end] = ['<!-- figures: node tools/bench/all.ts --write -->', '<!--
 
 const outputs: string[] = []
 for (const bench of benches) outputs.push(await runBench(bench))
-if (options.write) await writeFigures(outputs.map((output) => output.trim()).join('\n\n'))
+if (options.write) await writeFigures(joinOutputs())
 
 /** Runs one and shows what it says once it is through. A failure is said, and the others go on. */
 async function runBench([name = '', ...args]: string[]): Promise<string> {
@@ -52,6 +52,14 @@ async function runBench([name = '', ...args]: string[]): Promise<string> {
   if (code !== 0) output += `\nIt ended with exit code ${code}; what it said is on stderr.\n`
   process.stdout.write(`${output}\n`)
   return output
+}
+
+/** One text for the page: only the first bench names the machine, and no empty line follows a heading. */
+function joinOutputs(): string {
+  const text = outputs.map((output) => output.trim().replace(/^(## .*)\n\n/, '$1\n')).join('\n\n')
+  const machine = /, \d+ cores of .*?, Node [\d.]+/.exec(text)?.[0] ?? ''
+  const [before = '', ...after] = machine === '' ? [text] : text.split(machine)
+  return after.length === 0 ? before : `${before}${machine}${after.join('')}`
 }
 
 async function writeFigures(figures: string): Promise<void> {

@@ -9,7 +9,7 @@ import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
-import { cpuMs, memoryMb } from './harness/usage.ts'
+import { memoryMb } from './harness/usage.ts'
 
 /** bench:backlog: whether a long outbox costs more than a short one. */
 
@@ -44,9 +44,7 @@ interface Measured {
   acceptedMs: number
   residentMb: number
   oursMb: number
-  outboxBytesPerRow: number
   countMs: number
-  cpuShare: number
 }
 
 await using postgres = await startBenchPostgres()
@@ -74,10 +72,7 @@ printTable(
     line('first record accepted after, ms', ({ acceptedMs }) => acceptedMs, 0),
     line('resident memory, MB', ({ residentMb }) => residentMb, 0),
     line('our schemas on disk, MB', ({ oursMb }) => oursMb, 1),
-    line('outbox on disk, bytes a row', ({ outboxBytesPerRow }) => outboxBytesPerRow, 0, false),
-    line('count of what waits, ms each', ({ countMs }) => countMs, 1, false),
-    line('as often as the daemon counts, % of a core', countShare, 2, false),
-    line('CPU of the daemon, % of a core', ({ cpuShare }) => cpuShare * 100, 1, false),
+    line('counting what waits, % of a core', countShare, 2, false),
   ],
 )
 const mostMb = Math.max(...measured.map(({ residentMb }) => residentMb))
@@ -107,7 +102,6 @@ async function measure(rows: number): Promise<Measured> {
   const runningMs = performance.now() - startMs
   await firstAccepted(database)
   const acceptedMs = performance.now() - startMs
-  const cpuBeforeMs = cpuMs(daemon.pid)
   await pause(Number(options.seconds) * 1000)
   return {
     rows,
@@ -116,9 +110,8 @@ async function measure(rows: number): Promise<Measured> {
     runningMs,
     acceptedMs,
     residentMb: memoryMb(daemon.pid).residentMb,
-    ...(await readSizes(database, rows)),
+    oursMb: await readOursMb(database),
     countMs: await meanCountMs(database),
-    cpuShare: (cpuMs(daemon.pid) - cpuBeforeMs) / (Number(options.seconds) * 1000),
   }
 }
 
@@ -146,13 +139,12 @@ async function firstAccepted({ pool }: BenchDatabase): Promise<void> {
   }
 }
 
-async function readSizes({ pool }: BenchDatabase, rows: number) {
-  const { rows: sizesRead } = await pool.query<{ ours: number; outbox: number }>(
-    `select sum(pg_total_relation_size(c.oid))::float8 as ours, pg_total_relation_size('outbox')::float8 as outbox
+async function readOursMb({ pool }: BenchDatabase): Promise<number> {
+  const { rows } = await pool.query<{ ours: number }>(
+    `select sum(pg_total_relation_size(c.oid))::float8 as ours
      from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('outboxd', 'pgboss')`,
   )
-  const { ours = 0, outbox = 0 } = sizesRead[0] ?? {}
-  return { oursMb: ours / 2 ** 20, outboxBytesPerRow: outbox / rows }
+  return (rows[0]?.ours ?? 0) / 2 ** 20
 }
 
 /** What the metric outbox_waiting costs, each time. */
