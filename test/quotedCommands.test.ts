@@ -18,7 +18,7 @@ test('pages and messages quote commands', () => {
 
 test('every quoted command exists, with its options, its arguments and a value for each option that wants one', () => {
   const wrong = quotes.flatMap(({ file, line, words }) => {
-    const fault = findFault(words)
+    const fault = findCauseOfFailedQuery(words)
     return fault === null ? [] : [`${file}:${line}: outboxd ${words.join(' ')}: ${fault}`]
   })
   expect(wrong).toEqual([])
@@ -49,10 +49,10 @@ test.each([
   ['pause --json=1', '--json takes no value'],
   ['completion ksh', 'ksh is not one of'],
 ])('outboxd %s is caught', (text, fault) => {
-  expect(findFault(text.split(' '))).toContain(fault)
+  expect(findCauseOfFailedQuery(text.split(' '))).toContain(fault)
 })
 
-function findFault([name = '', ...words]: string[]): string | null {
+function findCauseOfFailedQuery([name = '', ...words]: string[]): string | null {
   const command = commands.get(name)
   if (command === undefined) return 'no such command'
   const flags = ['--help', '--env-file <file>', ...(command.options ?? []).map(([row]) => row)]

@@ -14,7 +14,12 @@ import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from 
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
-import { countHiddenRows, findStartRefusal, type HiddenRows, readStartOfNow } from '../outbox/startPosition.ts'
+import {
+  countRowsBeforeStart,
+  findStartPositionProblem,
+  type RowsBeforeStart,
+  readStartPositionForNow,
+} from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -75,12 +80,12 @@ Examples:
           `the ledger belongs to the outbox ${its}. Give --same if ${nameOutbox(identity)} has the same rows, or --new if its rows are different`,
         ])
       }
-      const position = start === 'now' ? await withOutbox(databases, readStartOfNow) : start
+      const position = start === 'now' ? await withOutbox(databases, readStartPositionForNow) : start
       const whyNotAllowed =
-        position === null ? null : await withOutbox(databases, (outbox) => findStartRefusal(outbox, position))
+        position === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, position))
       if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
       const hidden =
-        position === null ? null : await withOutbox(databases, (outbox) => countHiddenRows(outbox, position))
+        position === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, position))
       const isKnown = isServed && served.identity !== null && !options.new
       const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
@@ -167,7 +172,7 @@ function readStart(text: string | undefined): Start | undefined {
 function preview(
   { identity, rows, start }: Adoption,
   { submissions, reports, sent }: UnderWay,
-  { hidden, notCaptured }: { hidden: HiddenRows | null; notCaptured: number },
+  { hidden, notCaptured }: { hidden: RowsBeforeStart | null; notCaptured: number },
 ): string {
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
-import { type DescribedFile, describeTable, readTableName, type TableName } from '../outbox/propose/describeTable.ts'
+import { type DescribedFile, describeTable, parseTableName, type TableName } from '../outbox/propose/describeTable.ts'
 import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
@@ -33,7 +33,7 @@ Examples:
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
     const mappingsDir = ownMappingsDir(context.env)
-    const name = readTableName(table)
+    const name = parseTableName(table)
     if (name === null)
       return usageError(context, [
         `"${table}" is not a table name: give TABLE or SCHEMA.TABLE. Quote a name with a dot or a quote as in SQL: outboxd describe '"a.b"'`,

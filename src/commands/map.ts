@@ -12,7 +12,7 @@ import {
   previewRow,
   previewWarnings,
 } from '../operations/mapRecords.ts'
-import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
+import { readContentsDespiteFailures, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
@@ -57,7 +57,7 @@ Examples:
     return withDatabases(context, async (databases) => {
       if (options.allNew) {
         const records = await withOutbox(databases, async (outbox) =>
-          readEachContent(outbox, mappings, await readWaitingRows(outbox, limit)),
+          readContentsDespiteFailures(outbox, mappings, await readWaitingRows(outbox, limit)),
         )
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
         if (records.length === limit)
@@ -66,7 +66,7 @@ Examples:
         warnOfBodies(context, mappings, previews)
         return summarise(context, previews, options)
       }
-      const record = await withOutbox(databases, (erp) => readWholeRecord(erp, mappings, options.outbox ?? ''))
+      const record = await withOutbox(databases, (erp) => readRecordWithContent(erp, mappings, options.outbox ?? ''))
       if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
       const previews = [previewRow(mappings, record)]
       warnOfBodies(context, mappings, previews)

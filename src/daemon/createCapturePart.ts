@@ -9,7 +9,7 @@ import type { ClaimedRows } from '../model.ts'
 import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
-import { readContents } from '../outbox/readContents.ts'
+import { readRecordContents } from '../outbox/readRecordContents.ts'
 import { hasNewRows } from '../outbox/readRows.ts'
 import { blameFor } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
@@ -47,7 +47,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     elapsedMs: clock.stopwatch(),
     claim: (request) => databases.ifServing(() => claimRows(outbox, request), noRows),
     claimOne: (outboxId) => databases.ifServing(() => claimRow(outbox, outboxId), noRows),
-    readContents: (records) => readContents(outbox, mappings(), records),
+    readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readAgenda() {
       const { served, ...agenda } = await readAgenda(ledger)

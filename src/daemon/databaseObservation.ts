@@ -2,7 +2,7 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
-import { replaceCaptureProblems } from '../outbox/captureTrouble.ts'
+import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
@@ -75,7 +75,7 @@ export function createDatabaseObservation(
       mayHaveHistory = false
     }
     await watchLocks()
-    await replaceCaptureProblems(ledger, outbox.pool)
+    await replaceChangeCaptureProblems(ledger, outbox.pool)
   })
 }
 

@@ -16,10 +16,10 @@ import {
   withdrawSettings,
 } from '../ledger/settings.ts'
 import { assertSchemaComplete } from '../ledger/structure.ts'
-import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDigest, toOutboxTable } from '../outbox/outboxTable.ts'
+import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withDatabase } from '../postgres/database.ts'

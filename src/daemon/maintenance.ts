@@ -11,9 +11,9 @@ import { pruneRequestCounts } from '../ledger/requestCounts.ts'
 import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { mergeStateDeltas } from '../ledger/snapshot.ts'
 import { findStuck } from '../ledger/transactions.ts'
-import { comparisonBounds, createComparison } from '../outbox/comparison.ts'
+import { createLedgerComparison, ledgerComparisonBounds } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
-import { recordTablePlace } from '../outbox/tablePlace.ts'
+import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './createDispatch.ts'
@@ -143,14 +143,14 @@ const compareLookMs = 60_000
 
 function createComparing({ databases }: Context, stopping: AbortSignal): Part {
   const { ledger, outbox, instance } = databases
-  const comparison = createComparison({ ledger, outbox, who: instance.who, ...comparisonBounds })
+  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who, ...ledgerComparisonBounds })
   let everyMs = compareAtStartMs
   return {
     async runOnce() {
       if (!(await databases.isFileInForce())) return compareLookMs
       const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
       if (end !== 'not-due') everyMs = compareHourlyMs
-      if (end !== 'not-due' && (await databases.history.stands(ledger))) await recordTablePlace(outbox)
+      if (end !== 'not-due' && (await databases.history.stands(ledger))) await recordTableStorageLocation(outbox)
       return end === 'begun' ? 0 : compareLookMs
     },
   }

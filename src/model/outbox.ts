@@ -157,7 +157,7 @@ export interface FailedRow extends SkippedRow {
   detail: string
 }
 
-export interface CaptureTrouble {
+export interface ChangeCaptureFault {
   table: string
   /** Changed rows that were noted instead. */
   notes: number

@@ -7,16 +7,16 @@ import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
-import { comparisonBounds } from '../outbox/comparison.ts'
+import { ledgerComparisonBounds } from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
-import { commandRowsMax, findLedgerGap, type LedgerGap, updateLedgerGapProblem } from '../outbox/ledgerGap.ts'
+import { commandRowsInMemoryMax, findLedgerGap, type LedgerGap, updateLedgerGapProblem } from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
-import { readWholeRecord } from '../outbox/readContents.ts'
+import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { findRowsBehindCursor, type RowsBehindCursor } from '../outbox/rowsBehindCursor.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
-import { readRecordedPlace, readTablePlace } from '../outbox/tablePlace.ts'
+import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { countUnknownStatuses, noUnknownStatuses, type UnknownStatusCount } from '../outbox/unknownStatuses.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
@@ -41,7 +41,7 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
 /** Reads a row; null if it is gone, or reading its contents fails. */
 export function readReadable(databases: Databases, mappings: Mappings, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
-    readWholeRecord(outbox, mappings, outboxId).catch((error: unknown) => {
+    readRecordWithContent(outbox, mappings, outboxId).catch((error: unknown) => {
       if (!canBeCausedByRow(error)) throw error
       return null
     }),
@@ -56,18 +56,18 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
   return withOutbox(databases, (outbox) =>
     findLedgerGap({
       ...{ outbox, isWaitingToo },
-      ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
+      ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null },
     }),
   )
 }
 
 export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
-  const { sliceRows } = comparisonBounds
+  const { sliceRows } = ledgerComparisonBounds
   return withOutbox(databases, (outbox) => findRowsBehindCursor(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
 export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<UnknownStatusCount> {
-  const { sliceRows } = comparisonBounds
+  const { sliceRows } = ledgerComparisonBounds
   return withOutbox(databases, (outbox) =>
     countUnknownStatuses(outbox, noUnknownStatuses, { goOn: async () => goOn(), sliceRows }),
   )
@@ -81,9 +81,10 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
 export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
   const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
     isMarkedOnCapture: outbox.isMarkedOnCapture,
-    place: await readTablePlace(outbox),
+    place: await readTableStorageLocation(outbox),
   }))
-  if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedPlace(databases.ledger))) return true
+  if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedStorageLocation(databases.ledger)))
+    return true
   return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
@@ -119,7 +120,7 @@ export async function compareOutbox(
     toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    findLedgerGap({ outbox, reportAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
+    findLedgerGap({ outbox, reportAgain, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

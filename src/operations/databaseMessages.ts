@@ -2,7 +2,7 @@ import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { InitialBacklog } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
-import { type HiddenRows, hiddenRowsMax } from '../outbox/startPosition.ts'
+import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { showDuration } from '../time.ts'
@@ -59,11 +59,11 @@ export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   return `the ${of}’s database is read-only, so ${consequences[of]}. ${remedies[cause](variable)}`
 }
 
-export function hiddenMessage(hidden: HiddenRows | null): string | null {
+export function hiddenMessage(hidden: RowsBeforeStart | null): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
-  const more = rows >= hiddenRowsMax ? ' or more' : ''
+  const more = rows >= rowsBeforeStartMax ? ' or more' : ''
   return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
 }
 

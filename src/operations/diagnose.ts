@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import type { PauseReason, Problem } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
-import { hiddenRowsMax } from '../outbox/startPosition.ts'
+import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { showDuration, showMoment } from '../time.ts'
 import { endMessage, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
@@ -182,7 +182,7 @@ function leftBehind({ outbox }: StatusFacts): string | null {
   const hidden = outbox.kind === 'read' ? outbox.hidden : null
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
-  const more = hidden.rows >= hiddenRowsMax ? ' or more' : ''
+  const more = hidden.rows >= rowsBeforeStartMax ? ' or more' : ''
   return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as set with \`outboxd adopt\``
 }
 

@@ -3,10 +3,10 @@ import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { existingDocumentsQuery } from '../outbox/contentQueries.ts'
-import { readCaptured } from '../outbox/documents.ts'
+import { readCapturedTables } from '../outbox/documents.ts'
 import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import { type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
-import { grantsToRead, readTablesOf } from '../outbox/sourceGrants.ts'
+import { findTablesReadByQueries, grantsToReadTables } from '../outbox/sourceGrants.ts'
 import { quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
@@ -37,11 +37,11 @@ export async function readGrants(
       const grants = await readOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withRolePath(db)
-      const captured = await readCaptured(rolePath, qualifiedName(table), null)
+      const captured = await readCapturedTables(rolePath, qualifiedName(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
       const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
-      const tables = await readTablesOf(rolePath, [...sources, ...conditions])
-      const reads = grantsToRead(tables, quoteIdentifier(role), { onlyMissing: false })
+      const tables = await findTablesReadByQueries(rolePath, [...sources, ...conditions])
+      const reads = grantsToReadTables(tables, quoteIdentifier(role), { onlyMissing: false })
       return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]
     },
   })

@@ -8,7 +8,7 @@ import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
-import { countHiddenRows, type HiddenRows } from '../outbox/startPosition.ts'
+import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
@@ -25,7 +25,7 @@ export interface LedgerHalf extends LedgerSnapshot, Activity {
 }
 
 export type OutboxHalf =
-  | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
+  | { kind: 'read'; outbox: OutboxBacklog; hidden: RowsBeforeStart | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
   | { kind: 'awaited' }
@@ -77,7 +77,7 @@ export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
 export function outboxReads(databases: Databases) {
   return {
     readBacklog: () => withOutbox(databases, readBacklog),
-    countHiddenRows: () => withOutbox(databases, countHiddenRows),
+    countRowsBeforeStart: () => withOutbox(databases, countRowsBeforeStart),
     readReadOnly: () => readReadOnlyCause(databases.erp),
     readLocks: () => readOutboxLocks(databases),
   }
@@ -100,7 +100,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
       reads.readBacklog(),
-      reads.countHiddenRows().catch(() => null),
+      reads.countRowsBeforeStart().catch(() => null),
       reads.readReadOnly().catch(() => null),
     ])
     return { kind: 'read', outbox, hidden, readOnly }

@@ -6,7 +6,7 @@ import {
 } from '../ledger/operator/selectSubmissions.ts'
 import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention.ts'
 import { isRowWaiting, readOutboxRecord } from '../outbox/readRows.ts'
-import { isBeforeStart } from '../outbox/startPosition.ts'
+import { isRowBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -133,7 +133,7 @@ export async function explainMissingRow(databases: Databases, outboxId: string):
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
-  if (await withOutbox(databases, (outbox) => isBeforeStart(outbox, outboxId)).catch(() => false))
+  if (await withOutbox(databases, (outbox) => isRowBeforeStart(outbox, outboxId)).catch(() => false))
     return `the row ${outboxId} lies before the start position, so it is never sent. \`outboxd status\` shows the position, \`outboxd adopt --start id:N\` sets an earlier one`
   if (!(await withOutbox(databases, (outbox) => isRowWaiting(outbox, outboxId)).catch(() => true)))
     return `the ledger has no record of the row ${outboxId}, and the row does not wait, so it is not sent. It ended before outboxd read this table, or the ledger has lost it: \`outboxd recover --dry-run\` shows lost rows`

@@ -10,7 +10,7 @@ import { stampTimesDiffer } from '../ledger/rowConflicts.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
-import { readWholeRecord } from '../outbox/readContents.ts'
+import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { pluralize } from '../plainText.ts'
 import {
   type BulkChange,
@@ -142,7 +142,9 @@ async function readPayload(
     return { type, key, payload, unreadable, stamp: null }
   }
   const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
-  const record = isServed ? await withOutbox(refresh, (outbox) => readWholeRecord(outbox, mappings, outboxId)) : null
+  const record = isServed
+    ? await withOutbox(refresh, (outbox) => readRecordWithContent(outbox, mappings, outboxId))
+    : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
   if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is a different one now`)
   return record

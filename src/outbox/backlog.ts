@@ -42,9 +42,9 @@ function toMs(iso: string | null | undefined): number | null {
 /** Counting this many takes some ten milliseconds. */
 const typedMax = 10_000
 
-export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
+export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.ask(async (table) => {
-    if (table.scan !== null) return table.scan.countTypes(typedMax)
+    if (table.scan !== null) return table.scan.countWaitingRowsByType(typedMax)
     return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
   })
 }

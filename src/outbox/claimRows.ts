@@ -3,13 +3,13 @@ import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import type { UnknownRows } from './cursorScan.ts'
-import { createKeyOrder, cutIdSql, idCharsMax, leftToOthersSql } from './keyOrder.ts'
+import { createKeyOrderFilter, idCharsMax, shortenedIdSql, typeIsLeftToOthersSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readFirstWaiting } from './readRows.ts'
+import { readFirstWaitingRows } from './readRows.ts'
 import { recordDifferences } from './rowDifferences.ts'
 import { stateFormOf } from './stateForms.ts'
-import { writeStatements } from './writeStatements.ts'
+import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
  * Claims waiting rows in their order. The caller holds capture's lock, because only a single claimer keeps the order of
@@ -50,7 +50,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     outboxIds,
     leftTypes,
     isRemembered: true,
-    read: () => readFirstWaiting(outbox, table.db, table, outboxIds),
+    read: () => readFirstWaitingRows(outbox, table.db, table, outboxIds),
     // The rows are not locked, so a later state may be written already.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
@@ -69,7 +69,7 @@ async function heldRows(
       outboxIds,
       leftTypes,
       isRemembered: false,
-      read: () => readFirstWaiting(outbox, transaction.db, table, outboxIds),
+      read: () => readFirstWaitingRows(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {
         const unmarked = await mark(transaction.db, table, statuses)
         await transaction.commit()
@@ -85,7 +85,7 @@ async function heldRows(
 
 /** If the state column has no value for discarded, marks the row as queued, so that it no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
-  const states = writeStatements(table)?.states
+  const states = writeBackStatements(table)?.states
   const saysDiscarded = stateFormOf(table.table.state)?.isWrittenAt('discarded') ?? true
   return statuses
     .map((status) =>
@@ -96,7 +96,7 @@ function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] 
 
 /** @returns the ids of rows that still wait */
 async function mark(db: Database, table: OpenTable, statuses: readonly RowStatus[]): Promise<string[]> {
-  const writing = writeStatements(table)
+  const writing = writeBackStatements(table)
   const meant = toWrite(table, statuses)
   if (writing === null || meant.length === 0) return []
   const storable = meant.map((status) => ({ ...status, error: status.error && boundText(status.error) }))
@@ -131,18 +131,18 @@ export function claimStatements({ rows }: OpenTable) {
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
-      from ${from} where ${waits} and ${cutIdSql(idText)} <> all($2::text[]) and not ${leftToOthersSql(type, 3)}
+      from ${from} where ${waits} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${typeIsLeftToOthersSql(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
     lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
       for no key update of o skip locked`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
-          bool_or(${id} <> all($2::${idType}[]) and ${cutIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
+          bool_or(${id} <> all($2::${idType}[]) and ${shortenedIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
         from ${from} where ${waits} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
     leftTypes: `select distinct type from (
-        select ${type} as type from ${from} where ${waits} and ${leftToOthersSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
+        select ${type} as type from ${from} where ${waits} and ${typeIsLeftToOthersSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
       ) waiting`,
   }
 }
@@ -202,7 +202,7 @@ async function findOvertaking(
 }
 
 function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, keyRowsMax: number): LockedRow[] {
-  const goes = createKeyOrder(keyRowsMax)
+  const goes = createKeyOrderFilter(keyRowsMax)
   return rows.filter(({ outboxId, keyHash }) => goes(keyHash, !overtaking.has(outboxId)))
 }
 

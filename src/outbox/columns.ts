@@ -44,13 +44,13 @@ export const tableAndPartitionsSql = (qualified: string): string =>
   `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
-export const isoSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+export const isoTimeSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
-export const textSql = (name: string, shape: TableShape): string =>
+export const columnTextSql = (name: string, shape: TableShape): string =>
   isJson(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
 
-export function nowSql(shape: TableShape, name: string): string {
+export function nowForColumnSql(shape: TableShape, name: string): string {
   const { baseType } = columnOf(shape, name)
   if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
   if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`

@@ -23,10 +23,10 @@ export interface ComparisonOptions {
 }
 
 /** A comparison takes about four minutes, most of which are pauses. */
-export const comparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
+export const ledgerComparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
 
 /** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
-export interface Comparison {
+export interface LedgerComparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
    * @param mayGoOn asked between slices: false ends the round
@@ -47,7 +47,13 @@ const roundMaxMs = 20_000
  */
 type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
 
-export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: ComparisonOptions): Comparison {
+export function createLedgerComparison({
+  ledger,
+  outbox,
+  who,
+  sliceRows,
+  slicesMax,
+}: ComparisonOptions): LedgerComparison {
   const reportAgain = (outboxIds: readonly string[]) => makeEndReportsDue(ledger, outboxIds, who)
   let gap: LedgerGap | null = null
   let behindAfter: string | null = null
@@ -80,7 +86,7 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: 
   return {
     async runOnce(everyMs, mayGoOn) {
       await clearStaleProblems(ledger)
-      await reviewConflicts(outbox)
+      await clearOutdatedRowConflicts(outbox)
       if (stage === null && !(await claimComparison(ledger, everyMs))) return 'not-due'
       const until = performance.now() + roundMaxMs
       const goOn = async () => {
@@ -134,7 +140,7 @@ const reviewedMax = 1_000
  * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
  * ended.
  */
-export async function reviewConflicts(outbox: Outbox): Promise<void> {
+export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
   const { rows: raised } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,

@@ -3,8 +3,14 @@ import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import type { Horizon, SettledPosition } from './horizon.ts'
-import { chooseInKeyOrder, cutIdSql, type KeyOrderChoice, leftToOthersSql, type ScannedRow } from './keyOrder.ts'
+import type { SettledHorizon, SettledPosition } from './horizon.ts'
+import {
+  chooseRowsInKeyOrder,
+  type KeyOrderChoice,
+  type ScannedRow,
+  shortenedIdSql,
+  typeIsLeftToOthersSql,
+} from './keyOrder.ts'
 import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
 import { type FoundDifferences, RowDifferences } from './rowDifferences.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
@@ -17,7 +23,7 @@ export interface UnknownRows {
 interface ScannedTable {
   db: Database
   rows: RowExpressions
-  horizon: Horizon
+  horizon: SettledHorizon
   memory: LedgerMemory
   name: string
   byTransaction: boolean
@@ -53,7 +59,7 @@ export class CursorScan {
     // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed the
     // skipped row.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
-    const choice = chooseInKeyOrder(request, skipped, held)
+    const choice = chooseRowsInKeyOrder(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
     return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
@@ -117,7 +123,7 @@ export class CursorScan {
     return (await this.#readCursor(await this.#table.horizon.read()))?.position ?? null
   }
 
-  async countTypes(rowsMax: number): Promise<TypeCount[]> {
+  async countWaitingRowsByType(rowsMax: number): Promise<TypeCount[]> {
     const values = [rowsMax, ...this.#valuesOf(await this.readPosition())]
     return (await this.#table.db.query<TypeCount>(this.statements.types, values)).rows
   }
@@ -175,7 +181,7 @@ export class CursorScan {
     const cursor = this.#cursor
     if (cursor === null || byTransaction) return
     const isSetBack = drawn !== null && isAfter(cursor.position, drawn)
-    if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'anew') return
+    if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'restarted') return
     const why = isSetBack
       ? ` and its sequence stands at ${drawn}: it was set back`
       : ', and the rows there are not those that were'
@@ -185,12 +191,12 @@ export class CursorScan {
     )
   }
 
-  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
+  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeCursorSample>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
     const { rows } = await db.query<SeenRow>(this.statements.behind, bounds)
     const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
-    const verdict = judgeSample({
+    const verdict = judgeCursorSample({
       rows: rows.length,
       unknown: rows.length - known.size,
       another: conflicts.length,
@@ -204,7 +210,7 @@ export class CursorScan {
 
   async #differsBehind(cursor: Cursor): Promise<boolean> {
     if (this.#table.byTransaction) return false
-    return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || this.#differences.hasMore()
+    return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'restarted' || this.#differences.hasMore()
   }
 
   async #readPage(after: Position | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
@@ -239,7 +245,7 @@ const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > Bi
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 
-export interface Sample {
+export interface CursorSample {
   rows: number
   unknown: number
   /** Rows that differ from the ledger's rows of the same ids. */
@@ -258,16 +264,16 @@ export interface Sample {
 /**
  * Judges whether the table's numbers started again, so that unread rows lie behind the cursor.
  *
- * - `anew`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
- * - `anew`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
+ * - `restarted`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
+ * - `restarted`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
  * - `differs`: all rows differ for no known reason. A problem is raised, and capture goes on.
  */
-export function judgeSample(sample: Sample): 'same' | 'differs' | 'anew' {
+export function judgeCursorSample(sample: CursorSample): 'same' | 'differs' | 'restarted' {
   const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
   const differing = unknown + another + edited
-  if (sequenceChanged && differing * 2 > rows) return 'anew'
+  if (sequenceChanged && differing * 2 > rows) return 'restarted'
   if (another + edited === 0 || differing < rows) return 'same'
-  return byTime ? 'anew' : 'differs'
+  return byTime ? 'restarted' : 'differs'
 }
 
 export interface PageRow extends SeenRow, ScannedRow {
@@ -286,7 +292,7 @@ export function cursorScanStatements(rows: RowExpressions) {
   return {
     page: `
     select ${seen}, ${keyHash} as "keyHash",
-      ${key} = any($3::text[]) as excepted, case when ${leftToOthersSql(type, 4)} then ${type} end as "leftType",
+      ${key} = any($3::text[]) as excepted, case when ${typeIsLeftToOthersSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
@@ -296,7 +302,7 @@ export function cursorScanStatements(rows: RowExpressions) {
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
     keyHashes: `select distinct ${keyHash} as "keyHash" from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
-    keyHashesByText: `select distinct ${keyHash} as "keyHash" from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
+    keyHashesByText: `select distinct ${keyHash} as "keyHash" from ${from} where ${shortenedIdSql(idText)} = any($1::text[]) and ${key} is not null`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
     types: typeCountsSql(from, type, `${waits}${after(2)}`),

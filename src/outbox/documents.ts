@@ -24,7 +24,7 @@ export interface CapturedTable {
 const referenceMax = 10_000
 const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
 
-export function readReference(payload: string): DocumentReference | null {
+export function parseDocumentReference(payload: string): DocumentReference | null {
   if (payload.length > referenceMax || !looksLikeReference.test(payload)) return null
   const read = readPayload(payload)
   if (read.kind === 'invalid' || Object.keys(read.payload).length !== 2) return null
@@ -40,7 +40,7 @@ export function readReference(payload: string): DocumentReference | null {
  *
  * @param outbox quoted, with its schema
  */
-export async function readCaptured(
+export async function readCapturedTables(
   db: Database,
   outbox: string,
   documents: readonly string[] | null,
@@ -69,7 +69,11 @@ export async function readCaptured(
  * Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can
  * rename types.
  */
-export function findCaptured(tables: readonly CapturedTable[], document: string, type: string): CapturedTable | null {
+export function findCapturedTable(
+  tables: readonly CapturedTable[],
+  document: string,
+  type: string,
+): CapturedTable | null {
   const ofDocument = tables.filter((table) => table.document === document)
   const [only, ...others] = ofDocument
   return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)

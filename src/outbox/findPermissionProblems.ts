@@ -167,7 +167,7 @@ interface Rights {
   sequence: string | null
 }
 
-/** Leaves out columns that do not exist, because `inspectTable` reports them. */
+/** Leaves out columns that do not exist, because `readTableShape` reports them. */
 async function readRights(
   db: Database,
   oid: string,

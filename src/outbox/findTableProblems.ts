@@ -4,7 +4,7 @@ import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 
-export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
+export async function findTablesOfView(db: Database, qualified: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
      from pg_rewrite r
@@ -18,7 +18,7 @@ export async function findTablesBelow(db: Database, qualified: string): Promise<
 }
 
 /** @param kind pg_class.relkind */
-export function suggestInstead(kind: string, below: readonly string[]): string {
+export function suggestTableInstead(kind: string, below: readonly string[]): string {
   if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (below.length === 0) return 'describe the table below it'
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
@@ -32,7 +32,7 @@ export const relationKindNames: Readonly<Record<string, string>> = {
 }
 
 /** True if rows must be marked on capture. @param kind pg_class.relkind */
-export const needsMark = (kind: string): boolean => relationKindNames[kind] !== undefined
+export const mustRowsBeMarked = (kind: string): boolean => relationKindNames[kind] !== undefined
 
 /**
  * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
@@ -40,14 +40,14 @@ export const needsMark = (kind: string): boolean => relationKindNames[kind] !== 
  *
  * @param kind pg_class.relkind
  */
-export async function findKindProblem(
+export async function findRelationKindProblem(
   db: Database,
   qualified: string,
   kind: string,
   table: OutboxTable,
 ): Promise<string | null> {
-  if (!needsMark(kind) || (kind !== 'm' && isMarkedOnCapture(table))) return null
-  const other = suggestInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
+  if (!mustRowsBeMarked(kind) || (kind !== 'm' && isMarkedOnCapture(table))) return null
+  const other = suggestTableInstead(kind, kind === 'f' ? [] : await findTablesOfView(db, qualified))
   if (kind === 'm') return `is ${relationKindNames[kind]}, in which no row can be locked or marked: ${other}`
   return `is ${relationKindNames[kind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
@@ -73,7 +73,7 @@ const idStateSql = `
  * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show it, as
  * for a view, the description must promise it.
  */
-export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
+export async function findIdColumnProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { id, idPromised } = table
   const { rows } = await db.query<IdState>(idStateSql, [qualified, id])
   const [state] = rows
@@ -172,7 +172,7 @@ function problem(parts: readonly string[]): string {
 }
 
 /** Row-level security without a fitting policy hides every row, and raises no error. */
-export async function findPolicyProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
+export async function findRowSecurityProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
   if (!isActive) return []
   const missing = [
@@ -187,7 +187,7 @@ export async function findPolicyProblems(db: Database, qualified: string, table:
   )
 }
 
-export async function findPolicyRemarks(db: Database, qualified: string): Promise<string[]> {
+export async function findRowSecurityRemarks(db: Database, qualified: string): Promise<string[]> {
   const { isActive, role } = await readPolicies(db, qualified)
   if (!isActive) return []
   return [

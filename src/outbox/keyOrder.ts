@@ -21,12 +21,12 @@ export interface KeyOrderChoice {
  *
  * @param held hashes of keys that have to wait
  */
-export function chooseInKeyOrder(
+export function chooseRowsInKeyOrder(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,
   held: ReadonlySet<string>,
 ): KeyOrderChoice {
-  const goes = createKeyOrder(keyRowsMax, held)
+  const goes = createKeyOrderFilter(keyRowsMax, held)
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()
   return {
@@ -47,7 +47,7 @@ export function chooseInKeyOrder(
  * @param held hashes of keys that have to wait
  * @returns decides about the next row; `mayGo` is false if the row itself has to wait
  */
-export function createKeyOrder(
+export function createKeyOrderFilter(
   keyRowsMax: number,
   held: Iterable<string> = [],
 ): (keyHash: string | null, mayGo: boolean) => boolean {
@@ -65,11 +65,11 @@ export function createKeyOrder(
 export const idCharsMax = 500
 
 /** Compares skipped ids as text, because an id of a former outbox may not fit this column's type. */
-export const cutIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
+export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
 
 /**
  * The condition that a row's type is left to other instances. Parameter `at` has our types; the next one has theirs.
  */
-export function leftToOthersSql(type: string, at: number): string {
+export function typeIsLeftToOthersSql(type: string, at: number): string {
   return `(${type} <> all($${at}::text[]) and ($${at + 1}::text[] is null or ${type} = any($${at + 1}::text[])))`
 }

@@ -27,7 +27,7 @@ export interface GapSearch {
 }
 
 /** The most rows that a command holds in memory. */
-export const commandRowsMax = 100_000
+export const commandRowsInMemoryMax = 100_000
 
 /**
  * Searches the outbox for rows that the ledger has lost. Writes back again to a row under way whose record has ended,

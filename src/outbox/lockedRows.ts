@@ -5,7 +5,7 @@ import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
-import { lockHolderSql } from './writeStatements.ts'
+import { lockHolderSql } from './writeBackStatements.ts'
 
 export interface LockedRow {
   outboxId: string
@@ -104,7 +104,7 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
 }
 
 /** Saving a form takes a moment; a form that stays open takes longer. */
-export const lockedLongMs = 60_000
+export const longLockMs = 60_000
 
 /**
  * Watches for rows that a session of the ERP keeps locked, because claims leave them silently.
@@ -122,7 +122,7 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
     const sinceOf = (id: string) => before.get(id) ?? nowMs
     seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
     const standing = await readProblemSubjects(ledger, 'row_locked')
-    const isLong = (id: string) => standing.has(boundSubject(id)) || nowMs - sinceOf(id) >= lockedLongMs
+    const isLong = (id: string) => standing.has(boundSubject(id)) || nowMs - sinceOf(id) >= longLockMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
     const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)
@@ -132,7 +132,7 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
 
 const problemOf = ({ outboxId, holder }: LockedRow) => ({
   subject: outboxId,
-  detail: `locked for longer than ${lockedLongMs / 1000} s ${heldBy(holder)}; the daemon captures it when the lock is released, and rows of its key wait behind it`,
+  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures it when the lock is released, and rows of its key wait behind it`,
   retryInMs: null,
 })
 

@@ -4,8 +4,8 @@ import pg from 'pg'
 import { migrationsDir } from '../ledger/migrations.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
-import { resolveTable } from './inspectTable.ts'
 import { qualifiedName, splitTableName } from './outboxTable.ts'
+import { resolveTableSchema } from './readTableShape.ts'
 
 export interface OutboxMigration {
   /** True if inserts wake the daemon. */
@@ -97,7 +97,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
-    [qualifiedName(await resolveTable(db, splitTableName(table)))],
+    [qualifiedName(await resolveTableSchema(db, splitTableName(table)))],
   )
   return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
 }

@@ -4,26 +4,26 @@ import { type Database, type Sessions, withRolePath } from '../postgres/database
 import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
-import { createHorizon } from './horizon.ts'
-import { inspectTable, OutboxTableUnusable, readIdentity } from './inspectTable.ts'
+import { createSettledHorizon } from './horizon.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
 import { type RowExpressions, rowExpressions, selectionDigest } from './rowExpressions.ts'
 
-export interface InspectedTable {
+export interface TableShapeAndIdentity {
   readonly shape: TableShape
   readonly identity: OutboxIdentity
 }
 
-export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
+export async function readShapeAndIdentity(pool: pg.Pool, table: OutboxTable): Promise<TableShapeAndIdentity> {
   const refusal = whyEncodingIsRefused(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
-  const shape = await inspectTable(pool, table)
-  const identity = await readIdentity(pool, shape.qualified, table.id)
+  const shape = await readTableShape(pool, table)
+  const identity = await readOutboxIdentity(pool, shape.qualified, table.id)
   return { shape, identity }
 }
 
-export interface OpenTable extends InspectedTable {
+export interface OpenTable extends TableShapeAndIdentity {
   /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
   readonly db: Sessions
   readonly table: OutboxTable
@@ -37,25 +37,25 @@ export interface OpenTable extends InspectedTable {
 }
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
-export const rowSessions = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
+export const sessionsForRowStatements = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,
-  { shape, identity }: InspectedTable,
+  { shape, identity }: TableShapeAndIdentity,
   { served, failingIds }: { served: ServedOutbox; failingIds: readonly string[] },
   ledger: Database,
 ): OpenTable {
   const rows = rowExpressions(table, shape, served.start, failingIds)
   const ideal = rowExpressions(table, shape, served.start)
   const memory = new LedgerMemory(ledger, served.epoch, selectionDigest(ideal, served.readings))
-  const db = rowSessions(pool, shape)
+  const db = sessionsForRowStatements(pool, shape)
   const scan = isMarkedOnCapture(table)
     ? null
     : new CursorScan({
         ...{ db, rows, memory },
-        horizon: createHorizon(db, table, shape),
+        horizon: createSettledHorizon(db, table, shape),
         name: nameOutbox(identity),
         byTransaction: table.sequence === null,
       })

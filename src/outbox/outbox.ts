@@ -7,9 +7,9 @@ import {
   type ServedOutbox,
 } from '../ledger/servedOutbox.ts'
 import { canBeCausedByRow, createFailingRows, type FailingRows, failingRowStatements } from './failingRows.ts'
-import { readHasClientCode, resolveTable } from './inspectTable.ts'
-import { type InspectedTable, inspectWithIdentity, type OpenTable, openTable } from './openTable.ts'
+import { type OpenTable, openTable, readShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
+import { resolveTableSchema, tableHasClientCode } from './readTableShape.ts'
 
 /** Checks for the client's code again after this time, because a new trigger may need the role's search path. */
 const codeAgeMaxMs = 10_000
@@ -27,7 +27,7 @@ export class Outbox {
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly failingRows: FailingRows
-  #inspected: Promise<InspectedTable> | undefined
+  #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
   #codeReadAtMs = 0
   #isOurs = false
@@ -45,8 +45,8 @@ export class Outbox {
   }
 
   /** @throws OutboxTableUnusable */
-  async inspect(): Promise<InspectedTable> {
-    this.#inspected ??= inspectWithIdentity(this.pool, this.described).then(
+  async inspect(): Promise<TableShapeAndIdentity> {
+    this.#inspected ??= readShapeAndIdentity(this.pool, this.described).then(
       (found) => {
         this.#codeReadAtMs = performance.now()
         return found
@@ -60,7 +60,7 @@ export class Outbox {
     const nowMs = performance.now()
     if (this.described.filter !== null || nowMs - this.#codeReadAtMs < codeAgeMaxMs) return inspected
     const { shape, identity } = inspected
-    const hasClientCode = await readHasClientCode(this.pool, shape.qualified)
+    const hasClientCode = await tableHasClientCode(this.pool, shape.qualified)
     this.#codeReadAtMs = nowMs
     if (hasClientCode === shape.hasClientCode) return inspected
     this.#opened = undefined
@@ -69,7 +69,7 @@ export class Outbox {
   }
 
   async readName(): Promise<string> {
-    return qualifiedName(await resolveTable(this.pool, this.described))
+    return qualifiedName(await resolveTableSchema(this.pool, this.described))
   }
 
   async identify(): Promise<OutboxIdentity> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { stateJsonForms, stateList } from './stateEntries.ts'
+import { stateJsonForms, stateListSchema } from './stateEntries.ts'
 
 /**
  * The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one form.
@@ -42,7 +42,9 @@ const payloadForms = {
 const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
 const writeForm = z.strictObject({
   what: z.enum(whats).describe('What is written.'),
-  on: stateList.describe('Written only at these states; emptied if the record ends in a different one.').optional(),
+  on: stateListSchema
+    .describe('Written only at these states; emptied if the record ends in a different one.')
+    .optional(),
 })
 
 export const forms = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }

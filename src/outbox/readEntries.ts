@@ -4,7 +4,7 @@ import type { EntryReader } from './entryReader.ts'
 import { forms } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 
-export function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
+export function readTypeEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
   if (typeof value === 'string')
     return entry.column(['type'], value, { kind: 'column', column: value, values: new Map() })
   if (!entry.isMapping(['type'], value, 'the column with the type, or { constant: data }')) return null
@@ -16,7 +16,7 @@ export function readType(entry: EntryReader, value: PayloadValue | undefined): O
   return checked && { kind: 'column', column: checked.column, values: new Map(Object.entries(checked.values ?? {})) }
 }
 
-export function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['createdAt'] {
+export function readCreatedAtEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['createdAt'] {
   if (value === undefined) return null
   if (typeof value === 'string')
     return entry.column(['created_at'], value, { column: value, unit: null, timezone: 'UTC' })

@@ -6,7 +6,7 @@ import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocume
 import { EntryReader } from './entryReader.ts'
 import { outboxFileSchema } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { readCreatedAt, readPayloadEntry, readType, readWriteEntry } from './readEntries.ts'
+import { readCreatedAtEntry, readPayloadEntry, readTypeEntry, readWriteEntry } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { type StateColumn, stateFormOf } from './stateForms.ts'
 
@@ -29,8 +29,8 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
   const top = entry.check(outboxFileSchema, [], content)
   if (!isObject(content)) return null
   const pieces = {
-    type: readType(entry, content.type),
-    createdAt: readCreatedAt(entry, content.created_at),
+    type: readTypeEntry(entry, content.type),
+    createdAt: readCreatedAtEntry(entry, content.created_at),
     payload: content.payload === undefined ? idAsPayload(content.id) : readPayloadEntry(entry, content.payload),
     state: readStateEntry(entry, content.state),
     write: readWriteEntry(entry, content.write),

@@ -2,14 +2,14 @@ import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import { cutIdSql } from './keyOrder.ts'
+import { shortenedIdSql } from './keyOrder.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /** Statements that read rows. If a statement reads a payload, $1 is the most bytes to read. */
-export function readStatements({ rows }: OpenTable) {
+export function rowReadStatements({ rows }: OpenTable) {
   const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
   return {
@@ -21,15 +21,15 @@ export function readStatements({ rows }: OpenTable) {
     any: `select from ${from} where ${waits} limit 1`,
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
     /** The same for ids that do not have the column's type. It uses no index. */
-    lookByText: `select ${seen} from ${from} where ${cutIdSql(idText)} = any($1::text[])`,
+    lookByText: `select ${seen} from ${from} where ${shortenedIdSql(idText)} = any($1::text[])`,
   }
 }
 
-/** Reads a row in any state. Use `readWholeRecord` if a query reads its content. */
+/** Reads a row in any state. Use `readRecordWithContent` if a query reads its content. */
 export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
-    const { rows } = await table.db.query<RawRow>(readStatements(table).byId, [outbox.bytesMax, outboxId])
+    const { rows } = await table.db.query<RawRow>(rowReadStatements(table).byId, [outbox.bytesMax, outboxId])
     return rows[0] ? toRecord(outbox.described, outbox.bytesMax, rows[0]) : null
   } catch (error) {
     if (isInvalidValue(error)) return null
@@ -40,14 +40,14 @@ export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promis
 /** Always true in a table whose rows do not show that they wait. */
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
-  return ((await table.db.query(readStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
+  return ((await table.db.query(rowReadStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
 }
 
 /** Reads waiting rows in the order of claims, without a lock. */
 export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
   return outbox.ask(async (table) => {
-    const sql = readStatements(table)
+    const sql = rowReadStatements(table)
     const read = async (statement: string, value: unknown) => {
       const { rows } = await table.db.query<RawRow>(statement, [bytesMax, value])
       return rows.map((row) => toRecord(described, bytesMax, row))
@@ -69,14 +69,14 @@ const everything = {
 export function hasNewRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.hasUnknown()
-    const { rowCount } = await table.db.query(readStatements(table).any)
+    const { rowCount } = await table.db.query(rowReadStatements(table).any)
     return (rowCount ?? 0) > 0
   }, served)
 }
 
 export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
   const { db } = table
-  const { look, lookByText } = readStatements(table)
+  const { look, lookByText } = rowReadStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
     if (!isInvalidValue(error)) throw error
     return db.query<SeenRow>(lookByText, [outboxIds])
@@ -92,14 +92,14 @@ export async function findExistingRows(outbox: Outbox, outboxIds: readonly strin
 export const batchBytesMax = 16_000_000
 
 /** Reads the first of these rows that wait, up to `batchBytesMax` bytes and at least one. */
-export async function readFirstWaiting(
+export async function readFirstWaitingRows(
   { described, bytesMax }: Outbox,
   db: Database,
   table: OpenTable,
   outboxIds: readonly string[],
 ): Promise<OutboxRecord[]> {
   if (outboxIds.length === 0) return []
-  const { sizes, byIds } = readStatements(table)
+  const { sizes, byIds } = rowReadStatements(table)
   const { rows } = await db.query<{ outboxId: string; bytes: number | null }>(sizes, [outboxIds])
   const read = await db.query<RawRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
   return read.rows.map((row) => toRecord(described, bytesMax, row))

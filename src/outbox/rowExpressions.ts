@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { columnOf, columnSql, isoSql, literalSql, literalsSql, type TableShape, unitsPerSecond } from './columns.ts'
-import { OutboxTableUnusable } from './inspectTable.ts'
+import { columnOf, columnSql, isoTimeSql, literalSql, literalsSql, type TableShape, unitsPerSecond } from './columns.ts'
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
-import { stampSql } from './stampSql.ts'
+import { OutboxTableUnusable } from './readTableShape.ts'
+import { rowStampSql } from './rowStampSql.ts'
 import { stateFormOf } from './stateForms.ts'
 
 /** Parts of every statement on an outbox table, whose rows have the alias o. */
@@ -49,14 +49,14 @@ export function rowExpressions(
   const key = table.key === null ? 'null::text' : `${columnSql(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
-  const stamp = stampUnless(failingIds, table, stampSql(table, shape, { type, key }))
+  const stamp = stampUnless(failingIds, table, rowStampSql(table, shape, { type, key }))
   const sort = sortExpressions(table, shape)
   const idText = `(${columnSql(table.id)})::text`
   const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, failingIds)
-  const begins = startSql(table, shape, start)
+  const begins = notBeforeStartSql(table, shape, start)
   const waits = stateFormOf(table.state)?.waitsSql ?? 'true'
   return {
     from: `${shape.qualified} o`,
@@ -121,11 +121,11 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
   if (createdAt.unit !== null) {
     const perSecond = unitsPerSecond[createdAt.unit]
     const inRange = `${at} between ${leastSecond * perSecond} and ${mostSecond * perSecond}`
-    return `case when ${inRange} then ${isoSql(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
+    return `case when ${inRange} then ${isoTimeSql(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
   }
   const zoned = columnOf(shape, createdAt.column).baseType === 'timestamp with time zone'
   const instant = zoned ? at : `${at}::timestamp at time zone ${literalSql(createdAt.timezone)}`
-  return `case when isfinite(${at}) then ${isoSql(`(${instant}) at time zone 'UTC'`)} end`
+  return `case when isfinite(${at}) then ${isoTimeSql(`(${instant}) at time zone 'UTC'`)} end`
 }
 
 function payloadText({ payload }: OutboxTable, shape: TableShape): string {
@@ -158,7 +158,7 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
  * The condition that a row is not before the start position, to follow another condition; empty without a start
  * position. Includes rows without a creation time, so that they are not lost.
  */
-export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
+export function notBeforeStartSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId =
     id === null ? '' : ` and ${columnSql(table.id)} >= ${literalSql(id)}::${columnOf(shape, table.id).type}`
   if (at === null) return fromId

@@ -1,11 +1,11 @@
 import { readLedgerId } from '../ledger/servedService.ts'
 import type { Database } from '../postgres/database.ts'
-import { columnSql, type TableShape, textSql } from './columns.ts'
+import { columnSql, columnTextSql, type TableShape } from './columns.ts'
 import { isolateFailingRows } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
-import { startSql } from './rowExpressions.ts'
+import { notBeforeStartSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
 import { inSliceSql, readSlice, sliceMax } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
@@ -36,19 +36,20 @@ export interface UnderWayStatements {
  * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count: a
  * different program may have handled older ones.
  */
-export function underWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
+export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
   const form = stateFormOf(state)
-  const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
+  const since =
+    table.createdAt && notBeforeStartSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
   const underWay = form?.underWaySql(since) ?? null
-  const transaction = transactionSql(table, shape)
+  const transaction = namedTransactionIdSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
   const either = [underWay, named].filter((condition) => condition !== null)
-  const ofIds = (stampSql: string) =>
-    `select ${idText} as "outboxId", ${stampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
+  const ofIds = (rowStampSql: string) =>
+    `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   const stateText = state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
     hasEndValues: form?.hasEndValues ?? false,
@@ -56,7 +57,7 @@ export function underWayStatements({ table, shape, rows, served }: OpenTable): U
     underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
     rowsSql: (condition) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${stateText} as "stateText", ${transaction} as "transactionId"
-        from ${from} where ${condition}${startSql(table, shape, served.start)}${inSliceSql(rows, 1)} order by ${id}`,
+        from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)} order by ${id}`,
     stamped: ofIds(stamp),
     unstamped: ofIds(`'unreadable'`),
   }
@@ -80,7 +81,7 @@ export async function readRowsUnderWay(
 ): Promise<UnderWaySlice> {
   const table = await outbox.open()
   const { db, memory } = table
-  const statements = underWayStatements(table)
+  const statements = rowsUnderWayStatements(table)
   const canTell = statements.underWay !== null
   const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
   if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
@@ -123,9 +124,9 @@ async function stampOurs(
   })
 }
 
-export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
+export function namedTransactionIdSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')
-    .map(({ column: name }) => `nullif(btrim(${textSql(name, shape)}), '')`)
+    .map(({ column: name }) => `nullif(btrim(${columnTextSql(name, shape)}), '')`)
   return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
 }

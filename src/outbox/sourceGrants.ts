@@ -13,7 +13,7 @@ export interface ReadTable {
 /**
  * Finds the tables that stand after "from" and "join" in queries. Postgres cannot plan a query without rights on them.
  */
-export async function readTablesOf(db: Database, queries: readonly string[]): Promise<ReadTable[]> {
+export async function findTablesReadByQueries(db: Database, queries: readonly string[]): Promise<ReadTable[]> {
   const part = '(?:"(?:[^"]|"")+"|[a-z_][\\w$]*)'
   const reads = new RegExp(`\\b(?:from|join)\\s+(${part}(?:\\.${part})?)`, 'gi')
   const names = queries.flatMap((sql) => [...sql.matchAll(reads)].map(([, name]) => name))
@@ -33,7 +33,7 @@ export async function readTablesOf(db: Database, queries: readonly string[]): Pr
   return rows
 }
 
-export function grantsToRead(
+export function grantsToReadTables(
   tables: readonly ReadTable[],
   role: string,
   { onlyMissing }: { onlyMissing: boolean },

@@ -3,43 +3,43 @@ import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { tableWritersSql } from '../postgres/locks.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
-import { OutboxTableUnusable } from './inspectTable.ts'
-import { rowSessions } from './openTable.ts'
+import { sessionsForRowStatements } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
-import { rowExpressions, startSql } from './rowExpressions.ts'
+import { OutboxTableUnusable } from './readTableShape.ts'
+import { notBeforeStartSql, rowExpressions } from './rowExpressions.ts'
 
-export interface HiddenRows {
+export interface RowsBeforeStart {
   rows: number
   oldest: string | null
 }
 
-export const hiddenRowsMax = 10_000
+export const rowsBeforeStartMax = 10_000
 
 /**
  * Counts the waiting rows before a start position, by default the ledger's; null if rows do not show that they wait.
  */
-export async function countHiddenRows(outbox: Outbox, start?: StartPosition): Promise<HiddenRows | null> {
+export async function countRowsBeforeStart(outbox: Outbox, start?: StartPosition): Promise<RowsBeforeStart | null> {
   const position = start ?? (await readServedOutbox(outbox.ledger)).start
   const { described } = outbox
   const { shape } = await outbox.inspect()
   if (!isMarkedOnCapture(described) || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
-  const { rows } = await rowSessions(outbox.pool, shape).query<HiddenRows>(
+  const { rows } = await sessionsForRowStatements(outbox.pool, shape).query<RowsBeforeStart>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
-       where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenRowsMax}
+       where ${waits} and not (true${notBeforeStartSql(described, shape, position)}) limit ${rowsBeforeStartMax}
      ) hidden`,
   )
   return rows[0] ?? null
 }
 
-export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
+export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  const { rowCount } = await rowSessions(outbox.pool, shape).query(
-    `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
+  const { rowCount } = await sessionsForRowStatements(outbox.pool, shape).query(
+    `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${notBeforeStartSql(described, shape, start)})`,
     [outboxId],
   )
   return (rowCount ?? 0) > 0
@@ -54,12 +54,12 @@ const aheadMax = 1_000
  *
  * @throws OutboxTableUnusable if the table lacks a column that the position needs
  */
-export async function findStartRefusal(outbox: Outbox, start: StartPosition): Promise<string | null> {
+export async function findStartPositionProblem(outbox: Outbox, start: StartPosition): Promise<string | null> {
   const { pool, described } = outbox
   const { shape } = await outbox.inspect()
   try {
     const { waits, from } = rowExpressions(described, shape, start)
-    await rowSessions(pool, shape).query(`explain select from ${from} where ${waits}`)
+    await sessionsForRowStatements(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
     if (start.id !== null && isInvalidValue(error))
       return `--start id:${start.id}: not a value of the column ${described.id}`
@@ -71,7 +71,7 @@ export async function findStartRefusal(outbox: Outbox, start: StartPosition): Pr
   }
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
-  const { rows } = await rowSessions(pool, shape).query<{ highest: string }>(
+  const { rows } = await sessionsForRowStatements(pool, shape).query<{ highest: string }>(
     `select greatest((select max(${columnSql(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
@@ -91,7 +91,7 @@ const lookEveryMs = 100
  *
  * @throws OutboxTableUnusable if the table has neither
  */
-export async function readStartOfNow(outbox: Outbox): Promise<StartPosition> {
+export async function readStartPositionForNow(outbox: Outbox): Promise<StartPosition> {
   const { pool, described } = outbox
   const { shape } = await outbox.inspect()
   const { qualified } = shape
@@ -113,7 +113,7 @@ async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<s
   const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
-    const { rows } = await rowSessions(pool, shape).query<{ next: string; busy: boolean }>(sql)
+    const { rows } = await sessionsForRowStatements(pool, shape).query<{ next: string; busy: boolean }>(sql)
     if (rows[0]?.busy === false) return rows[0].next
     await setTimeout(lookEveryMs)
   }

@@ -8,7 +8,7 @@ const column = z.string().min(1)
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 const scalarOrNull = z.union([scalar, z.null()])
 const value = z.union([scalarOrNull, z.array(scalarOrNull)])
-export const stateList = z.array(z.enum(states)).min(1)
+export const stateListSchema = z.array(z.enum(states)).min(1)
 const perState = Object.fromEntries(states.map((state) => [state, z.unknown().optional()])) as Record<
   State,
   z.ZodOptional<z.ZodUnknown>
@@ -16,7 +16,7 @@ const perState = Object.fromEntries(states.map((state) => [state, z.unknown().op
 
 const timestamp = z.strictObject({
   timestamp: column.describe('A time column. NULL means that the row waits.'),
-  set: stateList.describe('The states at which the value is written; [queued] means at capture.'),
+  set: stateListSchema.describe('The states at which the value is written; [queued] means at capture.'),
 })
 
 const perStateJson = scalar.describe('With status: the value that is written at this state.')
@@ -25,7 +25,7 @@ const flag = z.strictObject({
   flag: column.describe('A boolean or number column.'),
   new: z.unknown().optional(),
   done: z.unknown().optional(),
-  set: stateList.describe('The states at which the value is written; [queued] means at capture.'),
+  set: stateListSchema.describe('The states at which the value is written; [queued] means at capture.'),
 })
 
 const status = z.strictObject({

@@ -1,5 +1,5 @@
 import type { State } from '../model.ts'
-import { columnOf, columnSql, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, literalSql, literalsSql, nowForColumnSql, type TableShape } from './columns.ts'
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
@@ -101,7 +101,7 @@ function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'time
     writes: 'time',
     isWrittenAt: (state) => set.includes(state),
     markSql: (shape) =>
-      `case when r.state in (${literalsSql(set)}) then coalesce(${now}, ${nowSql(shape, name)}) else ${now} end`,
+      `case when r.state in (${literalsSql(set)}) then coalesce(${now}, ${nowForColumnSql(shape, name)}) else ${now} end`,
     openSql: 'true',
     underWaySql: (since) => (isMarkedOnCapture && since ? `${now} is not null${since}` : null),
     hasEndValues: false,

@@ -2,11 +2,11 @@ import { boundText } from '../boundText.ts'
 import type { RowStatus, State } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { anyTransactionId } from './findWriteProblems.ts'
+import { trialTransactionId } from './findWriteBackProblems.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readStatements } from './readRows.ts'
-import { type WriteStatements, writeStatements } from './writeStatements.ts'
+import { rowReadStatements } from './readRows.ts'
+import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
@@ -16,15 +16,15 @@ export type WriteBackTrial =
 /** Writes each state that it may reach to one waiting row, in a transaction that is rolled back. */
 export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
-  const writing = writeStatements(table)
+  const writing = writeBackStatements(table)
   if (writing === null) return { kind: 'never-written' }
   await using transaction = await beginTransaction(table.db) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { rows } = await db.query<TriedRow>(lockOneRowSql(table))
+  const { rows } = await db.query<TriedRow>(lockOneWaitingRowSql(table))
   const [row] = rows
   if (row === undefined)
-    return { kind: 'no-row', waits: ((await db.query(readStatements(table).any)).rowCount ?? 0) > 0 }
+    return { kind: 'no-row', waits: ((await db.query(rowReadStatements(table).any)).rowCount ?? 0) > 0 }
   // Without marks on capture, all states are written by reports.
   const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []
@@ -35,7 +35,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
 
-export const lockOneRowSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
+export const lockOneWaitingRowSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
   `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {
@@ -64,7 +64,7 @@ const steps: readonly Step[] = [
 /** @returns why it failed */
 async function tryStep(
   db: Database,
-  writing: WriteStatements,
+  writing: WriteBackStatements,
   { state, by, isOnTheWay, row }: Step & { row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
@@ -93,7 +93,7 @@ const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'
 const trialStatus = (outboxId: string, state: State): RowStatus => ({
   outboxId,
   state,
-  transactionId: withId.has(state) ? anyTransactionId : null,
+  transactionId: withId.has(state) ? trialTransactionId : null,
   errorCode: withError.has(state) ? 'E000' : null,
   error: withError.has(state) ? 'outboxd check tries what it may write' : null,
 })

@@ -1,9 +1,9 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
-import { textSql } from './columns.ts'
+import { columnTextSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { startSql } from './rowExpressions.ts'
+import { notBeforeStartSql } from './rowExpressions.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
 
@@ -25,9 +25,9 @@ export function unknownStatusSql({ table, shape, rows, served }: OpenTable): str
   const isUnknown = form?.unknownSql(shape) ?? null
   if (form === null || isUnknown === null) return null
   const { from, id, idText, filtered } = rows
-  return `select left(${textSql(form.column, shape)}, 40) as status, count(*)::int as rows,
+  return `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
        (array_agg(${idText} order by ${id}))[1] as "firstId"
-     from ${from} where ${isUnknown}${filtered}${startSql(table, shape, served.start)}${inSliceSql(rows, 1)}
+     from ${from} where ${isUnknown}${filtered}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)}
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 

@@ -3,12 +3,12 @@ import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../
 import { beginTransaction, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
 import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
-import { type WriteStatements, writeStatements } from './writeStatements.ts'
+import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
 
 interface Writing {
   sessions: Sessions
   table: string
-  writing: WriteStatements
+  writing: WriteBackStatements
 }
 
 /**
@@ -22,7 +22,7 @@ export async function writeBackRows<R extends RowStatus>(
   read: () => Promise<R[]>,
 ): Promise<WriteBackResult<R>> {
   const open = await outbox.open()
-  const statements = writeStatements(open)
+  const statements = writeBackStatements(open)
   if (statements === null) return { kind: 'done', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
   const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
   const attempt = await tryToWrite(writing, read)
@@ -87,7 +87,7 @@ async function withLock(db: Database, table: string): Promise<boolean> {
 
 async function write<R extends RowStatus>(
   db: Database,
-  writing: WriteStatements,
+  writing: WriteBackStatements,
   all: R[],
 ): Promise<WrittenBackRow<R>[]> {
   const statuses = all.filter(({ state }) => writing.states.has(state))
@@ -119,7 +119,7 @@ const hidden: RowOutcome = {
 
 async function explainUnheld(
   db: Database,
-  writing: WriteStatements,
+  writing: WriteBackStatements,
   statuses: readonly RowStatus[],
 ): Promise<Map<string, RowOutcome>> {
   if (statuses.length === 0) return new Map()

@@ -42,7 +42,7 @@ describe('a service over TLS', () => {
   const server = ours.issue({ name: 'localhost', hosts: ['localhost'], untilMs: Date.now() + 9.5 * dayMs })
 
   test('that it takes us, and when its certificate ends', async () => {
-    const { findings, certificates } = await readSeenRows(server, { SERVICE_CA_FILE: file(ours.cert) })
+    const { findings, certificates } = await readOrWarn(server, { SERVICE_CA_FILE: file(ours.cert) })
     expect(findings.map(({ mark }) => mark)).toEqual(['ok', 'ok'])
     expect(judgeCertificates(certificates, Date.now())[0]).toMatchObject({
       mark: 'warning',
@@ -51,12 +51,12 @@ describe('a service over TLS', () => {
   })
 
   test('that its authority is unknown, and what to do', async () => {
-    const { findings } = await readSeenRows(server, {})
+    const { findings } = await readOrWarn(server, {})
     expect(findings[0]).toMatchObject({ mark: 'problem', message: expect.stringContaining('SERVICE_CA_FILE') })
   })
 
   test('that it wants a client certificate', async () => {
-    const { findings } = await readSeenRows(
+    const { findings } = await readOrWarn(
       { ...server, ca: ours.cert, requestCert: true },
       { SERVICE_CA_FILE: file(ours.cert) },
     )
@@ -70,7 +70,7 @@ function file(text: string): string {
   return path
 }
 
-async function readSeenRows(options: ServerOptions, env: Record<string, string>) {
+async function readOrWarn(options: ServerOptions, env: Record<string, string>) {
   const server = createServer(options, (request, response) => {
     request.resume()
     const isToken = request.url === '/oauth/token'

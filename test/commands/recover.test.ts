@@ -9,7 +9,7 @@ import { readStoreConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
-import { recordTablePlace } from '../../src/outbox/tablePlace.ts'
+import { recordTableStorageLocation } from '../../src/outbox/tableStorageLocation.ts'
 import { daemonSessions } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -287,7 +287,7 @@ test('rows that wait are in doubt unless their outbox lies where it lay, and the
   await using databases = await openDatabasesOf(readStoreConfig(fixture.context().env))
   await find()
   expect(await isInDoubt()).toBe(true)
-  await withOutbox(databases, recordTablePlace)
+  await withOutbox(databases, recordTableStorageLocation)
   // Put back in place: the outbox lies on the same server.
   expect(await isInDoubt()).toBe(true)
   await query('update outboxd.history set ledger_oid = 1')

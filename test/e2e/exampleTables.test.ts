@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { examineTable } from '../../src/outbox/examineTable.ts'
+import { findOutboxTableProblems } from '../../src/outbox/findOutboxTableProblems.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { eventually } from '../support/eventually.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
@@ -183,7 +183,7 @@ async function installExample(name: string, files: { mapping: string } = { mappi
     ...installation,
     async startInstance(env) {
       const table = loadOutboxFile(mappingsDir)
-      expect(table && (await examineTable(pool, table))).toEqual([])
+      expect(table && (await findOutboxTableProblems(pool, table))).toEqual([])
       return startInstance(env)
     },
   }

@@ -13,7 +13,7 @@ import type { WellCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { estimateBacklog, type StatusFacts } from '../../src/operations/readStatus.ts'
 import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/operations/renderStatus.ts'
-import type { HiddenRows } from '../../src/outbox/startPosition.ts'
+import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
@@ -39,7 +39,7 @@ interface SystemStatus extends Pick<StatusFacts, 'submissions' | 'probing' | 'is
   readOnly: ReadOnlyDatabase[]
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   problems: Problem[]
-  hidden: HiddenRows | null
+  hidden: RowsBeforeStart | null
   oldestUnsentMs: number | null
   oldestWaitingMs: number | null
   oldestAcceptedMs: number | null

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { comparisonBounds, createComparison } from '../../src/outbox/comparison.ts'
+import { createLedgerComparison, ledgerComparisonBounds } from '../../src/outbox/comparison.ts'
 import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
@@ -11,7 +11,7 @@ const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payloa
 const sequence = `${common}sequence: id\n`
 const problems = async ({ ledger }: Setup) => (await ledger.query('select kind, detail from outboxd.problem')).rows
 const compare = ({ ledger, outbox }: Setup) =>
-  createComparison({ ledger, outbox, who: 'test', ...comparisonBounds }).runOnce(0, () => true)
+  createLedgerComparison({ ledger, outbox, who: 'test', ...ledgerComparisonBounds }).runOnce(0, () => true)
 const load = ({ pool }: Setup, ids: string) =>
   pool.query(`insert into source (id) overriding system value values ${ids}`)
 
@@ -70,7 +70,7 @@ test('rows that wait in front of the position, or lie before the start, are none
 test('a table that is too large for one comparison is compared in several, one after the other', async () => {
   const given = await passed(sequence)
   await load(given, '(4)')
-  const comparison = createComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
+  const comparison = createLedgerComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
   expect(await comparison.runOnce(0, () => true)).toBe('done')
   expect(await problems(given)).toEqual([])
   expect(await comparison.runOnce(0, () => true)).toBe('done')

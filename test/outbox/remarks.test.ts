@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findOutboxRemarks } from '../../src/outbox/examineTable.ts'
+import { findOutboxRemarks } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { type Setup, setup, tableOf } from './setup.ts'

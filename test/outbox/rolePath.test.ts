@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { claimRows } from '../../src/outbox/claimRows.ts'
-import { findTableRemarks } from '../../src/outbox/examineTable.ts'
+import { findTableRemarks } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { anyRows, setup, tableOf } from './setup.ts'

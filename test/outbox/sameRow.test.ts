@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
-import { reviewConflicts } from '../../src/outbox/comparison.ts'
+import { clearOutdatedRowConflicts } from '../../src/outbox/comparison.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { hasNewRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
@@ -94,13 +94,13 @@ test('a conflicting row is deleted, renumbered or put right: the conflict ends',
   await capture()
   await pool.query(`truncate source; ${ids.map((id) => insert(id, '2026-11-02', 2)).join(';')}`)
   await capture()
-  await reviewConflicts(outbox)
+  await clearOutdatedRowConflicts(outbox)
   const named = async () => (await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)
   expect(await named()).toEqual(['1', '2', '3', '4'])
   await pool.query(
     `delete from source where id = 1; update source set id = 9 where id = 2; update source set created_at = '2026-11-01' where id = 3`,
   )
-  await reviewConflicts(outbox)
+  await clearOutdatedRowConflicts(outbox)
   expect(await named()).toEqual(['4'])
 })
 

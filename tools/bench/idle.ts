@@ -87,7 +87,7 @@ async function measure({ name, ...how }: { name: string; main: string; flags: re
   const startedMs = performance.now()
   await pause(seconds * 1000)
   const share = (cpuMs(daemon.pid) - cpuBeforeMs) / (performance.now() - startedMs)
-  const statements = await readStatements(database)
+  const statements = await rowReadStatements(database)
   const calls = statements.reduce((sum, each) => sum + each.calls, 0)
   return { share, residentMb: memoryMb(daemon.pid).residentMb, perSecond: calls / seconds, statements }
 }
@@ -96,7 +96,7 @@ async function forgetStatements({ pool }: BenchDatabase): Promise<void> {
   await pool.query('select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = current_database()')
 }
 
-async function readStatements({ pool }: BenchDatabase): Promise<{ query: string; calls: number }[]> {
+async function rowReadStatements({ pool }: BenchDatabase): Promise<{ query: string; calls: number }[]> {
   const { rows } = await pool.query<{ query: string; calls: number }>(
     `select left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query, calls::float8 as calls from pg_stat_statements
      where dbid = (select oid from pg_database where datname = current_database())

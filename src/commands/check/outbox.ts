@@ -18,23 +18,23 @@ import {
   wakeMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { countTypes, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
-import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
-import { examineSources } from '../../outbox/examineSources.ts'
-import { examineTable, findOutboxRemarks } from '../../outbox/examineTable.ts'
+import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
+import { changeCaptureProblems, readChangeCaptureFaults } from '../../outbox/changeCaptureFaults.ts'
+import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
+import { findOutboxRemarks, findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findPermissionProblems } from '../../outbox/findPermissionProblems.ts'
-import { findShortIdColumns } from '../../outbox/findWriteProblems.ts'
-import { findNearestTable } from '../../outbox/inspectTable.ts'
+import { findShortIdColumns } from '../../outbox/findWriteBackProblems.ts'
 import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
 import { describeStandardTable, isMarkedOnCapture, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
-import { findUnusedSentColumns } from '../../outbox/propose/readAllWords.ts'
+import { findUnusedSentColumns } from '../../outbox/propose/readValuesByColumn.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
+import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { rowsBehindCursorMessage } from '../../outbox/rowsBehindCursor.ts'
 import { type SecondLedger, secondLedgerMessage } from '../../outbox/secondLedger.ts'
-import { countHiddenRows } from '../../outbox/startPosition.ts'
+import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
 import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unknownStatuses.ts'
 import { pluralize } from '../../plainText.ts'
@@ -102,7 +102,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
       const problems = [
         ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
-        ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await examineTable(pool, table)),
+        ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
         ...(limits.length > 0 ? [limitMessage(limits)] : []),
       ]
       const unused = problems.length === 0 ? await findUnusedSentColumns(pool, table) : []
@@ -124,12 +124,12 @@ const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
 const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
 
 async function tableProblems(
-  db: Parameters<typeof findNearestTable>[0],
+  db: Parameters<typeof findTableOfSimilarName>[0],
   name: string,
   { exists, columns }: OutboxTableState,
 ): Promise<string[]> {
   if (!exists) {
-    const nearest = await findNearestTable(db, splitTableName(name))
+    const nearest = await findTableOfSimilarName(db, splitTableName(name))
     const ways = `create it with \`outboxd migrate --outbox\`, correct OUTBOX_TABLE, or describe your table with \`outboxd describe TABLE --write\``
     return [`there is no table ${name}${nearest === null ? '' : ` (did you mean "${nearest}"?)`}: ${ways}`]
   }
@@ -162,7 +162,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (mark !== 'ok') return [mark, message]
   const start = startMessage((await readServedOutbox(databases.ledger)).start)
   const before = historyMessage(history)
-  const hidden = hiddenMessage(await withOutbox(databases, countHiddenRows))
+  const hidden = hiddenMessage(await withOutbox(databases, countRowsBeforeStart))
   const remarks = await withOutbox(databases, findOutboxRemarks)
   const also = [
     start === null ? '' : `. ${start}`,
@@ -207,7 +207,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   if (here === null) return notAsked(what, 'the mapping files cannot be used')
   const elsewhere = await readPublishedTypes(databases.ledger)
   const known = new Set([...here.keys(), ...(elsewhere ?? [])])
-  const waiting = await withOutbox(databases, countTypes)
+  const waiting = await withOutbox(databases, countWaitingRowsByType)
   const problems = typeProblems(known, typesNamed(table), waiting)
   if (problems.length > 0) return finding(what, 'problem', ...problems)
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, isMarkedOnCapture(table)))
@@ -217,7 +217,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
 async function checkSources(databases: Databases, { mappingsDir }: StoreConfig): Promise<Finding[]> {
   const mappings = mappingsHere(mappingsDir)
   if (mappings === null) return []
-  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSources(outbox, mappings))
+  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSourceQueries(outbox, mappings))
   if (problems.length > 0) return [finding('queries', 'problem', ...problems)]
   if (read === null) return []
   return [finding('queries', warnings.length === 0 ? 'ok' : 'warning', ...warnings, read)]
@@ -253,13 +253,15 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
 
 /** Names ERP tables whose changes are not captured, and permissions lent to other roles. */
 export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
-  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readCaptureTrouble }).catch(() => null)
+  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readChangeCaptureFaults }).catch(
+    () => null,
+  )
   if (trouble === null || trouble.length === 0) return [] // an unreachable database is the finding `outbox`
   return [
     finding(
       'change capture',
       'problem',
-      ...captureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
+      ...changeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
       'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed it.',
     ),
   ]

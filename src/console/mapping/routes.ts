@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { chooseType, mapPayloads, previewRow, splitPayloads } from '../../operations/mapRecords.ts'
-import { readWholeRecord } from '../../outbox/readContents.ts'
+import { readRecordWithContent } from '../../outbox/readRecordContents.ts'
 import { readOutboxRecord } from '../../outbox/readRows.ts'
 import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
@@ -78,7 +78,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function mapOutboxRow(databases: Databases, outbox: string): Promise<MappingResult | null> {
     const files = readFiles(parts)
     if (files.kind === 'invalid') return null
-    const record = await withOutbox(databases, (erp) => readWholeRecord(erp, files.mappings, outbox))
+    const record = await withOutbox(databases, (erp) => readRecordWithContent(erp, files.mappings, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
       : toMappingResult(files.mappings, [previewRow(files.mappings, record)], record.outboxId)

@@ -99,7 +99,7 @@ export function createOutboxReader(
 
 function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
   const reads = async () => outboxReads(await databases())
-  const countHiddenRows = shareRead(clock, hiddenAgeMs, async () => (await reads()).countHiddenRows())
+  const countRowsBeforeStart = shareRead(clock, hiddenAgeMs, async () => (await reads()).countRowsBeforeStart())
   const readReadOnly = shareRead(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
-  return async () => ({ ...(await reads()), countHiddenRows, readReadOnly })
+  return async () => ({ ...(await reads()), countRowsBeforeStart, readReadOnly })
 }

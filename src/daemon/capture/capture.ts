@@ -280,7 +280,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
 }
 
 const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readContents(await rows.read())).map((row) => mapToRecord(deps, row))
+  (await deps.readRecordContents(await rows.read())).map((row) => mapToRecord(deps, row))
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 

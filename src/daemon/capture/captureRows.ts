@@ -24,7 +24,7 @@ export interface Fault {
 export interface CaptureRowsDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
-  readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
+  readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>

@@ -1,6 +1,6 @@
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { baseTypeSql } from '../columns.ts'
-import { findTablesBelow } from '../findTableProblems.ts'
+import { findTablesOfView } from '../findTableProblems.ts'
 
 export interface CatalogColumn {
   readonly name: string
@@ -50,7 +50,7 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
   )
   return {
     ...table,
-    below: /^[vm]$/.test(table.kind) ? await findTablesBelow(db, qualifiedTable(table)) : [],
+    below: /^[vm]$/.test(table.kind) ? await findTablesOfView(db, qualifiedTable(table)) : [],
     columns: columns.map(({ labels, checks, ...column }) => ({ ...column, allowed: labels ?? valuesOfChecks(checks) })),
   }
 }
@@ -89,26 +89,26 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 }
 
 /** A column with more values is not a list of words. */
-export const wordsMax = 12
+export const distinctValuesMax = 12
 const rowsLookedAt = 10_000
 
 /** Reads the few values of a column in some thousand rows; null if there are many. */
-export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
+export async function readDistinctValues(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ word: string }>(
     // A long value is not a word. Postgres stores it elsewhere, and it is not read.
     `select distinct word from (
        select case when pg_column_size(${name}) <= 500 then ${name}::text end as word from ${qualifiedTable(table)} limit $1) looked_at
      where word is not null and length(word) <= 100 order by word limit $2`,
-    [rowsLookedAt, wordsMax + 1],
+    [rowsLookedAt, distinctValuesMax + 1],
   )
-  return rows.length > wordsMax ? null : rows.map(({ word }) => word)
+  return rows.length > distinctValuesMax ? null : rows.map(({ word }) => word)
 }
 
 const payloadsLookedAt = 20
 
 /** Reads some payloads for their keys. Values are never printed. */
-export async function readSomePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
+export async function readSamplePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ payload: string }>(
     `select ${name}::text as payload from ${qualifiedTable(table)}

@@ -55,7 +55,7 @@ export const columnNames = {
 } as const
 
 /** A text column counts as the payload only under one of these names, a json column under any of `columnNames.payload`. */
-export const textPayloads: readonly string[] = columnNames.payload.slice(0, 5)
+export const textPayloadNames: readonly string[] = columnNames.payload.slice(0, 5)
 
 export function findColumnByName(
   columns: readonly CatalogColumn[],
@@ -110,7 +110,7 @@ export function isStatusColumnName(name: string, isOutbox: boolean): boolean {
   return new RegExp(`^${own}(?:status|state)$`).test(normalizeName(name))
 }
 
-export const isAnyStatus = (name: string): boolean =>
+export const isStatusLikeName = (name: string): boolean =>
   /(status|state|statecode|statuscode|zustand)$/.test(normalizeName(name))
 
 /** True for a column of error texts; in a business table only if its name is about data. */
@@ -173,7 +173,7 @@ export const stateWords = {
   uncertain: ['uncertain', 'unclear', 'unknown'],
 } as const
 
-export function findWord(values: readonly string[], words: readonly string[]): string | null {
+export function findMatchingValue(values: readonly string[], words: readonly string[]): string | null {
   for (const word of words) {
     const found = values.find((value) => normalizeName(value) === word)
     if (found !== undefined) return found

@@ -8,26 +8,32 @@ import { type Database, type Sessions, withRolePath } from '../../postgres/datab
 import type { Resource } from '../../resources.ts'
 import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaitingRows } from '../backlog.ts'
-import { examineTable, findTableRemarks } from '../examineTable.ts'
+import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
 import { findPermissionProblems, findSchemaProblem } from '../findPermissionProblems.ts'
-import { findPolicyProblems } from '../findTableProblems.ts'
-import {
-  findNearestTable,
-  inspectTable,
-  OutboxTableUnusable,
-  readHasClientCode,
-  resolveTable,
-} from '../inspectTable.ts'
+import { findRowSecurityProblems } from '../findTableProblems.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
-import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
-import type { RowCount } from './chooseState.ts'
-import type { WordsOf } from './findSentColumns.ts'
+import {
+  findTableOfSimilarName,
+  OutboxTableUnusable,
+  readTableShape,
+  resolveTableSchema,
+  tableHasClientCode,
+} from '../readTableShape.ts'
+import {
+  type CatalogTable,
+  distinctValuesMax,
+  qualifiedTable,
+  readCatalogTable,
+  readSamplePayloads,
+} from './catalogTable.ts'
+import type { RowCount } from './chooseStateColumn.ts'
+import type { ValuesOfColumn } from './findSentColumnCandidates.ts'
 import { proposeCapture } from './proposeCapture.ts'
 import { type OutboxProposal, pathSafeName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
-import { createWordLookup, readAllWords, readSeenRows, type Words } from './readAllWords.ts'
-import { readDocument, tablesOf } from './relatedTables.ts'
+import { createValuesLookup, readOrWarn, readValuesByColumn, type Words } from './readValuesByColumn.ts'
+import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
 export interface DescribedFile {
@@ -61,20 +67,20 @@ export async function describeTable(
   mapped: Mappings,
   endpoint: Resource | null,
 ): Promise<Described> {
-  const name = await resolveTable(pool, named)
+  const name = await resolveTableSchema(pool, named)
   const qualified = qualifiedName(name)
   const denied = await findSchemaProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
   const table = await readCatalogTable(pool, qualified)
-  if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
+  if (table === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   const unseen: string[] = []
   // A view, or a type of the ERP, may need the role's search path.
-  const db = (await readHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
-  const words = await readAllWords(db, table, unseen)
+  const db = (await tableHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
+  const words = await readValuesByColumn(db, table, unseen)
   const rows = await countRows(db, table, unseen)
-  const alone = proposeOutbox(table, createWordLookup(words), rows)
+  const alone = proposeOutbox(table, createValuesLookup(words), rows)
   const document = 'column' in alone.payload ? null : await describeDocument(db, table, endpoint, unseen)
-  const proposal = document === null ? alone : proposeOutbox(table, createWordLookup(words), rows, true)
+  const proposal = document === null ? alone : proposeOutbox(table, createValuesLookup(words), rows, true)
   const types = typesOf(table, proposal, words)
   const fields = document?.fields ?? (await readFields(db, table, proposal, unseen))
   const mappings = typesToMap(types, proposal, mapped)
@@ -93,7 +99,7 @@ export async function describeTable(
   if (document?.capture != null && !alone.hasState) {
     const capture = {
       name: fileName(table.name).replace(/yaml$/, 'capture.sql'),
-      text: document.capture(createWordLookup(words)),
+      text: document.capture(createValuesLookup(words)),
     }
     return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...ofMappings] }
   }
@@ -126,7 +132,7 @@ interface DescribedDocument {
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
   /** The call of change capture; null for a table without lines, which is read directly. */
-  readonly capture: ((words: WordsOf) => string) | null
+  readonly capture: ((words: ValuesOfColumn) => string) | null
 }
 
 /** @returns null for a table without lines and lookups */
@@ -136,19 +142,19 @@ async function describeDocument(
   asked: Resource | null,
   unseen: string[],
 ): Promise<DescribedDocument | null> {
-  const document = await readSeenRows('which tables it belongs to', unseen, () => readDocument(db, table))
+  const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(db, table))
   if (document == null) return null
   const endpoint = asked ?? endpointFor(document.lines === null ? 'transaction' : 'order')
   const source = proposeSource(document, endpoint === endpointFor('order'))
   const { rows } = await db.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
-  const hidden = tablesOf(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
+  const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
   const tables = hidden.map(sqlTable).join(', ')
   if (hidden.length > 0)
     unseen.push(
       `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${sqlName(role)};`,
     )
-  else await readSeenRows('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
+  else await readOrWarn('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { lines } = document
   const type = pathSafeName(table.name)
   return {
@@ -162,7 +168,7 @@ async function describeDocument(
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
-  return (await readSeenRows('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
+  return (await readOrWarn('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
 }
 
 function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
@@ -173,7 +179,7 @@ function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Wor
   if (types === null)
     return untoldType(
       type.column,
-      `, in a file like this for each: there are more than ${wordsMax}. If "${type.column}" is not a type, write type: { constant: … } in outbox.yaml`,
+      `, in a file like this for each: there are more than ${distinctValuesMax}. If "${type.column}" is not a type, write type: { constant: … } in outbox.yaml`,
     )
   return types.length === 0 ? untoldType(type.column, ': no row has one') : types
 }
@@ -204,7 +210,7 @@ async function readFields(
     return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
   if (type === 'bytea' || !isReadable) return null
-  const payloads = await readSeenRows(`what "${name}" holds`, warnings, () => readSomePayloads(pool, table, name))
+  const payloads = await readOrWarn(`what "${name}" holds`, warnings, () => readSamplePayloads(pool, table, name))
   const fields = fieldsOfPayloads(payloads ?? [])
   return fields.length === 0 ? null : fields
 }
@@ -215,12 +221,12 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   const rights = await findPermissionProblems(pool, described)
   if (rights.length > 0 || !hasId) {
     const qualified = qualifiedTable(table)
-    const policies = await findPolicyProblems(pool, qualified, described)
+    const policies = await findRowSecurityProblems(pool, qualified, described)
     return [...rights, ...policies.map((problem) => `the table ${qualified} ${problem}`)]
   }
   try {
-    const found = await examineTable(pool, described)
-    return [...found, ...(await findTableRemarks(pool, described, await inspectTable(pool, described)))]
+    const found = await findOutboxTableProblems(pool, described)
+    return [...found, ...(await findTableRemarks(pool, described, await readTableShape(pool, described)))]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error
@@ -265,7 +271,7 @@ export interface TableName {
   readonly table: string
 }
 
-export function readTableName(text: string): TableName | null {
+export function parseTableName(text: string): TableName | null {
   const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
   if (found === null) return null
   const [, schema, table = ''] = found

@@ -1,6 +1,6 @@
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
-import { type ErpDocument, type Lines, tablesOf } from './relatedTables.ts'
+import { findWorkflowColumn, isTextColumn, type ValuesOfColumn } from './findSentColumnCandidates.ts'
+import { type ErpDocument, type Lines, tablesOfDocument } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
 /**
@@ -11,23 +11,23 @@ export function proposeCapture(
   document: ErpDocument,
   lines: Lines,
   type: string,
-  wordsOf: WordsOf,
+  valuesOf: ValuesOfColumn,
   role: string,
 ): string {
   const { header } = document
   const captured = [header, lines.table].map(sqlTable)
-  const read = tablesOf(document).map(sqlTable)
+  const read = tablesOfDocument(document).map(sqlTable)
   return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/change-capture.md).
 -- 1. Run deploy/change-capture/install.sql once in this database (psql -1), as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
 ${schemaGrants([header, lines.table], 'outboxd_capture')}--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
 --      grant insert on public.outbox to outboxd_capture;
-${schemaGrants(tablesOf(document), sqlName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
+${schemaGrants(tablesOfDocument(document), sqlName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
 -- 3. Run this file as the role outboxd_capture.
 select outboxd_capture.install(${quoteLiteral(sqlTable(header))},
   type      => ${quoteLiteral(type)},
   children  => array[${quoteLiteral(`${sqlTable(lines.table)}.${sqlName(lines.column)}`)}],
-${conditionLine(header, wordsOf)}  outbox    => 'public.outbox');
+${conditionLine(header, valuesOf)}  outbox    => 'public.outbox');
 `
 }
 
@@ -40,10 +40,11 @@ function schemaGrants(tables: readonly CatalogTable[], role: string): string {
 }
 
 /** If there is a workflow column, asks which documents are to be sent, because only the user knows. */
-function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
-  const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
+function conditionLine(header: CatalogTable, valuesOf: ValuesOfColumn): string {
+  const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? valuesOf(name) ?? []
   const workflow =
-    findWorkflow(header.columns) ?? header.columns.find((column) => isTextColumn(column) && areStates(wordsIn(column)))
+    findWorkflowColumn(header.columns) ??
+    header.columns.find((column) => isTextColumn(column) && areStates(wordsIn(column)))
   if (workflow === undefined) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
   const words = wordsIn(workflow)
   const ready = words.filter((word) => !early.test(word))

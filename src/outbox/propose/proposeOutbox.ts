@@ -1,11 +1,24 @@
 import { normalizeName } from '../../mapping/usualNames.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { chooseId } from './chooseId.ts'
-import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
-import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import { columnNames, findColumnByName, findWord, isNameAboutSending, stateWords, textPayloads } from './columnNames.ts'
-import { findBusinessWords, findSentWordColumns, findWorkflow, isTextColumn, type WordsOf } from './findSentColumns.ts'
+import { chooseIdColumn } from './chooseIdColumn.ts'
+import { chooseStateColumn, findStatusColumn, type RowCount, type StateChoice } from './chooseStateColumn.ts'
+import { chooseWrittenColumns, isGivenUpTime } from './chooseWrittenColumns.ts'
+import {
+  columnNames,
+  findColumnByName,
+  findMatchingValue,
+  isNameAboutSending,
+  stateWords,
+  textPayloadNames,
+} from './columnNames.ts'
+import {
+  findBusinessWords,
+  findSentStatusCandidates,
+  findWorkflowColumn,
+  isTextColumn,
+  type ValuesOfColumn,
+} from './findSentColumnCandidates.ts'
 
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
@@ -17,13 +30,13 @@ export interface OutboxProposal {
 }
 
 /** Finds the columns whose values a proposal depends on. */
-export function findWordColumns({ columns, kind }: CatalogTable): string[] {
+export function findColumnsToReadValuesOf({ columns, kind }: CatalogTable): string[] {
   const payload = findPayload(columns)
   const asked = [
     findStatusColumn(columns, payload !== null),
-    findWorkflow(columns),
+    findWorkflowColumn(columns),
     findType(columns),
-    ...findSentWordColumns(columns, kind === 'r' || kind === 'p').slice(0, sentWordColumnsMax),
+    ...findSentStatusCandidates(columns, kind === 'r' || kind === 'p').slice(0, sentWordColumnsMax),
   ]
   return [...new Set(asked.flatMap((column) => (column !== null && column.allowed === null ? [column.name] : [])))]
 }
@@ -33,21 +46,21 @@ const sentWordColumnsMax = 30
 
 export function proposeOutbox(
   table: CatalogTable,
-  wordsOf: WordsOf,
+  valuesOf: ValuesOfColumn,
   rows: RowCount,
   hasSource = false,
 ): OutboxProposal {
   const { columns } = table
   const document = findPayload(columns)
   const isOutbox = document !== null
-  const id = chooseId(table)
+  const id = chooseIdColumn(table)
   const type = isOutbox ? findType(columns) : null
   const key = findColumnByName(columns, columnNames.key, isKey)
   const createdAt = findColumnByName(columns, columnNames.createdAt, isCreatedAt)
   const choose = (read: readonly (CatalogColumn | null)[]) => {
     const free = { ...table, columns: columns.filter((column) => !read.includes(column)) }
-    const state = chooseState(free, isOutbox, wordsOf, rows)
-    const writes = chooseWrites(free, isOutbox, state)
+    const state = chooseStateColumn(free, isOutbox, valuesOf, rows)
+    const writes = chooseWrittenColumns(free, isOutbox, state)
     return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
   }
   const read = [id.column, type, key, createdAt, document]
@@ -76,7 +89,7 @@ export function proposeOutbox(
       ...(hasSource
         ? [{ text: '', comment: 'payload: the query in the mapping file reads it' }]
         : payloadLines(payload)),
-      ...filterLines(table, isOutbox, state, wordsOf),
+      ...filterLines(table, isOutbox, state, valuesOf),
       ...state.lines,
       ...writes.lines,
     ],
@@ -94,7 +107,7 @@ export const pathSafeName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const holds = ({ type, name }: CatalogColumn) =>
     /^jsonb?$/.test(type) ||
-    (/^(text|character varying|bytea)$/.test(type) && textPayloads.includes(normalizeName(name)))
+    (/^(text|character varying|bytea)$/.test(type) && textPayloadNames.includes(normalizeName(name)))
   return findColumnByName(columns, columnNames.payload, holds)
 }
 
@@ -207,7 +220,7 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
 }
 
 /** Leaves out rows that were given up. In a business table only the user knows which rows to send. */
-function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice, wordsOf: WordsOf): YamlLine[] {
+function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice, valuesOf: ValuesOfColumn): YamlLine[] {
   const givenUp = isOutbox && state.column?.type !== 'boolean' ? table.columns.find(isGivenUpTime) : undefined
   if (givenUp !== undefined && state.column !== null)
     return [
@@ -216,9 +229,9 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
         comment: 'leaves out rows that were given up',
       },
     ]
-  const lifecycle = isOutbox ? null : findWorkflow(table.columns.filter((column) => column !== state.column))
+  const lifecycle = isOutbox ? null : findWorkflowColumn(table.columns.filter((column) => column !== state.column))
   if (lifecycle === null || lifecycle === state.column) return []
-  const words = lifecycle.allowed ?? wordsOf(lifecycle.name) ?? []
+  const words = lifecycle.allowed ?? valuesOf(lifecycle.name) ?? []
   if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessWords(lifecycle, words).length === 0)
     return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
@@ -235,9 +248,11 @@ const endWords = [stateWords.queued, stateWords.completed, stateWords.failed, st
 
 /** Chooses a likely word of rows that are to be sent. */
 function exampleWord(words: readonly string[]): string | undefined {
-  const left = words.filter((word) => findWord([word], endWords) === null)
+  const left = words.filter((word) => findMatchingValue([word], endWords) === null)
   return (
-    findWord(left, ['released', 'approved', 'confirmed', 'freigegeben', ...stateWords.new]) ?? left.at(1) ?? left[0]
+    findMatchingValue(left, ['released', 'approved', 'confirmed', 'freigegeben', ...stateWords.new]) ??
+    left.at(1) ??
+    left[0]
   )
 }
 

@@ -1,7 +1,7 @@
 import { fieldOfColumn, type SourceField } from '../../mapping/sourceFields.ts'
 import { chooseByName, isUsualName, rankByName, type Usual } from '../../mapping/usualNames.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumns.ts'
+import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumnCandidates.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 

@@ -1,7 +1,13 @@
 import { isUsualName, normalizeName, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
-import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
-import { isNumberColumn, isTextColumn } from './findSentColumns.ts'
+import {
+  type CatalogColumn,
+  type CatalogTable,
+  qualifiedTable,
+  readCatalogTable,
+  readDistinctValues,
+} from './catalogTable.ts'
+import { isNumberColumn, isTextColumn } from './findSentColumnCandidates.ts'
 
 /** An order as an ERP keeps it: a header, its lines, and the tables that both look up. */
 export interface ErpDocument {
@@ -29,7 +35,7 @@ export interface Lines {
   readonly condition: string | null
 }
 
-export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable[] {
+export function tablesOfDocument({ header, customer, lines }: ErpDocument): CatalogTable[] {
   const lookups = [customer, lines?.article, lines?.unit].flatMap((lookup) => (lookup ? [lookup.table] : []))
   const all = [header, ...(lines === null ? [] : [lines.table]), ...lookups]
   return [...new Map(all.map((table) => [qualifiedTable(table), table])).values()]
@@ -40,7 +46,7 @@ export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable
  *
  * @returns null if it finds neither, or the primary key is not one column
  */
-export async function readDocument(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
+export async function findDocumentTables(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
   const key =
     header.primaryKey.length === 1 ? header.columns.find(({ name }) => name === header.primaryKey[0]) : undefined
   if (key === undefined || header.kind !== 'r' || header.hasHeirs) return null
@@ -110,7 +116,7 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
   const kind = table.columns.find(({ name }) => /^(type|display_type)$/.test(name))
   if (kind === undefined || !kind.isReadable) return null
   if (kind.name === 'display_type') return 'l.display_type is null'
-  return (await readWords(db, table, kind.name))?.includes('line') ? `l.type = 'line'` : null
+  return (await readDistinctValues(db, table, kind.name))?.includes('line') ? `l.type = 'line'` : null
 }
 
 /** Two points are for a quantity, and one for any other sign. */

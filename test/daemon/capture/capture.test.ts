@@ -26,7 +26,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     knownTypes: () => ['data', 'wrong'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
-    readContents: async (records) => [...records],
+    readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
     readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: captureLock.skip,

@@ -63,7 +63,7 @@ function setup(given: {
         return claimed(count)
       },
       claimOne: async () => claimed(0),
-      readContents: async (records) => [...records],
+      readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
       readAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
       skip: async () => {},

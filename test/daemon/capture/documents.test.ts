@@ -14,7 +14,7 @@ import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readContents } from '../../../src/outbox/readContents.ts'
+import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { hasNewRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
@@ -77,7 +77,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     knownTypes: () => ['order'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
-    readContents: (records) => readContents(outbox, mappings, records),
+    readRecordContents: (records) => readRecordContents(outbox, mappings, records),
     withLock: lock.withLock,
     readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
@@ -546,13 +546,13 @@ describe('a document that changes while its row is taken', () => {
     const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
     let isChanged = false
     await captureAll({
-      async readContents(records) {
+      async readRecordContents(records) {
         if (!isChanged) {
           isChanged = true
           await setPrice(5, '2')
           await note(5)
         }
-        return readContents(outbox, mappingsOf(query), records)
+        return readRecordContents(outbox, mappingsOf(query), records)
       },
     })
     await captureAll()
@@ -589,7 +589,7 @@ describe('a document that changes while its row is taken', () => {
       },
     } as unknown as pg.Pool
     const changing = new Outbox(pool, 'outbox', 1_000_000, ledger.pool)
-    await captureAll({ readContents: (records) => readContents(changing, mappingsOf(query), records) })
+    await captureAll({ readRecordContents: (records) => readRecordContents(changing, mappingsOf(query), records) })
     await captureAll()
     expect(isChanged).toBe(true)
     expect(await submissions()).toEqual([

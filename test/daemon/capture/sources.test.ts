@@ -7,7 +7,7 @@ import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readContents } from '../../../src/outbox/readContents.ts'
+import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { hasNewRows } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
@@ -48,7 +48,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     knownTypes: () => [...mappings.keys()],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
-    readContents: (records) => readContents(outbox, mappings, records, maxMs),
+    readRecordContents: (records) => readRecordContents(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
     readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,

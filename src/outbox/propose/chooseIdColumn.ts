@@ -14,7 +14,7 @@ export interface IdChoice {
  * Chooses the column that identifies rows: unique and not null, by the catalog. If the catalog cannot show it, proposes
  * a likely column that the user confirms.
  */
-export function chooseId(table: CatalogTable): IdChoice {
+export function chooseIdColumn(table: CatalogTable): IdChoice {
   const { columns, primaryKey, kind, hasHeirs } = table
   const certain = columns.filter((column) => column.isUnique && (column.notNull || kind === 'm'))
   const found =

@@ -13,21 +13,21 @@ import { claimStatements } from './claimRows.ts'
 import { columnOf, type TableShape } from './columns.ts'
 import { failingRowStatements } from './failingRows.ts'
 import { findPermissionProblems } from './findPermissionProblems.ts'
-import { findPolicyRemarks } from './findTableProblems.ts'
-import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
-import { resolveTable } from './inspectTable.ts'
+import { findRowSecurityRemarks } from './findTableProblems.ts'
+import { findWriteBackProblems, findWriteBackRemarks } from './findWriteBackProblems.ts'
 import { lockedRowStatements } from './lockedRows.ts'
-import { inspectWithIdentity, type OpenTable, openTable, rowSessions } from './openTable.ts'
+import { type OpenTable, openTable, readShapeAndIdentity, sessionsForRowStatements } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, qualifiedName } from './outboxTable.ts'
-import { readStatements } from './readRows.ts'
+import { rowReadStatements } from './readRows.ts'
+import { resolveTableSchema } from './readTableShape.ts'
 import { behindCursorSql } from './rowsBehindCursor.ts'
-import { underWayStatements } from './rowsUnderWay.ts'
+import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
-import { lockOneRowSql } from './tryWriteBack.ts'
+import { lockOneWaitingRowSql } from './tryWriteBack.ts'
 import { unknownStatusSql } from './unknownStatuses.ts'
-import { writeStatements } from './writeStatements.ts'
+import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
  * Finds reasons why the daemon would fail on this table, without a ledger. If one problem hides the next, returns the
@@ -35,18 +35,18 @@ import { writeStatements } from './writeStatements.ts'
  *
  * @throws OutboxTableUnusable if the table differs from its description
  */
-export async function examineTable(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
-  const table = await resolveTable(pool, described)
+export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
+  const table = await resolveTableSchema(pool, described)
   const rights = await findPermissionProblems(pool, table)
   if (rights.length > 0) return rights
-  const inspected = await inspectWithIdentity(pool, table)
+  const inspected = await readShapeAndIdentity(pool, table)
   const named = (clause: string) => `the table ${qualifiedName(described)} ${clause}`
-  const written = await findWriteProblems(pool, table, inspected.shape)
+  const written = await findWriteBackProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   const context = { served: anyServed, failingIds: [] }
   // only the statements are needed
   const open = openTable(pool, table, inspected, context, pool)
-  const refused = await findStatementProblems(rowSessions(pool, inspected.shape), statementsOf(open))
+  const refused = await findStatementProblems(sessionsForRowStatements(pool, inspected.shape), statementsOf(open))
   const grant = await grantOfAll(pool, qualifiedName(described))
   return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
 }
@@ -70,14 +70,14 @@ const anyServed: ServedOutbox = {
 
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
-  const writing = writeStatements(table)
-  const { underWay, stamped, rowsSql } = underWayStatements(table)
+  const writing = writeBackStatements(table)
+  const { underWay, stamped, rowsSql } = rowsUnderWayStatements(table)
   const { marked, free, held } = lockedRowStatements(table)
-  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneRowSql(table) }
+  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusSql(table)
   return {
-    ...readStatements(table),
+    ...rowReadStatements(table),
     ...backlogStatements(table),
     candidates,
     ask,
@@ -149,9 +149,9 @@ export const findOutboxRemarks = async (outbox: Outbox): Promise<string[]> =>
 
 export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
   return [
-    ...(await findPolicyRemarks(db, shape.qualified)),
+    ...(await findRowSecurityRemarks(db, shape.qualified)),
     ...(await findNullFlags(db, table, shape)),
-    ...findWriteRemarks(table, shape),
+    ...findWriteBackRemarks(table, shape),
   ]
 }
 
@@ -160,7 +160,7 @@ async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableS
   const { baseType, notNull } = columnOf(shape, state.column)
   if (baseType !== 'boolean' || notNull) return []
   const flag = quoteIdentifier(state.column)
-  const { rowCount } = await rowSessions(db, shape).query(
+  const { rowCount } = await sessionsForRowStatements(db, shape).query(
     `select from ${shape.qualified} where ${flag} is null limit 1`,
   )
   if (rowCount === 0) return []

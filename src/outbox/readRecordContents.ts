@@ -12,8 +12,8 @@ import {
   QueryFailed,
   SourceFailed,
 } from './contentQueries.ts'
-import { type CapturedTable, findCaptured, readCaptured, readReference } from './documents.ts'
-import { findFault } from './findFault.ts'
+import { type CapturedTable, findCapturedTable, parseDocumentReference, readCapturedTables } from './documents.ts'
+import { findCauseOfFailedQuery } from './findCauseOfFailedQuery.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
@@ -32,7 +32,7 @@ const sourceMaxMs = 5_000
  * @returns the first of the records, up to what may be in memory at once
  * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
-export async function readContents(
+export async function readRecordContents(
   outbox: Outbox,
   sources: Sources,
   records: readonly OutboxRecord[],
@@ -47,29 +47,29 @@ export async function readContents(
   return all.slice(0, left === -1 ? all.length : left).filter((record) => record !== null)
 }
 
-export async function readWholeRecord(
+export async function readRecordWithContent(
   outbox: Outbox,
   sources: Sources,
   outboxId: string,
 ): Promise<OutboxRecord | null> {
   const record = await readOutboxRecord(outbox, outboxId)
-  return record === null ? null : ((await readContents(outbox, sources, [record]))[0] ?? null)
+  return record === null ? null : ((await readRecordContents(outbox, sources, [record]))[0] ?? null)
 }
 
-export async function readEachContent(
+export async function readContentsDespiteFailures(
   outbox: Outbox,
   sources: Sources,
   records: readonly OutboxRecord[],
 ): Promise<OutboxRecord[]> {
   if (records.length === 0) return []
   try {
-    const read = await readContents(outbox, sources, records)
-    return [...read, ...(await readEachContent(outbox, sources, records.slice(read.length)))]
+    const read = await readRecordContents(outbox, sources, records)
+    return [...read, ...(await readContentsDespiteFailures(outbox, sources, records.slice(read.length)))]
   } catch (error) {
     if (records.length === 1 || !(error instanceof SourceFailed) || error.blame !== 'moment') throw error
     const half = records.length >> 1
-    const first = await readEachContent(outbox, sources, records.slice(0, half))
-    return [...first, ...(await readEachContent(outbox, sources, records.slice(half)))]
+    const first = await readContentsDespiteFailures(outbox, sources, records.slice(0, half))
+    return [...first, ...(await readContentsDespiteFailures(outbox, sources, records.slice(half)))]
   }
 }
 
@@ -89,7 +89,7 @@ async function groupRecords(
   records: readonly OutboxRecord[],
   untilMs: number,
 ): Promise<Iterable<Group>> {
-  const references = new Map(records.map((record) => [record, readReference(record.payload ?? '')]))
+  const references = new Map(records.map((record) => [record, parseDocumentReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
   const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
   const tables = names.size === 0 ? [] : await readTables(outbox, firstType, [...names], untilMs)
@@ -97,7 +97,7 @@ async function groupRecords(
   for (const [record, reference] of references) {
     const mapping = sources.get(record.type)
     const source = mapping?.source ?? null
-    const captured = reference === null ? null : findCaptured(tables, reference.document, record.type)
+    const captured = reference === null ? null : findCapturedTable(tables, reference.document, record.type)
     if (record.payload === null || mapping === undefined || (source === null && captured === null)) continue
     const name = JSON.stringify([record.type, captured?.document])
     const group = groups.get(name) ?? { type: record.type, source, captured, ids: new Map() }
@@ -111,7 +111,7 @@ async function groupRecords(
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
-    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
+    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, documents))
   } catch (error) {
     if (!isStatementError(error)) throw error
     throw new SourceFailed(
@@ -183,7 +183,7 @@ async function readOrBlame(
     return await readByIds(outbox, group, ids, untilMs)
   } catch (error) {
     if (!(error instanceof QueryFailed)) throw error
-    const fault = await findFault(ids, error, {
+    const fault = await findCauseOfFailedQuery(ids, error, {
       tryPart: (part) => tryPart(outbox, group, part, untilMs),
       failsWithoutRecords: () => failsWithoutRecords(outbox, group, untilMs),
     })

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { examineSources } from '../../src/outbox/examineSources.ts'
+import { examineSourceQueries } from '../../src/outbox/examineSourceQueries.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'
 import { openPool } from '../support/postgres.ts'
@@ -23,7 +23,7 @@ const lines = `select s.id, s.total, (select sum(l.price) from "Sale Line" l whe
 
 test('a query that works is told with how long waiting rows took', async () => {
   const { outbox } = await open()
-  const { read, ...wrong } = await examineSources(outbox, mappingsOf(lines))
+  const { read, ...wrong } = await examineSourceQueries(outbox, mappingsOf(lines))
   expect(wrong).toEqual({ problems: [], warnings: [] })
   expect(read).toMatch(/^2 waiting rows read in \d+ ms$/)
 })
@@ -31,7 +31,11 @@ test('a query that works is told with how long waiting rows took', async () => {
 test('without a query nothing is examined', async () => {
   const { outbox } = await setup()
   const mapping = mappingFrom('type: data\nendpoint: data\nfields: {}\nbody: { a: b }')
-  expect(await examineSources(outbox, new Map([['data', mapping]]))).toEqual({ problems: [], warnings: [], read: null })
+  expect(await examineSourceQueries(outbox, new Map([['data', mapping]]))).toEqual({
+    problems: [],
+    warnings: [],
+    read: null,
+  })
 })
 
 test.each([
@@ -40,12 +44,12 @@ test.each([
   ['by the ids', `select "Sale" as id, price as total from "Sale Line" where "Sale" = any($1)`],
 ])('a large table that is read as a whole %s is warned of with the index that it lacks', async (_, sql) => {
   const { outbox, pool } = await open(20_000)
-  const { warnings } = await examineSources(outbox, mappingsOf(sql))
+  const { warnings } = await examineSourceQueries(outbox, mappingsOf(sql))
   expect(warnings).toEqual([
     'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch\n  create index concurrently on public."Sale Line" ("Sale");',
   ])
   await pool.query(`create index on "Sale Line" ("Sale")`)
-  expect((await examineSources(outbox, mappingsOf(sql))).warnings).toEqual([])
+  expect((await examineSourceQueries(outbox, mappingsOf(sql))).warnings).toEqual([])
 })
 
 test('a table that our user may not read is a problem with the grants', async () => {
@@ -59,7 +63,7 @@ test('a table that our user may not read is a problem with the grants', async ()
   onTestFinished(() => as.end())
   const outbox = new Outbox(as, tableOf(table), 1_000, ledger)
   const sql = lines.replace('from sale s', 'from sale s left join stock.item i on i.id = s.id')
-  expect((await examineSources(outbox, mappingsOf(sql))).problems).toEqual([
+  expect((await examineSourceQueries(outbox, mappingsOf(sql))).problems).toEqual([
     [
       'test.yaml: the query of "source" fails: permission denied for schema stock',
       '  grant usage on schema stock to "reader of sales";',
@@ -80,12 +84,12 @@ test.each([
   ],
 ])('a query that is wrong is a problem: %s', async (sql, problem) => {
   const { outbox } = await open()
-  expect((await examineSources(outbox, mappingsOf(sql))).problems).toEqual([problem])
+  expect((await examineSourceQueries(outbox, mappingsOf(sql))).problems).toEqual([problem])
 })
 
 test('rows that wait and will be rejected are named', async () => {
   const { outbox } = await open()
-  const { warnings } = await examineSources(
+  const { warnings } = await examineSourceQueries(
     outbox,
     mappingsOf('select s.id, 1 / (s.id - 2) as total from sale s where s.id = any($1)'),
   )
@@ -103,10 +107,10 @@ test('the condition of a captured document, and the tables that it reads, are ex
   })
   const mapping = mappingFrom('type: order\nendpoint: orders\nfields: {}\nbody: { a: b }')
   const mappings = new Map([['order', mapping]])
-  expect((await examineSources(outbox, mappings)).problems).toEqual([
+  expect((await examineSourceQueries(outbox, mappings)).problems).toEqual([
     'the condition of public.sale fails: column n.state does not exist',
     'reading public.sale fails: column n.nothing does not exist',
   ])
   await pool.query(`update outboxd_capture.captured set condition = 'n.id > 0', payload = null`)
-  expect(await examineSources(outbox, mappings)).toMatchObject({ problems: [], warnings: [] })
+  expect(await examineSourceQueries(outbox, mappings)).toMatchObject({ problems: [], warnings: [] })
 })

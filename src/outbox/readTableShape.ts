@@ -3,7 +3,12 @@ import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
 import { type Database, readRoleSchemas, withRolePath } from '../postgres/database.ts'
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeSql, type Column, type TableShape } from './columns.ts'
-import { findFilterProblems, findIdProblems, findKindProblem, findPolicyProblems } from './findTableProblems.ts'
+import {
+  findFilterProblems,
+  findIdColumnProblems,
+  findRelationKindProblem,
+  findRowSecurityProblems,
+} from './findTableProblems.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
 export class OutboxTableUnusable extends Error {
@@ -11,7 +16,7 @@ export class OutboxTableUnusable extends Error {
 }
 
 /** Adds the schema in which the role's search path finds the table, if the table exists. */
-export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table'>>(
+export async function resolveTableSchema<T extends Pick<OutboxTable, 'schema' | 'table'>>(
   db: Database,
   table: T,
 ): Promise<T> {
@@ -50,14 +55,14 @@ const clientCodeSql = `
         and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
     ) as "hasClientCode"`
 
-export async function readHasClientCode(db: Database, qualified: string): Promise<boolean> {
+export async function tableHasClientCode(db: Database, qualified: string): Promise<boolean> {
   const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
   return rows[0]?.hasClientCode ?? true
 }
 
 /** @throws OutboxTableUnusable if the table cannot be read as described */
-export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
-  const table = await resolveTable(db, named)
+export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
+  const table = await resolveTableSchema(db, named)
   const qualified = qualifiedName(table)
   // The role's search path gives types the names that the client's statements use.
   const { rows } = await withRolePath(db).query<Column & { name: string; kind: string }>(
@@ -72,7 +77,7 @@ export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<Tab
   )
   const described = table.file ?? 'OUTBOX_TABLE'
   if (rows.length === 0) {
-    const nearest = await findNearestTable(db, table)
+    const nearest = await findTableOfSimilarName(db, table)
     const hints = [
       nearest === null ? null : `did you mean "${nearest}"?`,
       table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
@@ -81,17 +86,17 @@ export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<Tab
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const view = await findKindProblem(db, qualified, rows[0]?.kind ?? '', table)
+  const view = await findRelationKindProblem(db, qualified, rows[0]?.kind ?? '', table)
   const problems = view === null ? findProblems(table, columns) : [view]
   if (table.sequence !== null && problems.length === 0)
     problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
   if (problems.length === 0) {
-    problems.push(...(await findIdProblems(db, qualified, table)))
+    problems.push(...(await findIdColumnProblems(db, qualified, table)))
     problems.push(...(await findFilterProblems(db, qualified, table, columns.keys())))
-    problems.push(...(await findPolicyProblems(db, qualified, table)))
+    problems.push(...(await findRowSecurityProblems(db, qualified, table)))
   }
   if (problems.length === 0) {
-    const hasClientCode = table.filter !== null || (await readHasClientCode(db, qualified))
+    const hasClientCode = table.filter !== null || (await tableHasClientCode(db, qualified))
     return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
   }
   throw new OutboxTableUnusable(
@@ -168,7 +173,7 @@ async function findSequenceProblems(db: Database, qualified: string, column: str
   return []
 }
 
-export async function readIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
+export async function readOutboxIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
   const { rows } = await db.query<{ database: string; table: string }>(
     `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
@@ -179,7 +184,7 @@ export async function readIdentity(db: Database, qualified: string, idColumn: st
 
 const tablesMax = 20_000
 
-export async function findNearestTable(
+export async function findTableOfSimilarName(
   db: Database,
   { schema, table }: { schema: string | null; table: string },
 ): Promise<string | null> {

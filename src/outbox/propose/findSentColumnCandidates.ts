@@ -1,9 +1,9 @@
 import { normalizeName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
-import { columnNames, findWord, isAnyStatus, isNameAboutSending, stateWords } from './columnNames.ts'
+import { columnNames, findMatchingValue, isNameAboutSending, isStatusLikeName, stateWords } from './columnNames.ts'
 
 /** The few words of a column in existing rows; null if there are many. */
-export type WordsOf = (column: string) => readonly string[] | null
+export type ValuesOfColumn = (column: string) => readonly string[] | null
 
 export const isTimeColumn = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
 export const isNumberColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
@@ -11,16 +11,16 @@ export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varyi
 const isWord = (column: CatalogColumn) => isTextColumn(column) || column.allowed !== null
 
 /** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
-export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: WordsOf): CatalogColumn[] {
+export function findSentColumnCandidates(columns: readonly CatalogColumn[], valuesOf: ValuesOfColumn): CatalogColumn[] {
   return columns.filter((column) => {
     if (isTimeColumn(column)) return !column.notNull && isNameAboutSending(column.name)
     if (column.type === 'boolean') return isNameAboutSending(column.name)
-    if (isNumberColumn(column)) return isNameAboutSending(column.name) || isAnyStatus(column.name)
-    return isWord(column) && !isOfAnotherUse(column) && wordsTellOfSending(column, wordsOf(column.name))
+    if (isNumberColumn(column)) return isNameAboutSending(column.name) || isStatusLikeName(column.name)
+    return isWord(column) && !isOfAnotherUse(column) && wordsTellOfSending(column, valuesOf(column.name))
   })
 }
 
-export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
+export function findFlagLikeColumns(columns: readonly CatalogColumn[]): CatalogColumn[] {
   return columns.filter(
     (column) =>
       column.type === 'boolean' ||
@@ -30,8 +30,8 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
   )
 }
 
-export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
-  const isNamed = ({ name }: CatalogColumn) => isNameAboutSending(name) || isAnyStatus(name)
+export function findSentStatusCandidates(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
+  const isNamed = ({ name }: CatalogColumn) => isNameAboutSending(name) || isStatusLikeName(name)
   return columns.filter((column) =>
     isTextColumn(column)
       ? !isOfAnotherUse(column) && (isCheap || isNamed(column))
@@ -50,28 +50,28 @@ const flagWordMax = 12
 function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | null): boolean {
   const words = column.allowed ?? looked
   if (words === null) return false
-  if (findWord(words, sentWords) !== null) return true
-  if (isAnyStatus(column.name)) return findBusinessWords(column, words).length === 0
+  if (findMatchingValue(words, sentWords) !== null) return true
+  if (isStatusLikeName(column.name)) return findBusinessWords(column, words).length === 0
   return isNameAboutSending(column.name) && words.every((word) => word.length <= flagWordMax)
 }
 
 /** Words about the business, such as draft and released. */
 export function findBusinessWords(column: CatalogColumn, words: readonly string[]): string[] {
-  const first = defaultWord(column)
+  const first = defaultTextOfColumn(column)
   return [...new Set([...words, ...(first === null ? [] : [first])])].filter(
-    (word) => findWord([word], knownWords) === null,
+    (word) => findMatchingValue([word], knownWords) === null,
   )
 }
 
-export const defaultWord = (column: CatalogColumn): string | null =>
+export const defaultTextOfColumn = (column: CatalogColumn): string | null =>
   /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
 
 /** Dynamics counts the states of its workflow. */
-export const isStateCode = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(normalizeName(name))
+export const isStateCodeColumn = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(normalizeName(name))
 
 /** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
-export function findWorkflow(columns: readonly CatalogColumn[]): CatalogColumn | null {
-  const all = columns.filter((each) => isAnyStatus(each.name) && (isWord(each) || isStateCode(each)))
+export function findWorkflowColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
+  const all = columns.filter((each) => isStatusLikeName(each.name) && (isWord(each) || isStateCodeColumn(each)))
   return (
     all.find(({ name }) => /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(normalizeName(name))) ??
     all[0] ??

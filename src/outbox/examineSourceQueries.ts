@@ -9,13 +9,13 @@ import {
   inReadOnlyTransaction,
   SourceFailed,
 } from './contentQueries.ts'
-import { readCaptured } from './documents.ts'
+import { readCapturedTables } from './documents.ts'
 import type { Outbox } from './outbox.ts'
-import { readEachContent } from './readContents.ts'
+import { readContentsDespiteFailures } from './readRecordContents.ts'
 import { readWaitingRows } from './readRows.ts'
-import { grantsToRead, readTablesOf } from './sourceGrants.ts'
+import { findTablesReadByQueries, grantsToReadTables } from './sourceGrants.ts'
 
-export interface ExaminedSources {
+export interface ExaminedSourceQueries {
   /** What stops capture. */
   problems: string[]
   /** Slow queries, and records for which a query fails. */
@@ -28,7 +28,7 @@ const triedMax = 100
 const examineMs = 10_000
 
 /** Plans the queries for mapped records and captured documents, and tries them on waiting rows. */
-export async function examineSources(outbox: Outbox, mappings: Mappings): Promise<ExaminedSources> {
+export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): Promise<ExaminedSourceQueries> {
   const queries = await listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], read: null }
   const examined = { problems: [] as string[], warnings: [] as string[] }
@@ -45,7 +45,7 @@ export async function examineSources(outbox: Outbox, mappings: Mappings): Promis
 async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery[]> {
   const { shape } = await outbox.inspect()
   const untilMs = performance.now() + examineMs
-  const captured = await inReadOnlyTransaction(outbox, untilMs, (db) => readCaptured(db, shape.qualified, null))
+  const captured = await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, null))
   const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
   const ofTables = captured.flatMap((table) => {
     const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
@@ -149,9 +149,9 @@ async function findMissingIndexes(db: Database, { what }: IdsQuery, scans: reado
 
 async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
   return inReadOnlyTransaction(outbox, performance.now() + examineMs, async (db) => {
-    const tables = await readTablesOf(db, [sql])
+    const tables = await findTablesReadByQueries(db, [sql])
     const { rows } = await db.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
-    return grantsToRead(tables, rows[0]?.role ?? '', { onlyMissing: true }).map((grant) => `  ${grant};`)
+    return grantsToReadTables(tables, rows[0]?.role ?? '', { onlyMissing: true }).map((grant) => `  ${grant};`)
   })
 }
 
@@ -162,7 +162,7 @@ async function tryWaiting(
   const waiting = await readWaitingRows(outbox, triedMax)
   const sinceMs = performance.now()
   try {
-    const records = await readEachContent(outbox, mappings, waiting)
+    const records = await readContentsDespiteFailures(outbox, mappings, waiting)
     const tookMs = Math.round(performance.now() - sinceMs)
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { columnOf, columnSql, isoSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, isoTimeSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -15,7 +15,11 @@ import type { OutboxTable } from './outboxTable.ts'
  *
  * `hashtextextended` never changes, because hash partitions depend on it.
  */
-export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: { type: string; key: string }): string {
+export function rowStampSql(
+  table: OutboxTable,
+  shape: TableShape,
+  { type, key }: { type: string; key: string },
+): string {
   const hash = (...expressions: string[]) =>
     `to_hex(hashtextextended((row_to_json(row(${expressions}))::text) collate "C", 0))`
   const recorded = recordedExpression(table, shape)
@@ -37,8 +41,8 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   const at = columnSql(createdAt.column)
   const { baseType } = columnOf(shape, createdAt.column)
   if (baseType === 'date') return null
-  if (baseType === 'timestamp with time zone') return isoSql(`${at} at time zone 'UTC'`)
-  return baseType === 'timestamp without time zone' ? isoSql(at) : `${at}::text`
+  if (baseType === 'timestamp with time zone') return isoTimeSql(`${at} at time zone 'UTC'`)
+  return baseType === 'timestamp without time zone' ? isoTimeSql(at) : `${at}::text`
 }
 
 /** The contents of the record. Includes the types of its columns, because they decide how a value is printed. */

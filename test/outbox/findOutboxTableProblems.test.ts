@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { countTypes } from '../../src/outbox/backlog.ts'
-import { examineTable, findOutboxRemarks } from '../../src/outbox/examineTable.ts'
+import { countWaitingRowsByType } from '../../src/outbox/backlog.ts'
+import { findOutboxRemarks, findOutboxTableProblems } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
@@ -50,20 +50,20 @@ test('the role lacks rights: `check` prints each `grant`', async () => {
   const { clerk, role } = await asClerk(given)
   const table = tableOf(`schema: Sales Dept\ntable: 'Out"box'\nid: Id\ntype: Kind\npayload: body
 state: { status: State, new: new, queued: queued, completed: completed }\nwrite: { tx id: transaction_id }`)
-  const first = await examineTable(clerk, table)
+  const first = await findOutboxTableProblems(clerk, table)
   expect(first).toEqual([
     `${role} has no permission to use the schema "Sales Dept". The owner grants it with:\ngrant usage on schema "Sales Dept" to ${role};`,
   ])
   await pasteGrants(given.pool, first)
-  const second = await examineTable(clerk, table)
+  const second = await findOutboxTableProblems(clerk, table)
   expect(await pasteGrants(given.pool, second)).toEqual([
     `grant select on "Sales Dept"."Out""box" to ${role};`,
     `grant update ("State", "tx id") on "Sales Dept"."Out""box" to ${role};`,
   ])
-  expect(await examineTable(clerk, table)).toEqual([])
+  expect(await findOutboxTableProblems(clerk, table)).toEqual([])
   const outbox = new Outbox(clerk, table, 1_000, given.ledger)
   expect(await tryWriteBack(outbox)).toMatchObject({ kind: 'tried', refusals: [] })
-  expect(await countTypes(outbox)).toEqual([{ type: 'data', waiting: 1 }])
+  expect(await countWaitingRowsByType(outbox)).toEqual([{ type: 'data', waiting: 1 }])
 })
 
 test('columns that are granted one by one are not enough where locks are looked at: that is known, too', async () => {
@@ -71,12 +71,12 @@ test('columns that are granted one by one are not enough where locks are looked 
   const { clerk, role } = await asClerk(given)
   await given.pool.query(`grant select (id, type, key, payload, created_at, status, transaction_id, error_code, error, updated_at) on outbox to ${role};
     grant update (status, transaction_id, error_code, error) on outbox to ${role}`)
-  const problems = await examineTable(clerk, ours)
+  const problems = await findOutboxTableProblems(clerk, ours)
   expect(problems).toEqual([
     expect.stringMatching(/has no permission to read xmax of public\.outbox, or to write updated_at of public\.outbox/),
   ])
   expect(await pasteGrants(given.pool, problems)).toHaveLength(2)
-  expect(await examineTable(clerk, ours)).toEqual([])
+  expect(await findOutboxTableProblems(clerk, ours)).toEqual([])
 })
 
 test('a sequence that is read needs its right, and a table that is only read none to write', async () => {
@@ -86,16 +86,18 @@ test('a sequence that is read needs its right, and a table that is only read non
   const { clerk, role } = await asClerk(given)
   const table = tableOf('table: source\nid: id\nsequence: id\ntype: { constant: data }\npayload: payload\nstate: none')
   await given.pool.query(`grant select on source to ${role}`)
-  const problems = await examineTable(clerk, table)
+  const problems = await findOutboxTableProblems(clerk, table)
   expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on sequence source_id_seq to ${role};`])
-  expect(await examineTable(clerk, table)).toEqual([])
+  expect(await findOutboxTableProblems(clerk, table)).toEqual([])
 })
 
 test('a schema of the search path that our role must not use looks empty: that is said', async () => {
   const given = await setup()
   const { clerk, role } = await asClerk(given)
   await given.pool.query('revoke usage on schema public from public')
-  expect(await examineTable(clerk, ours)).toEqual([expect.stringContaining(`grant usage on schema public to ${role};`)])
+  expect(await findOutboxTableProblems(clerk, ours)).toEqual([
+    expect.stringContaining(`grant usage on schema public to ${role};`),
+  ])
 })
 
 const columns = 'id bigint primary key, payload jsonb'
@@ -189,7 +191,7 @@ test.each([
   const { pool } = await setup({
     ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create table source (${columns}, ${column})`,
   })
-  const problems = await examineTable(pool, tableOf(yaml(state, more)))
+  const problems = await findOutboxTableProblems(pool, tableOf(yaml(state, more)))
   expect(problems.join('\n')).toMatch(message)
   expect(problems[0]).toMatch(/^the table "source" /)
 })
@@ -199,17 +201,20 @@ test('what no look at columns shows, Postgres says when it is asked to plan the 
     ddl: `create table source (${columns}, status int, made text generated always as ('x') stored)`,
   })
   const numbers = '{ status: status, new: new, queued: 1 }'
-  expect(await examineTable(pool, tableOf(yaml(numbers)))).toEqual([
+  expect(await findOutboxTableProblems(pool, tableOf(yaml(numbers)))).toEqual([
     expect.stringMatching(
       /would not let the daemon do its work: SQLSTATE 22P02: .*integer.*\(in the statements .*lock/,
     ),
   ])
-  const generated = await examineTable(
+  const generated = await findOutboxTableProblems(
     pool,
     tableOf(yaml('{ status: status, new: 0, queued: 1 }', 'write: { made: error }')),
   )
   expect(generated).toEqual([expect.stringMatching(/SQLSTATE 428C9: .*"made".*\(in the statements mark, report\)/)])
-  const filter = await examineTable(pool, tableOf(yaml('{ status: status, new: 0, queued: 1 }', 'filter: region = 5')))
+  const filter = await findOutboxTableProblems(
+    pool,
+    tableOf(yaml('{ status: status, new: 0, queued: 1 }', 'filter: region = 5')),
+  )
   expect(filter).toEqual([expect.stringMatching(/SQLSTATE 42703: column "region" does not exist/)])
 })
 
@@ -228,7 +233,7 @@ test.each([
   ],
 ])('nothing is wrong with %s, and nothing is left behind', async (_, ddl, table) => {
   const { pool } = await setup({ ddl })
-  expect(await examineTable(pool, table)).toEqual([])
+  expect(await findOutboxTableProblems(pool, table)).toEqual([])
   expect((await pool.query('select from pg_prepared_statements')).rowCount).toBe(0)
 })
 
@@ -245,7 +250,7 @@ test('a table that somebody has locked is said to be so at once, not by each sta
   const { pool, connect } = await setup()
   const form = await connect()
   await form.query('begin; lock table outbox in access exclusive mode')
-  expect(await examineTable(pool, ours)).toEqual([
+  expect(await findOutboxTableProblems(pool, ours)).toEqual([
     expect.stringMatching(/"outbox" is locked by another session.*outboxd status/),
   ])
 })
@@ -271,7 +276,7 @@ test.each([
   await capture()
   await rests({ capture, outbox }) // moves the position over them
   await pool.query(`insert into source (kind, payload) values ('dta', '{}'), ('dta', '{}'), (null, '{}')`)
-  expect(await countTypes(outbox)).toEqual([
+  expect(await countWaitingRowsByType(outbox)).toEqual([
     { type: '', waiting: 1 },
     { type: 'dta', waiting: 2 },
   ])
@@ -282,8 +287,8 @@ test('a column that only the filter reads is found by the statements, and grante
   const { clerk, role } = await asClerk(given)
   await given.pool.query(`grant select (id, payload, sent, xmax), update (sent) on source to ${role}`)
   const table = tableOf(yaml('{ timestamp: sent, set: [queued] }', 'filter: region = 5'))
-  const problems = await examineTable(clerk, table)
+  const problems = await findOutboxTableProblems(clerk, table)
   expect(problems).toEqual([expect.stringMatching(/SQLSTATE 42501: permission denied for table source/)])
   expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on "source" to ${role};`])
-  expect(await examineTable(clerk, table)).toEqual([])
+  expect(await findOutboxTableProblems(clerk, table)).toEqual([])
 })

@@ -1,8 +1,8 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import type { StateChoice } from './chooseState.ts'
+import type { StateChoice } from './chooseStateColumn.ts'
 import { columnNames, findColumnByName, isErrorColumnName, isGivenUpName } from './columnNames.ts'
-import { isTextColumn } from './findSentColumns.ts'
+import { isTextColumn } from './findSentColumnCandidates.ts'
 
 export interface WriteChoice {
   readonly columns: readonly string[]
@@ -10,7 +10,7 @@ export interface WriteChoice {
   readonly warnings: readonly string[]
 }
 
-export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
+export function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }
   const transactionId = findColumnByName(

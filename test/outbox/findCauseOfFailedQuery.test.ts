@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { QueryFailed } from '../../src/outbox/contentQueries.ts'
-import { findFault } from '../../src/outbox/findFault.ts'
+import { findCauseOfFailedQuery } from '../../src/outbox/findCauseOfFailedQuery.ts'
 
 const failing = (code: string) => new QueryFailed('the query', code, new Error('no'))
 
@@ -9,7 +9,7 @@ async function search(count: number, fails: (id: number) => string | null, fails
   let trials = 0
   const errorOf = (ids: readonly string[]) => ids.map((id) => fails(Number(id))).find((code) => code !== null) ?? null
   const ids = Array.from({ length: count }, (_, i) => String(i + 1))
-  const fault = await findFault(ids, failing(errorOf(ids) ?? ''), {
+  const fault = await findCauseOfFailedQuery(ids, failing(errorOf(ids) ?? ''), {
     async tryPart(part) {
       trials += 1
       const code = errorOf(part)

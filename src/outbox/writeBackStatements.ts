@@ -7,13 +7,13 @@ import {
 } from '../ledger/rowConflicts.ts'
 import { endStates, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { columnOf, columnSql, isJson, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, isJson, literalSql, literalsSql, nowForColumnSql, type TableShape } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateFormOf } from './stateForms.ts'
 
 /** The statements that write states to rows. $1 has the statuses as JSON. */
-export interface WriteStatements {
+export interface WriteBackStatements {
   /** Marks claimed rows. Returns the ids of rows that it changed. */
   readonly mark: string
   /** Writes to rows that are not locked. Returns for each id `held` (we locked it) and `written` (the row changed). */
@@ -30,7 +30,7 @@ export interface WriteStatements {
   readonly states: ReadonlySet<State>
 }
 
-export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
+export function writeBackStatements({ table, shape, rows, served }: OpenTable): WriteBackStatements | null {
   const { waits, stamp } = rows
   const { write } = table
   const form = stateFormOf(table.state)
@@ -97,7 +97,7 @@ function assign(shape: TableShape, name: string, value: string): string {
 }
 
 function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {
-  const value = { ...sources, now: nowSql(shape, name) }[what]
+  const value = { ...sources, now: nowForColumnSql(shape, name) }[what]
   if (on === null) return value
   const kept = what === 'now' ? `coalesce(${columnSql(name)}, ${value})` : value
   const typed = what === 'now' ? columnSql(name) : `${columnSql(name)}::text`

@@ -30,7 +30,7 @@ const failedRecordsMax = 10
  *     fails without any record                         the type
  *     a code that may pass                             moment
  */
-export async function findFault(
+export async function findCauseOfFailedQuery(
   ids: readonly string[],
   error: QueryFailed,
   { tryPart, failsWithoutRecords }: QueryTrials,

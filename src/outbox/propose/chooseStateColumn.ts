@@ -1,19 +1,19 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { needsMark, suggestInstead } from '../findTableProblems.ts'
+import { mustRowsBeMarked, suggestTableInstead } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWord, isAnyStatus, isDoneName, isStatusColumnName, stateWords } from './columnNames.ts'
+import { findMatchingValue, isDoneName, isStatusColumnName, isStatusLikeName, stateWords } from './columnNames.ts'
 import {
-  defaultWord,
+  defaultTextOfColumn,
   findBusinessWords,
-  findFlagLike,
-  findSentColumns,
+  findFlagLikeColumns,
+  findSentColumnCandidates,
   isNumberColumn,
-  isStateCode,
+  isStateCodeColumn,
   isTextColumn,
   isTimeColumn,
-  type WordsOf,
-} from './findSentColumns.ts'
+  type ValuesOfColumn,
+} from './findSentColumnCandidates.ts'
 
 export interface StateChoice {
   /** Null if no column fits, or the user must choose. */
@@ -37,20 +37,26 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
  * column may be about goods, the user chooses, because otherwise rows that another program sent would be sent again.
  * @param isOutbox the table was made to be read by a program like outboxd
  */
-export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
-  if (needsMark(table.kind) && !table.isUpdatable) return bySomethingElse(table)
+export function chooseStateColumn(
+  table: CatalogTable,
+  isOutbox: boolean,
+  valuesOf: ValuesOfColumn,
+  rows: RowCount,
+): StateChoice {
+  if (mustRowsBeMarked(table.kind) && !table.isUpdatable) return bySomethingElse(table)
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
   const time = columns.find((each) => isTimeColumn(each) && !each.notNull && isDoneName(each.name, isOutbox, 'time'))
-  if (time !== undefined) return byTime(time, needsMark(table.kind))
+  if (time !== undefined) return byTime(time, mustRowsBeMarked(table.kind))
   const flag = columns.find(
     (each) => (each.type === 'boolean' || isNumberColumn(each)) && isDoneName(each.name, isOutbox, 'flag'),
   )
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)
-  if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [], needsMark(table.kind))
-  const candidates = findSentColumns(table.columns, wordsOf)
-  if (candidates.length > 0) return byPerson(table, isOutbox, candidates, wordsOf, rows)
-  return needsMark(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
+  if (status !== null)
+    return byStatus(status, status.allowed ?? valuesOf(status.name) ?? [], mustRowsBeMarked(table.kind))
+  const candidates = findSentColumnCandidates(table.columns, valuesOf)
+  if (candidates.length > 0) return byPerson(table, isOutbox, candidates, valuesOf, rows)
+  return mustRowsBeMarked(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
 function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoice {
@@ -61,7 +67,7 @@ function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoic
     {
       text: 'state:',
       trial: 'state: none',
-      fillIn: `${what} ${suggestInstead(kind, below)}`,
+      fillIn: `${what} ${suggestTableInstead(kind, below)}`,
     },
   ])
 }
@@ -106,8 +112,8 @@ const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as con
  * @param atOnce true if the row must be marked on capture
  */
 function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boolean): StateChoice {
-  const fallback = defaultWord(column)
-  const waiting = findWord([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
+  const fallback = defaultTextOfColumn(column)
+  const waiting = findMatchingValue([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
   const written = states.flatMap((state) => {
     const word = wordFor(column, words, state, waiting)
     return word === null ? [] : [{ state, word }]
@@ -163,13 +169,13 @@ function wordFor(
   state: (typeof states)[number],
   waiting: string | null,
 ): string | null {
-  const theirs = findWord(
+  const theirs = findMatchingValue(
     words.filter((word) => word !== waiting),
     stateWords[state],
   )
   if (theirs !== null) return theirs
   if (column.allowed === null) return fits(column, state) && state !== waiting ? state : null
-  return state === 'rejected' ? findWord(words, stateWords.failed) : null
+  return state === 'rejected' ? findMatchingValue(words, stateWords.failed) : null
 }
 
 function fits({ exactType }: CatalogColumn, word: string): boolean {
@@ -182,12 +188,12 @@ function byPerson(
   table: CatalogTable,
   isOutbox: boolean,
   candidates: readonly CatalogColumn[],
-  wordsOf: WordsOf,
+  valuesOf: ValuesOfColumn,
   rows: RowCount,
 ): StateChoice {
-  const valuesOf = ({ allowed, name }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
+  const allowedOrSeen = ({ allowed, name }: CatalogColumn) => allowed ?? valuesOf(name) ?? []
   const shown = candidates.map((column) => {
-    const words = valuesOf(column)
+    const words = allowedOrSeen(column)
     return `${column.name} (${column.type}${words.length > 0 ? `; it has ${words.join(', ')}` : ''})`
   })
   const question = candidates.length === 1 ? 'does this say' : 'does one of these say'
@@ -199,14 +205,14 @@ function byPerson(
       {
         text: 'state:',
         trial: 'state: none',
-        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${needsMark(table.kind) ? '' : `; none: ${allSent(rows)}`}`,
+        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${mustRowsBeMarked(table.kind) ? '' : `; none: ${allSent(rows)}`}`,
       },
       ...candidates.map((column) => ({
-        text: `# ${entryFor(table, isOutbox, column, valuesOf(column))}`,
+        text: `# ${entryFor(table, isOutbox, column, allowedOrSeen(column))}`,
         comment: column.exactType,
       })),
-      needsMark(table.kind)
-        ? { text: '', comment: `Without one it cannot be read: ${suggestInstead(table.kind, table.below)}` }
+      mustRowsBeMarked(table.kind)
+        ? { text: '', comment: `Without one it cannot be read: ${suggestTableInstead(table.kind, table.below)}` }
         : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start now` },
     ],
   }
@@ -218,9 +224,9 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
     return 'state: none, with a filter that excludes rows that the column marks as sent'
   const pair = findPair(column, words)
   const { lines } = isTimeColumn(column)
-    ? byTime(column, needsMark(table.kind))
+    ? byTime(column, mustRowsBeMarked(table.kind))
     : pair === null
-      ? byStatus(column, words, needsMark(table.kind))
+      ? byStatus(column, words, mustRowsBeMarked(table.kind))
       : byFlag(column, pair)
   const entries = lines.slice(1).map(({ text }) => text.trim())
   return `state: { ${entries.join(', ')} }`
@@ -228,8 +234,8 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
 
 /** True if the column may hold the ERP's own workflow, which our words would break. */
 const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
-  isStateCode(column) ||
-  (isAnyStatus(column.name) &&
+  isStateCodeColumn(column) ||
+  (isStatusLikeName(column.name) &&
     isTextColumn(column) &&
     (words.length === 0 || findBusinessWords(column, words).length > 0))
 
@@ -248,7 +254,7 @@ const pairs = [
 function findPair(column: CatalogColumn, words: readonly string[]): readonly [string, string] | null {
   if (column.type === 'boolean') return ['false', 'true']
   if (isNumberColumn(column)) return ['0', '1']
-  const first = defaultWord(column)
+  const first = defaultTextOfColumn(column)
   const known = [...words, ...(first === null ? [] : [first])]
   const has = (value: string) => known.find((word) => word.toLowerCase() === value.toLowerCase())
   const found =
@@ -263,7 +269,7 @@ function findPair(column: CatalogColumn, words: readonly string[]): readonly [st
 function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
   const { name, isUpdatable, columns } = table
   const why = isUpdatable ? '' : ', and it cannot be written to'
-  const flags = findFlagLike(columns).map((column) => column.name)
+  const flags = findFlagLikeColumns(columns).map((column) => column.name)
   const look = flags.length === 0 ? '' : `; look at: ${flags.join(', ')}`
   return {
     column: null,

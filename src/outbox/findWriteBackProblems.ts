@@ -3,19 +3,19 @@ import { textMax } from '../boundText.ts'
 import { endStates, type State, states } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { columnOf, isJson, literalSql, nowSql, type TableShape } from './columns.ts'
-import { inspectTable } from './inspectTable.ts'
-import { rowSessions } from './openTable.ts'
+import { columnOf, isJson, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
+import { sessionsForRowStatements } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
+import { readTableShape } from './readTableShape.ts'
 import { stateFormOf } from './stateForms.ts'
 
 /**
  * Finds columns that cannot take the values that the daemon writes, before any row exists. Returns clauses that follow
  * the table's name.
  */
-export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
+export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
-  await using transaction = await beginTransaction(rowSessions(pool, shape)) // never committed
+  await using transaction = await beginTransaction(sessionsForRowStatements(pool, shape)) // never committed
   const refused: Refusal[] = []
   for (const trial of trialsOf(table, shape)) {
     const why = await tryWrite(transaction.db, trial)
@@ -64,7 +64,7 @@ function writeTrials({ column, what, on }: WrittenColumn, shape: TableShape): Tr
     case 'state':
       return (on ?? states).map((state) => textTrial(shape, column, state, `the state "${state}"`, true))
     case 'transaction_id':
-      return [textTrial(shape, column, anyTransactionId, 'the id of a transaction', false)]
+      return [textTrial(shape, column, trialTransactionId, 'the id of a transaction', false)]
     case 'error_code':
       return [textTrial(shape, column, 'E001', 'the code of an error', false)]
     case 'error':
@@ -74,7 +74,7 @@ function writeTrials({ column, what, on }: WrittenColumn, shape: TableShape): Tr
   }
 }
 
-export const anyTransactionId = '00000000-0000-4000-8000-000000000000'
+export const trialTransactionId = '00000000-0000-4000-8000-000000000000'
 
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
   const found = columnOf(shape, column)
@@ -87,7 +87,7 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
 
 function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   const { exactType } = columnOf(shape, column)
-  const now = nowSql(shape, column)
+  const now = nowForColumnSql(shape, column)
   const written = isKept ? `coalesce(null::${exactType}, ${now})::${exactType}` : `(${now})::${exactType}`
   return { column, exactType, what: 'the time', written, whole: null }
 }
@@ -128,7 +128,7 @@ const mayBeEmptied = ({ what, on }: WrittenColumn): boolean =>
 
 const isAlwaysThere = (what: WrittenColumn['what']) => what === 'state' || what === 'now'
 
-export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {
+export function findWriteBackRemarks({ write }: OutboxTable, shape: TableShape): string[] {
   return write
     .filter(({ column, what }) => what === 'transaction_id' && columnOf(shape, column).baseType === 'uuid')
     .map(
@@ -141,13 +141,13 @@ export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): str
  * Returns a sentence for each column that would cut the longest id. Asks Postgres, because a domain may have a length.
  */
 export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Promise<string[]> {
-  const shape = await inspectTable(pool, table)
+  const shape = await readTableShape(pool, table)
   const columns = table.write.flatMap(({ column, what }) => {
     const { exactType, baseType } = columnOf(shape, column)
     return what === 'transaction_id' && !/^(?:uuid|jsonb?)$/.test(baseType) ? [{ column, exactType }] : []
   })
   const found = columns.map(async ({ column, exactType }) => {
-    const length = await keptLength(rowSessions(pool, shape), exactType)
+    const length = await keptLength(sessionsForRowStatements(pool, shape), exactType)
     return length === null || length >= textMax.id
       ? []
       : [

@@ -1,39 +1,35 @@
 import type pg from 'pg'
 import { type Database, isTransient } from '../../postgres/database.ts'
 import { isStatementCanceled } from '../../postgres/sqlState.ts'
-import { resolveTable } from '../inspectTable.ts'
 import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
-import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.ts'
-import { findSentColumns, type WordsOf } from './findSentColumns.ts'
-import { findWordColumns } from './proposeOutbox.ts'
+import { resolveTableSchema } from '../readTableShape.ts'
+import { type CatalogTable, readCatalogTable, readDistinctValues } from './catalogTable.ts'
+import { findSentColumnCandidates, type ValuesOfColumn } from './findSentColumnCandidates.ts'
+import { findColumnsToReadValuesOf } from './proposeOutbox.ts'
 
 /** The words of each column; null if there are many. Columns that could not be read are missing. */
 export type Words = Map<string, readonly string[] | null>
 
-export async function readAllWords(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
+export async function readValuesByColumn(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
   const words: Words = new Map()
-  for (const column of findWordColumns(table)) {
+  for (const column of findColumnsToReadValuesOf(table)) {
     const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
     if (!isReadable) continue
-    const found = await readSeenRows(`what "${column}" holds`, warnings, () => readWords(db, table, column))
+    const found = await readOrWarn(`what "${column}" holds`, warnings, () => readDistinctValues(db, table, column))
     if (found !== undefined) words.set(column, found)
   }
   return words
 }
 
-export const createWordLookup =
-  (words: Words): WordsOf =>
+export const createValuesLookup =
+  (words: Words): ValuesOfColumn =>
   (column) => {
     const found = words.get(column)
     return found === undefined ? [] : found
   }
 
 /** Returns nothing for a view that fails or is too slow, so that the proposal goes on. */
-export async function readSeenRows<T>(
-  what: string,
-  warnings: string[],
-  look: () => Promise<T>,
-): Promise<T | undefined> {
+export async function readOrWarn<T>(what: string, warnings: string[], look: () => Promise<T>): Promise<T | undefined> {
   try {
     return await look()
   } catch (error) {
@@ -47,11 +43,11 @@ export async function readSeenRows<T>(
 /** Finds columns that may say that a row was sent, if neither the description's state nor its filter uses one. */
 export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
-  const table = await readCatalogTable(pool, qualifiedName(await resolveTable(pool, described)))
+  const table = await readCatalogTable(pool, qualifiedName(await resolveTableSchema(pool, described)))
   if (table === null) return []
-  const words = await readAllWords(pool, table, [])
+  const words = await readValuesByColumn(pool, table, [])
   const { filter } = described
-  return findSentColumns(table.columns, createWordLookup(words))
+  return findSentColumnCandidates(table.columns, createValuesLookup(words))
     .map(({ name }) => name)
     .filter((name) => filter === null || !filter.toLowerCase().includes(name.toLowerCase()))
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { replaceProblems } from '../ledger/problems.ts'
-import type { CaptureTrouble } from '../model.ts'
+import type { ChangeCaptureFault } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
-export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCaptureFault[]> {
   // A pooled session's search path may have operators of other roles.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
@@ -13,14 +13,14 @@ export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[
   return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
 }
 
-export async function replaceCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
-  await replaceProblems(ledger, 'change_capture', captureProblems(await readCaptureTrouble(erp)))
+export async function replaceChangeCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
+  await replaceProblems(ledger, 'change_capture', changeCaptureProblems(await readChangeCaptureFaults(erp)))
 }
 
-async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
+async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
   const { isForeign, rows } = await readView(db)
   const { rows: insecure } = await db.query<{ table: string }>(insecureSql)
-  const because = (table: string, reason: string): CaptureTrouble => ({
+  const because = (table: string, reason: string): ChangeCaptureFault => ({
     table,
     notes: 0,
     hasUnknown: false,
@@ -39,7 +39,7 @@ async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
  * Reads the view `trouble` if it and the views below it run only Postgres's own code, because views run functions with
  * the reader's rights. Without the right to read the view, it is not tried: each error would be in the ERP's log.
  */
-async function readView(db: Database): Promise<{ isForeign: boolean; rows: CaptureTrouble[] }> {
+async function readView(db: Database): Promise<{ isForeign: boolean; rows: ChangeCaptureFault[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
     `select has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
      from pg_class c join pg_namespace s on s.oid = c.relnamespace
@@ -49,7 +49,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Captu
   // PREPARE runs nothing, and locks the view and its tables, so that they cannot change between the check and the read.
   if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
   const { rowCount: foreign } = await db.query(foreignCodeSql)
-  const rows = found[0]?.readable && !foreign ? (await db.query<CaptureTrouble>(`execute ${statement}`)).rows : []
+  const rows = found[0]?.readable && !foreign ? (await db.query<ChangeCaptureFault>(`execute ${statement}`)).rows : []
   if (found[0]?.readable) await db.query(`deallocate ${statement}`)
   return { isForeign: Boolean(foreign), rows }
 }
@@ -103,14 +103,14 @@ const foreignCodeSql = `
   )
   limit 1`
 
-export function captureProblems(
-  troubles: readonly CaptureTrouble[],
+export function changeCaptureProblems(
+  troubles: readonly ChangeCaptureFault[],
 ): { subject: string; detail: string; retryInMs: null }[] {
   const tables = Map.groupBy(troubles, ({ table }) => table)
   return [...tables].map(([subject, told]) => ({ subject, detail: told.map(sentence).join('; '), retryInMs: null }))
 }
 
-function sentence({ notes, hasUnknown, since, reason, insecure }: CaptureTrouble): string {
+function sentence({ notes, hasUnknown, since, reason, insecure }: ChangeCaptureFault): string {
   if (insecure)
     return `SECURITY: ${reason}. Install change capture again, as docs/start/change-capture.md says under “Upgrading from 0.2”`
   if (notes === 0) return `changes are not captured: ${reason}`
