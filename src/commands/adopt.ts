@@ -30,12 +30,9 @@ import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatab
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row',
   options: [
-    ['--same', 'the table has the rows that the ledger knows: it was renamed or moved, or the ERP edits rows'],
-    [
-      '--new',
-      'the table has different rows: a different table, or ids that started again (truncate … restart identity)',
-    ],
-    ['--service', 'the service has changed: bind the ledger to the configured one'],
+    ['--same', 'the table has the known rows: it was renamed or moved, or the ERP edits rows'],
+    ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
+    ['--service', 'bind the ledger to the configured service'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
     reasonOption,

@@ -18,10 +18,10 @@ import { findEnvironmentNotes, findMistypedVariables } from './terminal/environm
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'check everything that the daemon needs and report what is wrong',
+  description: 'check everything that the daemon needs',
   options: [
     ['--json', 'print JSON'],
-    ['--ask-anyway', 'make requests even if the ledger cannot be read; they may then exceed the budget'],
+    ['--ask-anyway', 'make requests even without the ledger; they may exceed the budget'],
     [
       '--contract',
       'also compare the service with what outboxd discover found, in up to 16 requests that create nothing',

@@ -18,7 +18,7 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'print every environment variable with its default and purpose',
   options: [
-    ['--effective', 'print the values in use here, and where each comes from; secrets only as set or not set'],
+    ['--effective', 'print the values in use here with their source; secrets only as set or not set'],
     ['--json', 'print JSON'],
   ],
   help: `--effective prints what a daemon started here would use, and exits with 2 if it could not start. A running daemon has the values

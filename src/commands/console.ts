@@ -32,7 +32,7 @@ const searchesAtOnce = 2
 const searchesWaitingMax = 10
 
 export const command = defineCommand({
-  description: 'serve web pages that show and change what the commands do',
+  description: 'serve web pages that do what the commands do',
   options: [
     [
       '--port <number>',
@@ -41,14 +41,14 @@ export const command = defineCommand({
     ],
     [
       '--host <address>',
-      'address to listen on; beyond loopback it requires a password or a trusted proxy',
+      'address to listen on; beyond loopback only with a password or trusted proxy',
       { default: hostDefault },
     ],
     ['--read-only', 'show everything, change nothing'],
     ['--open', 'open it in your browser'],
-    ['--as <name>', 'your name for the log, if the console asks for no sign-in (default: your user name)'],
+    ['--as <name>', 'your name for the log, if there is no sign-in (default: your user name)'],
     ['--hash-password', 'read a password, print the line for CONSOLE_PASSWORD_FILE, and exit'],
-    ['--json', 'print one line of JSON on stdout when it listens: url, port'],
+    ['--json', 'print one line of JSON when it listens: url, port'],
   ],
   help: `It needs the addresses of the databases, and no daemon. On loopback every user of this machine may look and change, unless you
 set CONSOLE_PASSWORD_FILE. Beyond loopback it requires that password, or a proxy that signs users in (CONSOLE_TRUST_HEADER and

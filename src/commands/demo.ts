@@ -10,14 +10,14 @@ const recordsMax = 10_000
 
 export const command = defineCommand({
   withoutMappings: true,
-  description: 'try everything in half a minute: an embedded Postgres as the ERP, the sandbox and a daemon',
+  description: 'try outboxd with an embedded Postgres as the ERP, the sandbox and a daemon',
   options: [
     [
       '--records <number>',
-      'how many records the ERP writes',
+      'records that the ERP writes',
       { read: wholeNumber(1, recordsMax), default: recordsDefault },
     ],
-    ['--keep', 'keep everything running until Ctrl-C, with the console, and print the addresses'],
+    ['--keep', 'keep everything running until Ctrl-C, with the console'],
   ],
   help: `Needs no configuration, no installed Postgres and no network. Everything is on loopback and in temporary folders, and is removed at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.

@@ -14,7 +14,7 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
-  description: 'propose the files by which outboxd reads a table',
+  description: 'propose mapping file and outbox.yaml for a table',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options: [
     ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],

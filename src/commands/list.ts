@@ -33,7 +33,7 @@ export const command = defineCommand({
   options: [
     ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
     ['--newest', 'those newest in their state first (default: longest first)'],
-    ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
+    ['--by-cause', 'group records by code and reason, each with its command'],
     ['--csv', `print CSV, with a column to fill in for outboxd resolve; at most ${csvLimitDefault} lines`],
     ['--json', 'print JSON'],
   ],

@@ -24,12 +24,12 @@ const limitDefault = 1_000
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'show the request that a record becomes, or its errors, and send nothing',
+  description: "show a record's request or errors, and send nothing",
   arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
   options: [
     ['--type <type>', "the records' type (default: that of the only mapping file)"],
     ['--outbox <id>', 'the row of that id in the outbox table'],
-    ['--all-new', 'every row that waits in the outbox: a summary by error'],
+    ['--all-new', 'every waiting row: a summary by error'],
     ['--limit <number>', `with --all-new: map at most this many (default: ${limitDefault})`],
     ['--json', 'print JSON'],
   ],

@@ -16,15 +16,15 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'create or upgrade the schemas outboxd and pgboss, and with --outbox the outbox table',
+  description: 'create or upgrade the schemas outboxd and pgboss',
   options: [
-    ['--outbox', 'also create the outbox table, and the trigger that wakes the daemon'],
+    ['--outbox', 'also create the outbox table and its wake trigger'],
     ['--wake', 'create the trigger even if max_prepared_transactions is above 0'],
     ['--no-wake', 'do not create the trigger: rows then wait up to a second'],
     ['--dry-run', 'show which migrations are missing; change nothing'],
     ['--plan', 'show what each missing migration changes and locks, and for how long; change nothing'],
-    ['--print-grants <role>', 'print the SQL that grants a role what daemons and commands need; change nothing'],
-    ['--read-only', 'with --print-grants: only what commands that change nothing need'],
+    ['--print-grants <role>', 'print the SQL that grants a role what it needs; change nothing'],
+    ['--read-only', 'with --print-grants: only for commands that change nothing'],
     ['--json', 'print JSON'],
   ],
   help: `You can run it again at any time. Run --print-grants again after an upgrade, because a new version may need more tables. Each

@@ -35,12 +35,12 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain: you settle each record; new: outboxd sends each. Any other word is your name, for the log',
+      'uncertain: you settle each record; new: outboxd sends each. Any other word is your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'the outbox was restored, too: rows that wait in it may have been sent'],
-    ['--no-waiting', 'only the ledger was restored: rows that wait in the outbox were not sent'],
-    ['--restored', 'the database was restored and outboxd did not notice: pauses all daemons at once'],
+    ['--waiting', 'the outbox was restored, too: its waiting rows may have been sent'],
+    ['--no-waiting', 'only the ledger was restored: waiting rows were not sent'],
+    ['--restored', 'a restore went unnoticed: pauses all daemons at once'],
     byOption,
     reasonOption,
     dryRunOption,

@@ -8,7 +8,7 @@ import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'make every running daemon read mapping files, outbox.yaml and credentials again',
+  description: 'make all running daemons read mapping files, outbox.yaml and credentials again',
   options: [
     asOption,
     reasonOption,

@@ -20,13 +20,13 @@ import { type CommandContext, exit, printJson, slotWaitOptions, usageError } fro
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'settle an uncertain record: say whether it arrived at the service',
+  description: 'say whether an uncertain record arrived',
   arguments: [['[id]', referenceHelp]],
   options: [
-    ['--file <file.csv>', 'settle many records, with a CSV file that you filled in'],
-    ['--arrived <transaction-id>', 'it arrived as this transaction or order; it is then tracked'],
-    ['--not-arrived', 'it did not arrive: send it again, with the same idempotency key'],
-    ['--take-back', 'the id that an operator gave is wrong: make it uncertain again'],
+    ['--file <file.csv>', 'settle many records, with a filled-in CSV file'],
+    ['--arrived <transaction-id>', 'it arrived under this id, and is tracked'],
+    ['--not-arrived', 'it did not arrive: send it again with the same idempotency key'],
+    ['--take-back', "an operator's id is wrong: make it uncertain again"],
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
     asOption,

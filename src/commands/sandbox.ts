@@ -24,22 +24,16 @@ export const command = defineCommand({
   options: [
     ['--port <number>', 'port to listen on; 0 takes any free one (default: SANDBOX_PORT, else 8080)', { read: Number }],
     ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],
-    [
-      '--seed <number>',
-      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
-    ],
+    ['--seed <number>', 'makes ids, processing times and their order repeatable (default: SANDBOX_SEED)'],
     [
       '--clock <time>',
       "a fixed time, until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     ],
     ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
-    [
-      '--scenario <file>',
-      'file with settings, faults, scripts for records and expectations (default: SANDBOX_SCENARIO)',
-    ],
-    ['--embedded', 'start a PostgreSQL in a temporary folder, removed at the end; no other database is needed'],
+    ['--scenario <file>', 'file with settings, faults, scripts and expectations (default: SANDBOX_SCENARIO)'],
+    ['--embedded', 'start a PostgreSQL in a temporary folder, removed at the end'],
     ['--data <folder>', 'as --embedded, but keep the data in this folder for the next start'],
-    ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
+    ['--json', 'print one line of JSON: url, port, clientId, databaseUrl of an embedded PostgreSQL'],
   ],
   help: help(),
   async action(context, options): Promise<number> {

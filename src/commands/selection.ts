@@ -30,7 +30,7 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--until <when>', 'changed to their state before this date or time'],
     ['--transaction <id>', "the service's whole id of the transaction or order"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
-    ['--may-have-arrived', 'failed or rejected records that may have arrived at the service'],
+    ['--may-have-arrived', 'failed or rejected records that may have arrived'],
     ['--cause <cause>', 'records of one cause: the eight digits that outboxd list --by-cause shows'],
     ['--limit <number>', limitHelp],
   ] as const

@@ -32,7 +32,7 @@ import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'explain one record: what happened, why, what happens next, and what it sends',
+  description: 'explain one record: what happened, why, and what comes next',
   arguments: [['<id>', referenceHelp]],
   options: [['--json', 'print JSON, with payload, body and result as stored']],
   help: `Prints the record's data as it is stored: it may be confidential. If several records match, it lists them. A text without a

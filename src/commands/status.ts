@@ -19,7 +19,7 @@ export const command = defineCommand({
   description: 'show whether all is well: states, budget, pauses, the oldest unsent record, the backlog',
   options: [
     ['--json', 'print JSON; with --watch one document a line'],
-    ['--watch', 'repeat until Ctrl-C; redraws a terminal, or appends a line to other output'],
+    ['--watch', 'repeat until Ctrl-C; redraws a terminal, otherwise appends a line'],
     ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
   ],
   help: `The first line says whether all is well, or what is wrong and which command to run. The exit code is 0 either way, and 1 if a

@@ -34,8 +34,8 @@ export async function commandTables(names: readonly string[]): Promise<string> {
   const shared = findShared(commands.flatMap(({ options }) => options))
   const head = ['option', 'what it does'] as const
   const tables = [
-    `## Filters\n\nFilters choose records. A record must match each filter that you give.\n\n${table([...shared.values()].filter(isFilter), head)}`,
-    `## Options of several commands\n\n${table(
+    `## Filters\nA record must match each filter that you give.\n\n${table([...shared.values()].filter(isFilter), head)}`,
+    `## Options of several commands\n${table(
       [...shared.values()].filter((option) => !isFilter(option)),
       head,
     )}`,
@@ -82,7 +82,7 @@ function commandSection({ name, module, options }: DescribedCommand, shared: Sha
     also.length === 0 ? '' : `Also ${also.join(', ')}.`,
   ]
   const lead = about.filter(Boolean).join(' ')
-  return `## ${name}\n\n${own.length === 0 ? `\`${usage}\`. ${lead}` : table(own, [`\`${inCell(usage)}\``, lead])}`
+  return `## ${name}\n${own.length === 0 ? `\`${usage}\`. ${lead}` : table(own, [`\`${inCell(usage)}\``, lead])}`
 }
 
 const isFilterOf = (shared: SharedOptions) => (option: OptionText) => isFilter(option) && shared.has(meaningOf(option))

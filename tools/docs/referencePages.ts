@@ -39,9 +39,7 @@ async function commandsPage(): Promise<string> {
     .filter((name) => name !== 'help')
   return page(
     'Commands',
-    `This page lists each command with its options. \`outboxd COMMAND --help\` adds rules and examples. In a checkout, type
-\`node src/main.ts COMMAND\`.
-
+    `Each command with its options. \`outboxd COMMAND --help\` adds rules and examples.
 - **Exit codes**: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed. Node itself exits with
   9 if the file of \`--env-file\` does not exist.
 - **An id** is a submission's id, six or more of its first or last hex digits, \`outbox:N\` for the outbox row N,
@@ -282,7 +280,7 @@ function metricType(metric: MetricRow): string {
 }
 
 function page(title: string, lead: string, body: string): string {
-  return `${generated}\n\n# ${title}\n\n${lead}\n\n${body}\n`
+  return `${generated}\n\n# ${title}\n${lead}\n\n${body}\n`
 }
 
 async function outboxd(...args: string[]): Promise<string> {
