@@ -4,13 +4,13 @@ import {
   type Adoption,
   adoptOutbox,
   adoptService,
-  judgeServiceUse,
-  readServiceUse,
-  readUnderWay,
+  countWorkUnderWay,
+  judgeServiceChange,
+  readServiceChangeFacts,
   type ServiceAdoption,
   type UnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
-import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
@@ -70,11 +70,12 @@ Examples:
     return withDatabases(context, async (databases) => {
       const served = await readServedOutbox(databases.ledger)
       const identity = await withOutbox(databases, (outbox) => outbox.identify())
-      const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
+      const isServed =
+        served.identity === null || describeOutboxIdentity(served.identity) === describeOutboxIdentity(identity)
       if (!isServed && !options.same && !options.new) {
-        const its = served.identity === null ? '' : nameOutbox(served.identity)
+        const its = served.identity === null ? '' : describeOutboxIdentity(served.identity)
         return usageError(context, [
-          `the ledger belongs to the outbox ${its}. Give --same if ${nameOutbox(identity)} has the same rows, or --new if its rows are different`,
+          `the ledger belongs to the outbox ${its}. Give --same if ${describeOutboxIdentity(identity)} has the same rows, or --new if its rows are different`,
         ])
       }
       const position = start === 'now' ? await withOutbox(databases, readStartPositionForNow) : start
@@ -86,12 +87,12 @@ Examples:
       const isKnown = isServed && served.identity !== null && !options.new
       const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
-      const underWay = await readUnderWay(databases.ledger)
+      const underWay = await countWorkUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
       if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
       if (!options.dryRun) {
         await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
-        context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
+        context.stderr.write(`The ledger belongs to the outbox ${describeOutboxIdentity(identity)}.\n`)
       }
       if (options.json)
         printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
@@ -108,8 +109,8 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
   return withDatabases(context, async (databases) => {
-    const use = await readServiceUse(databases.ledger, service, false)
-    const kind = judgeServiceUse(use, isSame)
+    const use = await readServiceChangeFacts(databases.ledger, service, false)
+    const kind = judgeServiceChange(use, isSame)
     if (kind === 'adopted') {
       const former = use.served?.baseUrl ?? 'no service yet'
       const others = former === service.baseUrl ? ' with the configured SERVICE_AUTH_URL and SERVICE_CLIENT_ID' : ''
@@ -172,7 +173,7 @@ function preview(
   { hidden, notCaptured }: { hidden: RowsBeforeStart | null; notCaptured: number },
 ): string {
   const lines = [
-    `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
+    `The ledger will belong to the outbox ${describeOutboxIdentity(identity)}.`,
     rows === 'new'
       ? 'Its rows are new to the ledger: each row that waits will be sent.'
       : 'Its rows are the rows that the ledger knows.',

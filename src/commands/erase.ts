@@ -1,4 +1,4 @@
-import { eraseMax, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
+import { erasedRecordsMax, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
@@ -63,7 +63,7 @@ Examples:
 const eraseWords = { verb: 'erase', did: 'erased' }
 
 function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
-  const more = found === eraseMax ? ` (${eraseMax} at most: run it again for the rest)` : ''
+  const more = found === erasedRecordsMax ? ` (${erasedRecordsMax} at most: run it again for the rest)` : ''
   return [
     `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),

@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { readCauses } from '../ledger/operator/search.ts'
+import { countFailureCauses } from '../ledger/operator/search.ts'
 import { countSubmissions, type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { statesNeedingAttention } from '../model.ts'
@@ -93,7 +93,7 @@ async function listCauses(
       read,
       (cut) => void context.stderr.write(`${cut}\n`),
     )
-    const { causes, lookedAt, isCut } = await readCauses(databases.ledger, filter, causesOfMax)
+    const { causes, lookedAt, isCut } = await countFailureCauses(databases.ledger, filter, causesOfMax)
     const shown = causes.slice(0, limit)
     if (options.json)
       printJson(

@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { pauseDetail, raiseOperatorPause } from '../ledger/operator/pauses.ts'
+import { describeOperatorPause, raiseOperatorPause } from '../ledger/operator/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
@@ -29,7 +29,7 @@ Examples:
     const { forMs } = read
     return withDatabases(context, async (databases) => {
       const actor = actorOf(context, { ...options, reason: read.reason })
-      const detail = pauseDetail(actor)
+      const detail = describeOperatorPause(actor)
       const { dryRun = false } = options
       if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
       const nowMs = systemClock.nowMs()

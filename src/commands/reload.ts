@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, readReloads, writeReload } from '../ledger/instances.ts'
+import { type InstanceReload, readReloads, requestLoggedReload } from '../ledger/instances.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -25,7 +25,7 @@ files, could not try the table yet, or does not answer.`,
       const { dryRun = false } = options
       const asked = dryRun
         ? await readReloads(databases.ledger)
-        : await writeReload(operatorOf(databases, actorOf(context, options)))
+        : await requestLoggedReload(operatorOf(databases, actorOf(context, options)))
       const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {

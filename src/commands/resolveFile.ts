@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { readConfig } from '../config.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { writeArrived, writeNotArrived } from '../ledger/operator/resolveSubmission.ts'
+import { resolveAsArrived, resolveAsNotArrived } from '../ledger/operator/resolveSubmission.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type AskedTestimony, askForTransactions } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
@@ -130,7 +130,7 @@ async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void
   const { context, operator, options, progress } = run
   for (const each of settling.filter(({ transaction }) => transaction === null)) {
     if (context.signal.aborted) return
-    const settled = await writeNotArrived(operator, each.submission, options.newKey ?? false)
+    const settled = await resolveAsNotArrived(operator, each.submission, options.newKey ?? false)
     note(run, each, settled === null ? changed : null)
     progress(run.done.length)
   }
@@ -183,7 +183,7 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   )
 
 async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
-  const settled = await writeArrived(operator, submission, transaction)
+  const settled = await resolveAsArrived(operator, submission, transaction)
   if (settled.kind === 'changed') return changed
   return settled.kind === 'taken' ? `was left alone: this id is the transaction of outbox:${settled.by.outboxId}` : null
 }

@@ -1,17 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { boundText, textMax } from '../boundText.ts'
-import { forgetSkippedRow, holdType, readAgenda, releaseTypes, skipRows, withCaptureLock } from '../ledger/capture.ts'
-import { publishTypes } from '../ledger/instances.ts'
-import { renewReports } from '../ledger/reports.ts'
-import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
+import {
+  forgetSkippedRow,
+  readCaptureAgenda,
+  resumeCaptureOfTypes,
+  skipRows,
+  stopCaptureOfType,
+  withCaptureLock,
+} from '../ledger/capture.ts'
+import { publishInstanceTypes } from '../ledger/instances.ts'
+import { makeReportsDueAgain } from '../ledger/reports.ts'
+import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
 import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContents } from '../outbox/readRecordContents.ts'
 import { hasNewRows } from '../outbox/readRows.ts'
-import { blameFor } from '../postgres/database.ts'
+import { blameForDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { Fault } from './capture/captureRows.ts'
 import { createCaptureSleep } from './capture/sleep.ts'
@@ -23,7 +30,7 @@ export function createCapturePart(daemon: DaemonContext): Part {
   return createCaptureRounds({
     capture: captureDeps(daemon),
     sleep: sleepOf(daemon),
-    publishTypes: (types) => publishTypes(databases.ledger, databases.instance.id, types),
+    publishInstanceTypes: (types) => publishInstanceTypes(databases.ledger, databases.instance.id, types),
     random: Math.random,
   })
 }
@@ -49,19 +56,19 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     claimOne: (outboxId) => databases.ifServing(() => claimRow(outbox, outboxId), noRows),
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
-    async readAgenda() {
-      const { served, ...agenda } = await readAgenda(ledger)
+    async readCaptureAgenda() {
+      const { served, ...agenda } = await readCaptureAgenda(ledger)
       return { ...agenda, hasNew: () => hasNewRows(outbox, served) }
     },
     skip: (rows) => skipRows(ledger, rows),
     forget: (outboxId) => forgetSkippedRow(ledger, outboxId),
     async reportLater(outboxIds) {
-      await renewReports(ledger, outboxIds)
+      await makeReportsDueAgain(ledger, outboxIds)
       wakeups.report.wake()
     },
     map(record, id) {
       const mapped = mapOutboxRecord(mappings(), record, id)
-      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: fieldFaults(mapped.errors) }
+      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: classifyFieldErrors(mapped.errors) }
     },
     newId: uuidv7,
     newKey: randomUUID,
@@ -74,12 +81,12 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       log.warn('batch of rows could not be captured: the daemon tries smaller batches', { count, error }),
     onRowRejected: (outboxId, error) =>
       log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
-    async holdType(type, error) {
+    async stopCaptureOfType(type, error) {
       const detail = error instanceof SourceFailed ? error.detail : ''
-      await holdType(ledger, type, detail)
+      await stopCaptureOfType(ledger, type, detail)
       log.error('record type is held: its query fails for all rows', { type, error })
     },
-    releaseTypes: (types) => releaseTypes(ledger, types),
+    resumeCaptureOfTypes: (types) => resumeCaptureOfTypes(ledger, types),
     onRowSkipped: (outboxId, error) =>
       log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
   }
@@ -104,7 +111,7 @@ export function captureFault(error: unknown, isMark: boolean): Fault {
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null
   return {
-    blame: failed?.blame ?? blameFor(error, isMark ? 'mark' : 'claim'),
+    blame: failed?.blame ?? blameForDatabaseError(error, isMark ? 'mark' : 'claim'),
     type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
     message: boundText(message, textMax.message),

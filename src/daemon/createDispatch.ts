@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { createClaims } from '../ledger/claims.ts'
+import { createSubmissionClaimer } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
-import { readDemand } from '../ledger/snapshot.ts'
+import { countDueRequests } from '../ledger/snapshot.ts'
 import { firstUsedResource } from '../mapping/loadMappings.ts'
 import type { Answer, AttemptResult, Demand, PauseView, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
-import { blameFor } from '../postgres/database.ts'
+import { blameForDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/errorCode.ts'
 import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../service/readAnswer.ts'
@@ -38,7 +38,7 @@ export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
 export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
-  const claims = createClaims(databases)
+  const claims = createSubmissionClaimer(databases)
   const { requests: capacity, windowMs } = config.rateLimit
   const runningMs = clock.stopwatch()
   const slotPool = createSlotPool(windowMs)
@@ -62,7 +62,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     windowMs,
     maxInFlight: config.maxInFlight,
     slotPool,
-    readDemand: (most) => readDemand(databases.ledger, most),
+    countDueRequests: (most) => countDueRequests(databases.ledger, most),
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
@@ -71,8 +71,8 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     },
     mayClaim,
     claim: claims.claim,
-    unclaim: claims.unclaim,
-    claimTrial: claims.claimTrial,
+    requeueUnsentClaim: claims.requeueUnsentClaim,
+    claimTrialRequest: claims.claimTrialRequest,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
     submit(submission, accessToken, isValid) {
@@ -119,7 +119,7 @@ function createWriter(
     nowMs: clock.nowMs,
     writeOutcomes: (batch) => writeOutcomes(databases, batch),
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
-    blameFor: (error) => blameFor(error, 'outcome'),
+    blameForDatabaseError: (error) => blameForDatabaseError(error, 'outcome'),
     onWritten(outcomes, { pauses }) {
       pauseLog.raised(pauses)
       onWritten(outcomes)

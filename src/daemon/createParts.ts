@@ -1,13 +1,13 @@
 import { answerReload, writeHeartbeat, writeInstanceProblems } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
-import { readDueReports, readReports, writeReports } from '../ledger/reports.ts'
+import { readDueReports, readReports, writeReportResults } from '../ledger/reports.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { writeBackRows } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/locks.ts'
-import { daemonSessions } from '../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
@@ -85,7 +85,7 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
     writeBack: (due) =>
       databases.ifServing(() => writeBackRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
     async write(told) {
-      await writeReports(ledger, told)
+      await writeReportResults(ledger, told)
       telemetry.reported(told)
     },
     wake: wakeups.report.wake,
@@ -124,7 +124,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemRep
   const { unwritten, lostClaims, lapsedPermits } = dispatch
   return createProblemReporter({
     waitsLong: () => unwritten().some((outcome) => isWaitingLong(outcome, clock.nowMs())),
-    readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessions.work)).map(({ pid }) => pid),
+    readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessionNames.work)).map(({ pid }) => pid),
     problems: (blockers) => [
       ...instanceProblems(
         health.failing(),

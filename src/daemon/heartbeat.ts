@@ -25,7 +25,7 @@ const beatEveryMs = 3_000
  *
  *      0 s   the beat begins; the database reads its clock later, so others see no earlier time
  *      8 s   nothing is claimed any more, and no request begins to leave
- *     12 s   the others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
+ *     12 s   the others may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
  *
  * The 4 s between are for writing what was not sent, and for clocks of different speeds. A beat times out after 5 s, so
  * one may be lost.

@@ -7,12 +7,12 @@ import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
 import { ForeignError, raiseProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
-import { assertServiceServed, claimService, readLedgerName } from '../ledger/servedService.ts'
+import { assertServiceIsServed, bindLedgerToService, readLedgerName } from '../ledger/servedService.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,
-  isFileInUse,
-  outboxFile,
+  isOutboxFileInUse,
+  outboxFileSetting,
   withdrawSettings,
 } from '../ledger/settings.ts'
 import { assertSchemaComplete } from '../ledger/structure.ts'
@@ -22,11 +22,11 @@ import { type OutboxTable, tableDigest, toOutboxTable } from '../outbox/outboxTa
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
-import { createPool, type Database, withDatabase } from '../postgres/database.ts'
+import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { assertEncoding } from '../postgres/migrationSession.ts'
-import { connectionsMax, daemonSessions } from '../postgres/sessionSettings.ts'
+import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 
 type Pool = InstanceLedger['ledger']
@@ -73,7 +73,7 @@ export async function openInstanceDatabases(options: InstanceDatabasesOptions): 
   const connections = connectionsMax.outbox
   const erp = createPool({
     url: addresses.outbox,
-    name: daemonSessions.outbox,
+    name: daemonSessionNames.outbox,
     connections,
     isErp: true,
     onIdleError: onError,
@@ -102,7 +102,7 @@ async function connect(
     ...config.rateLimit,
     requestTimeoutMs: config.service.requestTimeoutMs,
     keyOnFailure: config.keyOnFailure,
-    given: { ...given(), [outboxFile]: digest },
+    given: { ...given(), [outboxFileSetting]: digest },
   })
   const queue = await openLedger(options, ledger, settings)
   closing.push(queue.close)
@@ -128,7 +128,7 @@ async function connect(
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
   const reachMs = slotReachMs(windowMs, requestTimeoutMs)
-  const isOurFileInForce = () => isFileInUse(ledger, digest)
+  const isOurFileInForce = () => isOutboxFileInUse(ledger, digest)
   return {
     ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
     outbox,
@@ -156,13 +156,13 @@ async function openLedger(
   ledger: Pool,
   settings: () => InstanceSettings,
 ): Promise<Queue> {
-  return withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
+  return withConnectionErrorsExplained('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
     await assertEncoding(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
     await assertMigrated(ledger, config.stateDatabaseUrl)
     await assertSchemaComplete(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
-      await claimService(ledger, config.service, instance.who)
-      await assertServiceServed(ledger, config.service)
+      await bindLedgerToService(ledger, config.service, instance.who)
+      await assertServiceIsServed(ledger, config.service)
     })
     await agreeOnSettings(ledger, settings())
     return openQueue(addresses.ledger, onError)

@@ -1,6 +1,6 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
 import { createDayVerification } from '../ledger/audit/verifyChain.ts'
-import { checkClock } from '../ledger/clockWatch.ts'
+import { checkDatabaseClock } from '../ledger/clockWatch.ts'
 import { deleteStaleInstances, deleteStaleProblems } from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
@@ -9,8 +9,8 @@ import { type Pruned, pruneRound } from '../ledger/prune.ts'
 import { recreateMissingJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts } from '../ledger/requestCounts.ts'
 import { readPruneOverdueMs } from '../ledger/retention.ts'
-import { mergeStateDeltas } from '../ledger/snapshot.ts'
-import { findStuck } from '../ledger/transactions.ts'
+import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
+import { findStuckSubmissions } from '../ledger/transactions.ts'
 import { createLedgerComparison, ledgerComparisonBounds } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
@@ -58,7 +58,7 @@ const roundMaxMs = 20_000
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
   return createPeriodicPart(3_000, async () => {
     // Comes first, because instances are judged by this clock.
-    const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
+    const backMs = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
         `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,
@@ -93,8 +93,12 @@ function createReconciling(
     () => deleteStaleProblems(ledger),
     () => pruneRequestCounts(ledger),
     async () =>
-      replaceProblems(ledger, 'stuck_transaction', stuckAfterMs === null ? [] : await findStuck(ledger, stuckAfterMs)),
-    () => mergeStateDeltas(ledger),
+      replaceProblems(
+        ledger,
+        'stuck_transaction',
+        stuckAfterMs === null ? [] : await findStuckSubmissions(ledger, stuckAfterMs),
+      ),
+    () => mergeStateCountDeltas(ledger),
     writeDuePeriods,
   ]
   return createPeriodicPart(3_000, async () => {

@@ -1,7 +1,7 @@
-import { readOrphaned, readUnheldClaims } from '../ledger/instances.ts'
+import { readOrphanedSubmissions, readUnheldClaims } from '../ledger/instances.ts'
 import { type WrittenOutcomes, writeSteps } from '../ledger/outcomes.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
-import { blameFor } from '../postgres/database.ts'
+import { blameForDatabaseError } from '../postgres/database.ts'
 import type { Dispatch } from './createDispatch.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import { runEachStep } from './loop.ts'
@@ -27,7 +27,7 @@ export async function rescueOrphans(
   { dispatch, onWritten }: RescueOptions,
 ): Promise<number> {
   const { ledger, instance } = databases
-  const orphaned = await readOrphaned(ledger, instance.id)
+  const orphaned = await readOrphanedSubmissions(ledger, instance.id)
   const own = await readUnheldClaims(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
@@ -55,7 +55,7 @@ async function writeTogether(
   try {
     return await write(transitions)
   } catch (error) {
-    if (transitions.length < 2 || blameFor(error, 'maintenance') === 'everyone') throw error
+    if (transitions.length < 2 || blameForDatabaseError(error, 'maintenance') === 'everyone') throw error
   }
   await runEachStep(transitions.map((transition) => () => write([transition])))
 }

@@ -10,7 +10,7 @@ export interface Budget {
  * Changes the slots to the limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its
  * lease ends, because it can no longer be given back.
  */
-export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
+export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<Budget | null> {
   const seen = await readBudget(db)
   if (fits(seen, budget)) return seen.budget
   // No slot is taken or given back during the change.
@@ -27,7 +27,7 @@ export async function fitSlots(db: Database, budget: Budget): Promise<Budget | n
   return before
 }
 
-export async function isBudgetFitted(db: Database, budget: Budget): Promise<boolean> {
+export async function hasSlotsForBudget(db: Database, budget: Budget): Promise<boolean> {
   return fits(await readBudget(db), budget)
 }
 
@@ -71,7 +71,7 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
 }
 
 /** True if a daemon has set up a budget. */
-export async function hasSlots(db: Database): Promise<boolean> {
+export async function hasAnySlots(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ slots: string | null }>(`select to_regclass('outboxd.slot') as slots`)
   if (rows[0]?.slots === null) return false
   const { rowCount } = await db.query('select from outboxd.slot where permits > 0 limit 1')
@@ -194,13 +194,13 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
 }
 
 /** One instance sends one record, until a record has proven that the last pauses are over. */
-export function limitUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
+export function limitRequestsUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
   const submissions = isOursToProve ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
 /** After the clock was set back, slots that were set in the future last their whole time from now. */
-export async function holdSlotsFromNow(db: Database): Promise<void> {
+export async function restartSlotsSetInFuture(db: Database): Promise<void> {
   await db.query(
     // free_at - set_at fails for -infinity before PostgreSQL 17.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { boundText, exactJsonFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
-import { discardDocuments, requestDigest } from './documents.ts'
+import { discardRepeatedDocuments, requestDigest } from './documents.ts'
 import type { History } from './history/createHistory.ts'
 import { isAliveSql, unionOfTypes } from './instances.ts'
 import { blockingStatesSql, type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
@@ -14,7 +14,7 @@ import {
   conflictRetryMs,
   differentRowMessage,
   duplicateIdMessage,
-  findDuplicates,
+  findRepeatedIds,
   isAcceptedEditSql,
   isSameRowSql,
   type RowConflict,
@@ -55,7 +55,7 @@ async function insert(
   client: Database,
   captured: readonly CapturedRecord[],
 ): Promise<Insertion> {
-  const { records, discarded } = await discardDocuments(client, captured)
+  const { records, discarded } = await discardRepeatedDocuments(client, captured)
   const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
     insertCaptured(client, records, deps.who),
   )
@@ -154,7 +154,7 @@ function whoKnows(type: string, instances: Standing['instances']): string {
  * Inserts captured records in their order. A known record stays, and its row is written back again, because a crash
  * lost that. A pruned record comes back as it ended. Skips rows that differ from the known row, and repeated ids.
  *
- * Records with a key start held. `releaseHeads` releases them in the same transaction.
+ * Records with a key start held. `releaseFirstRecordsOfKeys` releases them in the same transaction.
  */
 export async function insertCaptured(
   db: Database,
@@ -162,7 +162,7 @@ export async function insertCaptured(
   who: string,
   recoverer: Actor | null = null,
 ): Promise<RowConflict[]> {
-  const repeated = findDuplicates(records.map(({ outboxId }) => outboxId))
+  const repeated = findRepeatedIds(records.map(({ outboxId }) => outboxId))
   const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
   const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
     `with record as (
@@ -290,10 +290,10 @@ const heldTypeMs = 30_000
  * Stops the capture of a type for a while, on all instances.
  * @param detail why, without the client's data
  */
-export const holdType = (db: Database, type: string, detail: string): Promise<void> =>
+export const stopCaptureOfType = (db: Database, type: string, detail: string): Promise<void> =>
   raiseProblems(db, [{ kind: 'source_failing', subject: type, detail, retryInMs: heldTypeMs }])
 
-export const releaseTypes = (db: Database, types: readonly string[]): Promise<void> =>
+export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Promise<void> =>
   clearProblems(db, 'source_failing', types)
 
 /** The work of capture apart from new rows. */
@@ -302,7 +302,7 @@ export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
 }
 
 /** Is one statement, because an idle daemon runs it every second. */
-export async function readAgenda(db: Database): Promise<Agenda> {
+export async function readCaptureAgenda(db: Database): Promise<Agenda> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,

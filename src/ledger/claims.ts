@@ -1,6 +1,6 @@
 import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import * as budget from './budget.ts'
 import type { History } from './history/createHistory.ts'
 import type { InstanceLedger } from './outcomes.ts'
@@ -12,9 +12,9 @@ export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'r
   history: Pick<History, 'mayClaim' | 'claimed'>
 }
 
-export type Claims = ReturnType<typeof createClaims>
+export type Claims = ReturnType<typeof createSubmissionClaimer>
 
-export function createClaims(deps: Claimant) {
+export function createSubmissionClaimer(deps: Claimant) {
   /** Transactions whose COMMIT is unanswered, by claim. */
   const committing = new Map<string, string>()
 
@@ -26,7 +26,7 @@ export function createClaims(deps: Claimant) {
   return {
     /**
      * @param onCommit called when the COMMIT leaves. Before that call, nothing was taken.
-     * @throws Error after `onCommit`: `unclaim` gives back what may have been committed
+     * @throws Error after `onCommit`: `requeueUnsentClaim` gives back what may have been committed
      */
     async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
       const claimed = await taking(async (client) => {
@@ -42,16 +42,16 @@ export function createClaims(deps: Claimant) {
       return claimed
     },
     /** @returns false while the claim's COMMIT may still succeed */
-    async unclaim(claimId: string): Promise<boolean> {
+    async requeueUnsentClaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
       if (xid !== undefined && !(await isTransactionOver(deps.ledger, xid))) return false
-      await unclaim(deps.ledger, claimId, deps.instance.who)
+      await requeueUnsentClaim(deps.ledger, claimId, deps.instance.who)
       committing.delete(claimId)
       return true
     },
     /** @returns null if another instance has the trial */
-    claimTrial: (permits: number): Promise<Slot[] | null> =>
-      taking((client) => claimTrial(deps, client, permits), null),
+    claimTrialRequest: (permits: number): Promise<Slot[] | null> =>
+      taking((client) => claimTrialRequest(deps, client, permits), null),
     takeSlots: (permits: number): Promise<Slot[]> =>
       taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
   }
@@ -70,7 +70,7 @@ async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promi
   const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
   const claimed = await claimUpTo(deps, db, granted, slots)
   const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
-  if ((request.trial || granted.proves) && isUnused) await pauses.releaseTrial(db)
+  if ((request.trial || granted.proves) && isUnused) await pauses.releaseTrialRequest(db)
   return { ...claimed, slots, proves: granted.proves && !isUnused }
 }
 
@@ -80,23 +80,23 @@ interface Grant extends ClaimRequest {
 
 /** After a trial, records are sent one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
-  if (request.trial) return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
+  if (request.trial) return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, proves: false } : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
-  const proves = await pauses.claimProof(db, leaseMs)
-  return { ...budget.limitUntilProven(request, proves), proves }
+  const proves = await pauses.claimProofRequest(db, leaseMs)
+  return { ...budget.limitRequestsUntilProven(request, proves), proves }
 }
 
-async function claimTrial(
+async function claimTrialRequest(
   { leaseMs, reachMs, instance }: Claimant,
   db: Database,
   permits: number,
 ): Promise<Slot[] | null> {
-  if (!(await pauses.claimTrial(db, leaseMs))) return null
+  if (!(await pauses.claimTrialRequest(db, leaseMs))) return null
   const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
   if (permits > 0 && slots.length === 0) {
-    await pauses.releaseTrial(db)
+    await pauses.releaseTrialRequest(db)
     return null
   }
   return slots
@@ -106,7 +106,8 @@ async function claimUpTo(deps: Claimant, db: Database, request: ClaimRequest, sl
   const permits = budget.permitsInHand(request, slots)
   const wanted = budget.permitsForSubmissions(request, permits)
   const { id, who } = { id: request.id, who: deps.instance.who }
-  const submissions = wanted > 0 ? await claimQueued(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
+  const submissions =
+    wanted > 0 ? await claimQueuedSubmissions(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
   const left = permits - submissions.length
   const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
   const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
@@ -136,7 +137,7 @@ export interface CommittedSubmission extends ClaimedSubmission {
 }
 
 /** Makes up to `limit` due submissions `sending`. The caller sends only after its COMMIT. */
-export async function claimQueued(
+export async function claimQueuedSubmissions(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
 ): Promise<CommittedSubmission[]> {
@@ -175,7 +176,7 @@ export async function isTransactionOver(db: Database, xid: string): Promise<bool
     const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
     return rows[0]?.status !== 'in progress'
   } catch (error) {
-    if (codeOf(error) === transactionInFuture) return true
+    if (errorCodeOf(error) === transactionInFuture) return true
     throw error
   }
 }
@@ -187,7 +188,7 @@ const transactionInFuture = '22023'
  * Queues the records of a claim that never sent them, because its COMMIT was unanswered or too late. Includes records
  * that another instance has made uncertain since.
  */
-export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
+export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(
     `with back as (
        update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,

@@ -16,7 +16,7 @@ export interface LastRecord {
  * Returns why nothing is sent for a document, if its last record has the same request. After a failed or rejected
  * record the same request is a new try, because the document did not reach the service.
  */
-export function decideUnchanged(digest: string | null, last: LastRecord | null): string | null {
+export function whyDocumentIsUnchanged(digest: string | null, last: LastRecord | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
   const unchanged = `unchanged since outbox:${last.outboxId}`
   switch (last.state) {
@@ -53,7 +53,7 @@ export const requestDigest = ({
  * Rows that the ledger knows stay unchanged. Of the rows of one document in a batch only the first is sent, because all
  * have the same content.
  */
-export async function discardDocuments(
+export async function discardRepeatedDocuments(
   db: Database,
   records: readonly CapturedRecord[],
 ): Promise<{ records: readonly CapturedRecord[]; discarded: ReadonlyMap<string, string> }> {
@@ -68,7 +68,7 @@ export async function discardDocuments(
     const name = JSON.stringify([record.document, record.type])
     const digest = requestDigest(record)
     const last = lasts.get(name) ?? found.last
-    const reason = record.discarded ?? (record.error === null ? decideUnchanged(digest, last) : null)
+    const reason = record.discarded ?? (record.error === null ? whyDocumentIsUnchanged(digest, last) : null)
     if (reason === null) {
       const state = record.error === null ? 'queued' : 'rejected'
       lasts.set(name, { outboxId: record.outboxId, state, digest, mayHaveArrived: false })
@@ -90,7 +90,7 @@ export async function discardDocuments(
  * The outbox id of the document's newest later record that may reach the service. An older version must not be sent
  * after it.
  */
-export function newerOfDocumentSql(table: string): string {
+export function newerDocumentRecordSql(table: string): string {
   const isLater = (other: string) =>
     `hashtextextended(${other}.document, 0) = hashtextextended(${table}.document, 0) and ${other}.document = ${table}.document
        and ${other}.type = ${table}.type and ${other}.outbox = ${table}.outbox and ${other}.seq > ${table}.seq and ${other}.request_digest is not null`
@@ -104,7 +104,7 @@ export function newerOfDocumentSql(table: string): string {
  * Fails a record that would be submitted again after its transaction failed, if its document has a newer version.
  * Otherwise the service would get the older version last.
  */
-export async function failOvertaken<T extends Transition>(
+export async function failOvertakenDocuments<T extends Transition>(
   db: Database,
   transitions: readonly T[],
 ): Promise<readonly T[]> {
@@ -118,7 +118,7 @@ export async function failOvertaken<T extends Transition>(
     again.flatMap(({ submission }) => submission.key ?? []),
   )
   const { rows } = await db.query<{ id: string; newer: string }>(
-    `select s.id, ${newerOfDocumentSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
+    `select s.id, ${newerDocumentRecordSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
     [again.map(({ submission }) => submission.id)],
   )
   const newer = new Map(rows.flatMap((row) => (row.newer === null ? [] : [[row.id, row.newer]])))

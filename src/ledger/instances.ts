@@ -1,6 +1,6 @@
 import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { logAct, type Operator } from './operator/operator.ts'
+import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { assertLedgerServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
@@ -34,7 +34,7 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  * After an outage of the database every heartbeat is old. So an instance judges only after 12 s of its own heartbeats:
  * by then the live instances have written theirs, and their outcomes.
  */
-export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
+export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
@@ -44,7 +44,7 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
        select from outboxd.instance i
        where i.id = s.instance_id and ${isAliveSql('i')}
      ) limit 1000`,
-    [instanceId, silentMaxMs],
+    [instanceId, heartbeatSilenceMaxMs],
   )
   return parseSubmissions(rows)
 }
@@ -84,13 +84,13 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
  *     60 s   its settings end (settings.ts)
  *      1 d   its row is deleted
  */
-export const silentMaxMs = 12_000
+export const heartbeatSilenceMaxMs = 12_000
 
 export const settingsHoldMs = 60_000
 
 /** True if the instance with this alias is live. */
 export const isAliveSql = (instance: string) =>
-  `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
+  `${instance}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 
 export interface InstanceReload {
   id: string
@@ -103,15 +103,15 @@ export interface InstanceReload {
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
-export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
+export function requestLoggedReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
-    const instances = await askReload(db)
-    await logAct(db, actor, 'reload', { instances: instances.map(({ id }) => id) })
+    const instances = await requestReload(db)
+    await logOperatorAct(db, actor, 'reload', { instances: instances.map(({ id }) => id) })
     return instances
   })
 }
 
-export async function askReload(db: Database): Promise<InstanceReload[]> {
+export async function requestReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
      where ${isAliveSql('i')} returning ${columns}`,
@@ -138,7 +138,11 @@ export async function answerReload(
   ])
 }
 
-export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
+export async function publishInstanceTypes(
+  db: Database,
+  instanceId: string,
+  types: readonly string[],
+): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
     [instanceId, types],

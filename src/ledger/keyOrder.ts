@@ -28,7 +28,11 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
 }
 
 /** Releases the first record of each key if it is held and no earlier record blocks it. */
-export async function releaseHeads(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
+export async function releaseFirstRecordsOfKeys(
+  db: Database,
+  keys: readonly string[],
+  onFailure: KeyOnFailure,
+): Promise<number> {
   const { rowCount } = await db.query(releaseSql[onFailure], [keys])
   return rowCount ?? 0
 }
@@ -43,7 +47,7 @@ export async function withKeysLocked<T>(
   if (keys.length === 0) return work()
   await lockKeys(db, keys)
   const result = await work()
-  await releaseHeads(db, keys, onFailure)
+  await releaseFirstRecordsOfKeys(db, keys, onFailure)
   return result
 }
 
@@ -58,7 +62,7 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   const keys = rows.map(({ key }) => key)
   if (keys.length === 0) return 0
   await lockKeys(db, keys)
-  return releaseHeads(db, keys, onFailure)
+  return releaseFirstRecordsOfKeys(db, keys, onFailure)
 }
 
 export const stoppingStatesSql: Record<KeyOnFailure, string> = {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { catalogPathSettings, connectionsMax, daemonSessions, textSettings } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings, connectionsMax, daemonSessionNames, textSettings } from '../postgres/sessionSettings.ts'
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
@@ -20,7 +20,7 @@ export const shortReadOptions = {
 export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
-    name: daemonSessions.work,
+    name: daemonSessionNames.work,
     connections: connectionsMax.work,
     onIdleError,
     durable: true,
@@ -42,7 +42,7 @@ const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
-    name: daemonSessions.heartbeat,
+    name: daemonSessionNames.heartbeat,
     connections: connectionsMax.heartbeat,
     onIdleError,
     settings: { ...catalogPathSettings, synchronous_commit: 'off' },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { installQueue, type QueueVersions, readQueueVersions } from './queue.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
@@ -42,7 +42,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
       return applied?.name ?? null
     } catch (error) {
       // Daemons lock these tables in a different order.
-      if (codeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
+      if (errorCodeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
       await dbClient.query('rollback')
       await dbClient.query('select pg_advisory_unlock_all()')
     }

@@ -4,7 +4,7 @@ import { boundText, exactJsonText, textMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
-import { failOvertaken } from './documents.ts'
+import { failOvertakenDocuments } from './documents.ts'
 import type { History } from './history/createHistory.ts'
 import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
@@ -12,7 +12,12 @@ import type { PollPlan, Queue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { countRequests } from './requestCounts.ts'
 import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
-import { holdDuplicateIds, lockTransactionIds, newTransaction, readTransactionHolders } from './transactions.ts'
+import {
+  findNewTransaction,
+  holdDuplicateTransactions,
+  lockTransactionIds,
+  readTransactionHolders,
+} from './transactions.ts'
 
 export interface InstanceLedger {
   ledger: pg.Pool
@@ -52,8 +57,8 @@ async function writeBatch(
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
   if (batch.trialSucceeded) await pauses.endPauses(db)
-  else if (batch.trialEnded) await pauses.releaseTrial(db)
-  if (batch.passages.length > 0) await pauses.countAnswered(db, batch.passages)
+  else if (batch.trialEnded) await pauses.releaseTrialRequest(db)
+  if (batch.passages.length > 0) await pauses.countAnsweredRecords(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
   const { remaining } = batch
@@ -103,7 +108,7 @@ async function writeUnderFence(
   const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
   const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
   const checked = await checkIds(db, current)
-  const judged = await failOvertaken(db, checked)
+  const judged = await failOvertakenDocuments(db, checked)
   const ours = judged.map((transition) => ({
     ...transition,
     nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
@@ -136,10 +141,10 @@ async function releaseBehind(
 }
 
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
-  const ids = transitions.flatMap((transition) => newTransaction(transition) ?? [])
+  const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
   await lockTransactionIds(db, ids)
-  return holdDuplicateIds(transitions, await readTransactionHolders(db, ids))
+  return holdDuplicateTransactions(transitions, await readTransactionHolders(db, ids))
 }
 
 export interface WritableTransition extends Omit<Transition, 'request'> {

@@ -45,7 +45,7 @@ export const isUnprovenPauseSql = `cleared_at > clock_timestamp() - interval '1 
  * Counts records that the service itself answered. If it judged one, pauses that a trial had ended are proven to be
  * over and are deleted. Sorted, so that two instances never wait for each other.
  */
-export async function countAnswered(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
+export async function countAnsweredRecords(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
     `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
@@ -119,7 +119,7 @@ export async function readSendingState(db: Database): Promise<'paused' | 'unprov
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimTrialRequest(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
@@ -131,7 +131,7 @@ export async function claimTrial(db: Database, leaseMs: number): Promise<boolean
 }
 
 /** @returns true if this instance sends the record that proves that a pause is over */
-export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimProofRequest(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where ${isUnprovenPauseSql} and (probe_until is null or probe_until <= clock_timestamp())`,
@@ -150,6 +150,6 @@ export async function endPauses(db: Database): Promise<void> {
 }
 
 /** Releases the trial or the proof, because nothing was sent or it had no result. */
-export async function releaseTrial(db: Database): Promise<void> {
+export async function releaseTrialRequest(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

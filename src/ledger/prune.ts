@@ -2,7 +2,13 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isLockTimeout, isStatementCanceled } from '../postgres/sqlState.ts'
-import { emptyBatch, forgetGoneRows, pruneBatch, type Retention, takeDueLooks } from './retention.ts'
+import {
+  emptyOldSubmissions,
+  forgetGoneRows,
+  pruneOldSubmissions,
+  type Retention,
+  takeDueRowChecks,
+} from './retention.ts'
 
 export interface Pruned {
   submissions: number
@@ -58,9 +64,9 @@ export async function pruneRound(
   const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
   // Deletes first, because deleted records need not be emptied.
   if (days !== null)
-    steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
+    steps.push({ what: 'submissions', step: (db, limit) => pruneOldSubmissions(db, { olderThanDays: days, limit }) })
   if (payloadDays !== null)
-    steps.push({ what: 'emptied', step: (db, limit) => emptyBatch(db, { olderThanDays: payloadDays, limit }) })
+    steps.push({ what: 'emptied', step: (db, limit) => emptyOldSubmissions(db, { olderThanDays: payloadDays, limit }) })
   for (const { step, what } of steps) {
     const end = await repeat({ ledger, turn, goOn }, step, (rows) => {
       pruned[what] += rows
@@ -83,7 +89,7 @@ async function forget(
   onRows: (rows: number) => void,
 ): Promise<PruneEnd> {
   while (goOn()) {
-    const { outboxIds, forgotten } = await takeDueLooks(ledger, looksMax)
+    const { outboxIds, forgotten } = await takeDueRowChecks(ledger, looksMax)
     const present = outboxIds.length === 0 ? new Set<string>() : await outbox.findExistingRows(outboxIds)
     const rows = forgotten + (outboxIds.length === 0 ? 0 : await forgetGoneRows(ledger, outboxIds, present))
     if (rows > 0) onRows(rows)

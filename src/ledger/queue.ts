@@ -3,7 +3,7 @@ import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { catalogPathSettings, connectionsMax, daemonSessions } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { shortReadOptions } from './ledgerSessions.ts'
 
 export interface PollPlan {
@@ -86,7 +86,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
   // pg-boss's own pool would wait without limit for a locked job.
   const pool = createPool({
     url,
-    name: daemonSessions.queue,
+    name: daemonSessionNames.queue,
     connections: connectionsMax.queue,
     onIdleError: onError,
     settings: { ...catalogPathSettings, ...shortReadOptions, lock_timeout: '3000' },
@@ -196,7 +196,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
 /*
  * The order of locks in a transaction, so that no two wait for each other:
  *
- * 1  jobs of polls           writeSteps completes them, which is its fence; checkClock moves them all
+ * 1  jobs of polls           writeSteps completes them, which is its fence; checkDatabaseClock moves them all
  * 2  ids of transactions     lockTransactionIds
  * 3  submissions             lockSubmissions, by their ids
  * 4  keys                    lockKeys

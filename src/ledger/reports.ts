@@ -68,7 +68,7 @@ async function writeResults(db: Database, told: readonly ReportResult[]): Promis
   return told.filter(({ report }) => written.has(report.submissionId))
 }
 
-export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
+export async function makeReportsDueAgain(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
     'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
     [outboxIds],
@@ -94,7 +94,7 @@ export async function makeEndReportsDue(db: Database, outboxIds: readonly string
 /** Kinds of problems that end when the row was written. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-export function writeReports(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
+export function writeReportResults(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const written = await writeResults(db, told)
     const before = written.filter(({ report }) => report.failures > 0)

@@ -14,7 +14,7 @@ export interface RequestCounts {
 /** The same as in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
-export const slowMs = 2_000
+export const slowRequestMs = 2_000
 
 /**
  * Must be the last statement of its transaction, because it locks a row that this instance's next transaction needs.
@@ -39,21 +39,21 @@ function countsOf(made: readonly MadeRequest[]): RequestCounts {
     requests: made.length,
     failed: made.filter(({ outcome }) => failures.has(outcome)).length,
     answered: answered.length,
-    slow: answered.filter(({ tookMs }) => tookMs > slowMs).length,
+    slow: answered.filter(({ tookMs }) => tookMs > slowRequestMs).length,
   }
 }
 
 export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 
-export interface RecentCounts {
+export interface RecentRequestCounts {
   lastHour: CountsByKind
   lastDay: CountsByKind
   last28Days: CountsByKind
 }
 
-type Reach = keyof RecentCounts
+type Reach = keyof RecentRequestCounts
 
-export async function readRecentCounts(db: Database): Promise<RecentCounts> {
+export async function readRecentRequestCounts(db: Database): Promise<RecentRequestCounts> {
   const { rows } = await db.query<RequestCounts & { kind: MadeRequest['kind']; reach: Reach }>(
     `with minutes as materialized (
        select minute, kind, requests, failed, answered, slow from outboxd.request_count

@@ -24,7 +24,7 @@ const isOld = `ended_at < now() - $1 * interval '1 day'`
  *
  * Needs capture's lock (7161). Otherwise a row that is captured at the same time is found in neither table.
  */
-export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     // Looks for chained events of the oldest only. Looking through all took seconds while the chain was behind.
     `with oldest as materialized (
@@ -45,7 +45,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
          transaction_id, document, request_digest, seq, look_at)
-       select s.*, ${firstLookSql} from gone s where outbox = outboxd.current_outbox()
+       select s.*, ${firstRowCheckTimeSql} from gone s where outbox = outboxd.current_outbox()
        on conflict (outbox_id, outbox) do nothing
      )
      select count(*)::int as n from gone`,
@@ -55,7 +55,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
 }
 
 /** Empties payload, body and result of the oldest ended submissions, and of their events. */
-export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOld} order by ended_at limit $2 for update skip locked
@@ -78,7 +78,7 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
 const knownDays = 366
 
 /** The time when to look for the row of pruned submission `s`. */
-export const firstLookSql = `s.ended_at + interval '${knownDays} days'`
+export const firstRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 
@@ -86,7 +86,10 @@ const lookAgainDays = 30
  * Forgets rows of former outboxes at once.
  * @returns the rows to look for
  */
-export async function takeDueLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
+export async function takeDueRowChecks(
+  db: Database,
+  limit: number,
+): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
        select outbox_id, outbox from outboxd.pruned_submission where look_at <= now() order by look_at limit $1

@@ -67,7 +67,7 @@ export const duplicateIdMessage = 'two rows of the outbox have this id, so neith
 export const editedRowsMessage = (rows: number, examples: readonly string[]): string =>
   `${rows === 1 ? '1 row has' : `${rows} rows have`} changed since the capture (${examples.join(', ')}), and the change is not sent. If the ERP edits rows, or outbox.yaml was changed, run \`outboxd adopt --same\` once. If the ids started again, run \`outboxd adopt --new\``
 
-export function findDuplicates(ids: readonly string[]): Set<string> {
+export function findRepeatedIds(ids: readonly string[]): Set<string> {
   const seen = new Set<string>()
   return new Set(ids.filter((id) => seen.size === seen.add(id).size))
 }

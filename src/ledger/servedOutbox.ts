@@ -63,7 +63,7 @@ export async function readServedOutbox<Beside>(
 }
 
 /** Serves this outbox, if the ledger serves none yet. Of two daemons one wins. */
-export async function claimOutbox(
+export async function bindLedgerToOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,
   who: string,
@@ -75,16 +75,16 @@ export async function claimOutbox(
   )
 }
 
-export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>
+export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIdentity): string =>
   `${table} of the database ${database}, by its column ${idColumn}`
 
 /** @throws ForeignOutbox if the ledger serves a different table */
 export function assertOutboxServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
-  if (its === null || nameOutbox(its) === nameOutbox(identity)) return
-  const named = nameOutbox(identity)
+  if (its === null || describeOutboxIdentity(its) === describeOutboxIdentity(identity)) return
+  const named = describeOutboxIdentity(identity)
   throw new ForeignOutbox(
     named,
-    `the ledger belongs to the outbox ${nameOutbox(its)}, and the configuration names ${named}`,
+    `the ledger belongs to the outbox ${describeOutboxIdentity(its)}, and the configuration names ${named}`,
   )
 }

@@ -55,7 +55,7 @@ export async function readLedgerId(db: Database): Promise<string> {
 }
 
 /** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
-export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
+export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { baseUrl, authUrl, clientHash } = toServedService(await readLedgerId(db), service)
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
@@ -64,7 +64,7 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
   )
 }
 
-export async function assertServiceServed(db: Database, service: ServiceIdentity): Promise<void> {
+export async function assertServiceIsServed(db: Database, service: ServiceIdentity): Promise<void> {
   assertLedgerServes(await readLedgerRow(db), service)
 }
 
@@ -77,7 +77,11 @@ export function assertLedgerServes(ledger: LedgerRow | null, service: ServiceIde
 export const isSameService = (a: ServedService, b: ServedService): boolean =>
   a.baseUrl === b.baseUrl && a.authUrl === b.authUrl && a.clientHash === b.clientHash
 
-export async function writeService(db: Database, { baseUrl, authUrl, clientHash }: ServedService, who: string) {
+export async function rebindLedgerToService(
+  db: Database,
+  { baseUrl, authUrl, clientHash }: ServedService,
+  who: string,
+) {
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4`,
     [baseUrl, authUrl, clientHash, who],

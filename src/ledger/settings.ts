@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
-import { type Budget, fitSlots, isBudgetFitted } from './budget.ts'
+import { type Budget, fitSlotsToBudget, hasSlotsForBudget } from './budget.ts'
 import { isAliveSql, settingsHoldMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
@@ -31,11 +31,11 @@ async function repeatSettings(db: Database, { instanceId, given }: InstanceSetti
        and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
        and not exists (select from outboxd.instance_setting where ${isSilentSql})
        and not exists (select from outboxd.problem where kind = 'settings_differ')`,
-    [instanceId, JSON.stringify(given), given[outboxFile] ?? null],
+    [instanceId, JSON.stringify(given), given[outboxFileSetting] ?? null],
   )
   if (rowCount === 0) return null
   const agreement = combineSettings(await readSettings(db), null)
-  return agreement.differences.length === 0 && (await isBudgetFitted(db, agreement)) ? agreement : null
+  return agreement.differences.length === 0 && (await hasSlotsForBudget(db, agreement)) ? agreement : null
 }
 
 async function renewAgreement(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
@@ -43,7 +43,7 @@ async function renewAgreement(pool: pg.Pool, own: InstanceSettings): Promise<Agr
     await writeSettings(db, own)
     await useOwnFile(db, own)
     const agreement = combineSettings(await readSettings(db), await readFileInUse(db))
-    const before = await fitSlots(db, agreement)
+    const before = await fitSlotsToBudget(db, agreement)
     await replaceProblems(
       db,
       'settings_differ',
@@ -86,10 +86,10 @@ async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSet
   await db.query(
     `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
      where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
-       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFile}' = o.file_digest
+       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSetting}' = o.file_digest
          and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAliveSql('i')})
      )`,
-    [given[outboxFile] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
+    [given[outboxFileSetting] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
   )
 }
 
@@ -101,7 +101,7 @@ async function readFileInUse(db: Database): Promise<FileInUse | null> {
   return rows[0] ?? null
 }
 
-export async function isFileInUse(db: Database, digest: string): Promise<boolean> {
+export async function isOutboxFileInUse(db: Database, digest: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
     [digest],
@@ -109,7 +109,7 @@ export async function isFileInUse(db: Database, digest: string): Promise<boolean
   return rowCount === 0
 }
 
-export async function readLongestTimeout(db: Database): Promise<number | null> {
+export async function readLongestRequestTimeout(db: Database): Promise<number | null> {
   const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
   return timeouts.length === 0 ? null : Math.max(...timeouts)
 }
@@ -149,7 +149,7 @@ export interface FileInUse {
 }
 
 /** The digest's name among the settings. */
-export const outboxFile = 'outbox.yaml'
+export const outboxFileSetting = 'outbox.yaml'
 
 /** Limit and window take the safest value. Each instance keeps its other settings. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
@@ -160,7 +160,7 @@ export function combineSettings(instances: readonly InstanceSettings[], file: Fi
   const differences = [...names].flatMap((name) => {
     const holds = holding({ requests, windowMs })[name] ?? 'each instance keeps its own'
     return differing(name, all, (value, values) =>
-      name === outboxFile && file !== null
+      name === outboxFileSetting && file !== null
         ? fileDetail(value, file)
         : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${holds}`,
     )
@@ -201,6 +201,6 @@ function differing(
 
 function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()
-  if (digest === file.digest) return `${outboxFile} is ${digest} here, in use since ${since}`
-  return `${outboxFile} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
+  if (digest === file.digest) return `${outboxFileSetting} is ${digest} here, in use since ${since}`
+  return `${outboxFileSetting} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
 }

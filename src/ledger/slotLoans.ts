@@ -5,7 +5,7 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
-import { assertServiceServed, ForeignService, type ServiceIdentity } from './servedService.ts'
+import { assertServiceIsServed, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
   /** Call `done` after the answer. The slot is free one window later. */
@@ -30,13 +30,13 @@ export async function openSlotLender(
     onIdleError: () => {},
     settings: catalogPathSettings,
   })
-  let hasSlots = false
+  let hasAnySlots = false
   try {
-    hasSlots = await budget.hasSlots(pool)
+    hasAnySlots = await budget.hasAnySlots(pool)
   } finally {
-    if (!hasSlots) await pool.end()
+    if (!hasAnySlots) await pool.end()
   }
-  if (!hasSlots) return null
+  if (!hasAnySlots) return null
   return {
     async take() {
       const pause = await readPause(pool)
@@ -88,8 +88,8 @@ export async function borrowSlots(
     inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
   try {
     return await onBudget(async (db) => {
-      if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
-      await assertServiceServed(db, service)
+      if (!(await budget.hasAnySlots(db))) return { kind: 'no-budget' }
+      await assertServiceIsServed(db, service)
       const loan = await lend(db, permits, reachMs)
       return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })

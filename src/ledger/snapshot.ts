@@ -1,7 +1,7 @@
 import { type Demand, type PauseReason, type ProblemKind, type State, states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { isAliveSql, silentMaxMs } from './instances.ts'
+import { heartbeatSilenceMaxMs, isAliveSql } from './instances.ts'
 import { isActivePauseSql, isUnprovenPauseSql } from './pauses.ts'
 
 export interface LedgerSnapshot {
@@ -72,7 +72,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
 
 const deltasMax = 500
 
-export async function mergeStateDeltas(db: Database): Promise<void> {
+export async function mergeStateCountDeltas(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
      gone as (delete from outboxd.state_delta where (select yes from many) returning state, delta)
@@ -88,7 +88,7 @@ export interface OperatorActions {
 }
 
 /** The death of the counting instance is noticed this late. */
-const uncountedMs = silentMaxMs + 5_000
+const uncountedMs = heartbeatSilenceMaxMs + 5_000
 
 /**
  * Counts operators' acts after event `afterId`. Only the oldest live instance counts them. The other instances stay
@@ -122,7 +122,7 @@ export async function readLastEventId(db: Database): Promise<string> {
  * Runs without a transaction, so that `now()` is the time of the call: it bounds an index scan, clock_timestamp() does
  * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
  */
-export async function readDemand(db: Database, most: number): Promise<Demand> {
+export async function countDueRequests(db: Database, most: number): Promise<Demand> {
   const { rows } = await db.query<Demand>(
     `select
        (select count(*)::int from (select from outboxd.submission

@@ -14,9 +14,9 @@ const partSchema = z.strictObject({
 })
 
 /** A constraint, an index or a trigger of the ledger. */
-export type StructurePart = z.infer<typeof partSchema>
+export type SchemaPart = z.infer<typeof partSchema>
 
-interface FoundPart extends StructurePart {
+interface FoundSchemaPart extends SchemaPart {
   /** SQL that makes an invalid or disabled part valid; null if it is valid. */
   mendedBy: string | null
 }
@@ -25,8 +25,8 @@ interface FoundPart extends StructurePart {
  * Reads the parts in the order in which they can be made. Leaves out NOT NULL, which is not a constraint on older
  * servers.
  */
-export async function readStructure(db: Database): Promise<FoundPart[]> {
-  const { rows } = await db.query<FoundPart>(
+export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> {
+  const { rows } = await db.query<FoundSchemaPart>(
     `with mine as (select c.oid, c.relname from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('outboxd')),
      part as (
        select case when n.contype = 'f' then 2 else 0 end as rank, 'constraint ' || n.conname || ' of ' || mine.relname as name, false as "isForSpeed",
@@ -50,10 +50,10 @@ export async function readStructure(db: Database): Promise<FoundPart[]> {
   return rows
 }
 
-export async function findMissingParts(db: Database): Promise<StructurePart[]> {
+export async function findMissingSchemaParts(db: Database): Promise<SchemaPart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
-  const there = new Map((await readStructure(db)).map((part) => [part.name, part]))
+  const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))
   return expected.flatMap((part) => {
     const found = there.get(part.name)
     if (found === undefined) return [part]
@@ -72,7 +72,7 @@ const sequences = [
  * Finds sequences that are behind, because logical replication copies rows but leaves sequences. Compares the two logs
  * only, because no index starts with a submission's number.
  */
-export async function findLostPositions(db: Database): Promise<StructurePart[]> {
+export async function findSequencesBehindLogs(db: Database): Promise<SchemaPart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
@@ -90,7 +90,7 @@ export async function findLostPositions(db: Database): Promise<StructurePart[]> 
 
 /** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
 export async function assertSchemaComplete(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
+  const parts = [...(await findMissingSchemaParts(db)), ...(await findSequencesBehindLogs(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return
   const named = missing

@@ -48,7 +48,7 @@ export async function readTransactionHolders(db: Database, ids: readonly Transac
   return rows
 }
 
-export async function readOtherHolder(
+export async function readOtherTransactionHolder(
   db: Database,
   transaction: TransactionRef,
   submissionId: string,
@@ -59,7 +59,7 @@ export async function readOtherHolder(
 }
 
 /** Returns the id that the service has just given; null if the step brings none. */
-export function newTransaction({ submission, change }: Transition): TransactionRef | null {
+export function findNewTransaction({ submission, change }: Transition): TransactionRef | null {
   // A probe asks for the submission's own id, or for one that Location named.
   const isOwn = change.state === 'sending' && change.transactionId === submission.id
   const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
@@ -70,11 +70,14 @@ export function newTransaction({ submission, change }: Transition): TransactionR
  * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
  * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
  */
-export function holdDuplicateIds<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
+export function holdDuplicateTransactions<T extends Transition>(
+  transitions: readonly T[],
+  holders: readonly Holder[],
+): T[] {
   const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
   for (const holder of holders) if (!owners.has(transactionName(holder))) owners.set(transactionName(holder), holder)
   return transitions.map((transition) => {
-    const given = newTransaction(transition)
+    const given = findNewTransaction(transition)
     if (given === null) return transition
     const { id, outboxId } = transition.submission
     const owner = owners.get(transactionName(given))
@@ -93,7 +96,7 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
  * Finds accepted records that the service has not ended for `stuckAfterMs` (empty subject), and sent records that the
  * service may not have (`sending`).
  */
-export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
+export async function findStuckSubmissions(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(
     `select probing, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as since

@@ -13,11 +13,11 @@ import {
   writeDecimal,
 } from './decimal.ts'
 import type { Convert, Converted } from './mapping.ts'
-import { type FieldSpec, typeName } from './mappingSchema.ts'
+import { type FieldSpec, parseTypeName } from './mappingSchema.ts'
 
 /** Chooses the conversion for a field's type and options. The schema has accepted the spec. */
 export function converterOf(spec: FieldSpec): Convert {
-  const name = typeName(spec.type)
+  const name = parseTypeName(spec.type)
   switch (name) {
     case 'string':
       return stringConverter(spec.maxLength ?? Number.POSITIVE_INFINITY)

@@ -140,7 +140,7 @@ function refused(mapping: Mapping | null, reason: string): MappedRecord {
 }
 
 /** Returns what the log may say about the errors: each field, and the kind of its mistake in one word. */
-export function fieldFaults(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
+export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
   return errors.map(({ field, message }) => ({
     field,
     kind: kinds.find(([beginning]) => beginning.test(message))?.[1] ?? 'invalid',

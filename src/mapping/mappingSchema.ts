@@ -80,17 +80,17 @@ export const fieldSchemas = {
 
 export type TypeName = keyof typeof fieldSchemas
 
-export function typeName(type: string): TypeName | null {
+export function parseTypeName(type: string): TypeName | null {
   if (type.startsWith('decimal')) return 'decimal'
   return Object.hasOwn(fieldSchemas, type) ? (type as TypeName) : null
 }
 
-export const fieldName = /^[A-Za-z_][A-Za-z0-9_-]*$/
+export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 /**
  * A mapping file without its fields, which are checked one by one, so that errors name the options of their own type.
  */
-export const fileSchema = z.strictObject({
+export const mappingFileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
   endpoint: z.enum(resourceNames).describe('The endpoint of the service.'),
   track: z
@@ -103,7 +103,7 @@ export const fileSchema = z.strictObject({
     .describe('A SELECT that gives the payloads of the ids in $1: one row each, with the id in its column "id".')
     .optional(),
   fields: z
-    .record(z.string().regex(fieldName), z.unknown())
+    .record(z.string().regex(fieldNamePattern), z.unknown())
     .describe('A name for each value that the body uses, with its path and type.'),
   body: z
     .record(z.string(), z.unknown())
@@ -113,14 +113,14 @@ export const fileSchema = z.strictObject({
 /** The JSON Schema for editors (draft 7, which yaml-language-server reads best). */
 export function mappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
-  const whole = fileSchema.extend({ fields: z.record(z.string().regex(fieldName), field) })
+  const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
   return `${JSON.stringify({ ...schema, title: 'outboxd mapping file' }, null, 2)}\n`
 }
 
 const typeNames = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
 
-export function explainType(type: PayloadValue | undefined): string {
+export function explainTypeProblem(type: PayloadValue | undefined): string {
   const known = `one of ${typeNames.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`
   if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameKind(type)}`

@@ -77,9 +77,11 @@ export function proposeMapping(
 ): MappingProposal {
   const items = fields?.find(({ path, kind }) => kind === 'array' && /(^|\.)(items|lines|positions)$/i.test(path))
   const amount = fields?.some(({ path }) => rankByName([path], lastStep, 'amount').named.length > 0)
-  const endpoint = asked ?? endpointFor(items !== undefined && !amount ? 'order' : 'transaction')
+  const endpoint = asked ?? endpointOfNoun(items !== undefined && !amount ? 'order' : 'transaction')
   const proposed =
-    endpoint === endpointFor('order') ? proposeOrder(fields ?? [], items ?? null) : proposeData(fields ?? clientsFields)
+    endpoint === endpointOfNoun('order')
+      ? proposeOrder(fields ?? [], items ?? null)
+      : proposeData(fields ?? clientsFields)
   return { warnings: proposed.warnings, lines: [...head(type, endpoint, sql, fields === null), ...proposed.lines] }
 }
 
@@ -139,7 +141,7 @@ const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
   fillIn: `from: the customer’s uuid, as the service knows it. No column has the type uuid. Name one of ${path} (${about}) if it holds uuids, or a column that you add to the query`,
 })
 
-export const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
+export const endpointOfNoun = (noun: (typeof resources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
 
 function head(

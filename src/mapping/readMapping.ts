@@ -1,11 +1,18 @@
 import type { z } from 'zod'
 import { digestOf, isObject, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
-import { explainIssue } from '../yaml/schemaProblem.ts'
+import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
 import type { Field, Mapping, SourceQuery } from './mapping.ts'
-import { explainType, type FieldSpec, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
+import {
+  explainTypeProblem,
+  type FieldSpec,
+  fieldNamePattern,
+  fieldSchemas,
+  mappingFileSchema,
+  parseTypeName,
+} from './mappingSchema.ts'
 
 export interface MappingRead {
   /** Null if there are problems. */
@@ -35,8 +42,8 @@ export function readMapping(file: string, text: string): MappingRead {
 }
 
 function compileMapping(content: PayloadValue, document: YamlDocument): Mapping | null {
-  const checked = fileSchema.safeParse(toPlainValue(content))
-  if (!checked.success) report(checked.error, [], content, Object.keys(fileSchema.shape), document)
+  const checked = mappingFileSchema.safeParse(toPlainValue(content))
+  if (!checked.success) report(checked.error, [], content, Object.keys(mappingFileSchema.shape), document)
   if (!isObject(content)) return null
 
   const specs = Object.entries(objectOr(content.fields))
@@ -44,7 +51,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   const names = specs.map(([name]) => name)
   const body = compileBody(objectOr(content.body), names, fields, document)
   for (const name of names) {
-    if (isObject(content.body ?? null) && fieldName.test(name) && !body.used.has(name)) {
+    if (isObject(content.body ?? null) && fieldNamePattern.test(name) && !body.used.has(name)) {
       document.reportKey(
         ['fields', name],
         `the body never uses "${name}": put \${${name}} into it, or remove the field`,
@@ -79,9 +86,9 @@ function readField(name: string, exact: PayloadValue, document: YamlDocument): F
     document.report(path, `"${name}" must say where it comes from and what it is: { from: …, type: … }`)
     return null
   }
-  const type = typeof exact.type === 'string' ? typeName(exact.type) : null
+  const type = typeof exact.type === 'string' ? parseTypeName(exact.type) : null
   if (type === null) {
-    document.report([...path, 'type'], explainType(exact.type))
+    document.report([...path, 'type'], explainTypeProblem(exact.type))
     return null
   }
   const schema = fieldSchemas[type]
@@ -102,7 +109,7 @@ function report(
 ): void {
   const optionsElsewhere = keys.includes('from') ? fieldOptions : new Set<string>()
   for (const issue of error.issues) {
-    for (const { key, path: within, message } of explainIssue(issue, value, keys, optionsElsewhere)) {
+    for (const { key, path: within, message } of explainSchemaIssue(issue, value, keys, optionsElsewhere)) {
       if (key) document.reportKey([...path, ...within], message)
       else document.report([...path, ...within], message)
     }

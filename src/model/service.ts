@@ -41,7 +41,8 @@ export const comparableId = (id: string): string => (uuid.test(id) ? id.toLowerC
 
 export const isSameId = (one: string, other: string): boolean => comparableId(one) === comparableId(other)
 
-export const wasSuspended = (answer: Answer): boolean => answer.kind === 'no-answer' && answer.cause === 'suspended'
+export const wasProcessSuspended = (answer: Answer): boolean =>
+  answer.kind === 'no-answer' && answer.cause === 'suspended'
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 

@@ -1,10 +1,10 @@
-import { isMovedElsewhere } from '../ledger/history/decideHistory.ts'
-import { emptyMemory, type FoundHistory, judgeHistory } from '../ledger/history/readHistory.ts'
+import { isLedgerMovedElsewhere } from '../ledger/history/decideHistory.ts'
+import { emptyInstanceMemory, type FoundHistory, readAndJudgeHistory } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { declareRestored } from '../ledger/operator/recover.ts'
+import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
-import { readLongestTimeout } from '../ledger/settings.ts'
+import { readLongestRequestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { ledgerComparisonBounds } from '../outbox/comparison.ts'
@@ -85,7 +85,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
   }))
   if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedStorageLocation(databases.ledger)))
     return true
-  return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
+  return !isLedgerMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 /** True if the ledger's history changed and no daemon has noticed yet. */
@@ -93,7 +93,7 @@ export async function isHistoryChangeUnseen(databases: Databases): Promise<boole
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
   const standby = databases.config.ledgerStandby
-  const { view, verdict } = await judgeHistory(databases.ledger, emptyMemory, { standby, findNamed })
+  const { view, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
   return view !== null && verdict.kind === 'found'
 }
 
@@ -101,8 +101,8 @@ const usualTimeoutMs = 30_000
 
 export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
-    await declareRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
+    const timeoutMs = (await readLongestRequestTimeout(db)) ?? usualTimeoutMs
+    await declareLedgerRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
   })
 }
 

@@ -4,7 +4,7 @@ import { assertMigrated } from '../ledger/migrations.ts'
 import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
+import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 
@@ -13,7 +13,7 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
  *
  *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
  *     withOutbox(databases, (outbox) => readNew(outbox, 10))         reads the ERP's table
- *     writeDiscards(operatorOf(databases, actor), seen)              changes the ledger in an operator's name
+ *     writeDiscardedSubmissions(operatorOf(databases, actor), seen)              changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
@@ -74,7 +74,9 @@ export async function openDatabases(
     },
   }
   try {
-    await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(ledger, stateDatabaseUrl))
+    await withConnectionErrorsExplained('STATE_DATABASE_URL', stateDatabaseUrl, () =>
+      assertMigrated(ledger, stateDatabaseUrl),
+    )
     return databases
   } catch (error) {
     await databases[Symbol.asyncDispose]()
@@ -87,7 +89,7 @@ export function withOutbox<T>(
   { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
   ask: (outbox: Outbox) => Promise<T>,
 ): Promise<T> {
-  return withDatabase('DATABASE_URL', config.databaseUrl, async () => ask(outboxTable()))
+  return withConnectionErrorsExplained('DATABASE_URL', config.databaseUrl, async () => ask(outboxTable()))
 }
 
 export function operatorOf({ config, ledger, account }: Databases, actor: StatedActor): Operator {

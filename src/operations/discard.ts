@@ -1,4 +1,4 @@
-import { writeDiscards } from '../ledger/operator/discardSubmissions.ts'
+import { writeDiscardedSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'
@@ -41,7 +41,7 @@ export function discardSubmissions(
   run: BulkRun,
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
-    const discarded = new Set(await writeDiscards(operator, batch))
+    const discarded = new Set(await writeDiscardedSubmissions(operator, batch))
     return { done: [...discarded], skipped: listChangedSince(batch, discarded) }
   })
 }

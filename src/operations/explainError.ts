@@ -1,10 +1,10 @@
-import { changesByTable } from '../ledger/operator/grants.ts'
+import { allowedChangesByTable } from '../ledger/operator/grants.ts'
 import { ForeignError } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endMessage, sessionsMessage } from './databaseMessages.ts'
@@ -35,7 +35,7 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
 
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null
-  if (codeOf(error) === '42501' || codeOf(error.cause) === '42501') return `${error.message} (42501).`
+  if (errorCodeOf(error) === '42501' || errorCodeOf(error.cause) === '42501') return `${error.message} (42501).`
   return null
 }
 
@@ -46,7 +46,7 @@ function neededRole(command: GivenCommand | null, refused: string): string {
   const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
   if (command === null) return `The role needs what ${grants} prints.`
   const table = /permission denied for table (\w+)/.exec(refused)?.[1]
-  const acts = changesByTable[`outboxd.${table}`]?.acts
+  const acts = allowedChangesByTable[`outboxd.${table}`]?.acts
   const right = onlyLooks || acts === undefined ? '' : ` On outboxd.${table} that is select, ${acts.join(', ')}.`
   const does = onlyLooks ? 'only looks' : 'changes data, so a read-only role is not enough'
   return `\`${command.name}\` ${does}: its role needs what ${grants} prints.${right}`

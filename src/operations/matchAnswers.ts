@@ -1,6 +1,6 @@
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
+import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { Databases } from './databases.ts'
@@ -55,7 +55,8 @@ export async function matchAnswers(
     const transaction = arrivedAs === null ? null : toTransactionRef(detail, arrivedAs)
     if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
       continue
-    const other = transaction === null ? null : await readOtherHolder(databases.ledger, transaction, submission.id)
+    const other =
+      transaction === null ? null : await readOtherTransactionHolder(databases.ledger, transaction, submission.id)
     const why = whySkipped(detail, answered)
     const contradiction = contradictionOf(detail, answered)
     if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)

@@ -1,5 +1,5 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
-import { logAct, type Operator } from '../ledger/operator/operator.ts'
+import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import { type Pruned, type PruneEnd, type PruneRound, pruneRound } from '../ledger/prune.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -28,6 +28,6 @@ export async function pruneLedger(
       },
     )
   } finally {
-    if (pruned !== null) await logAct(ledger, actor, 'prune', { ...retention, ...(pruned as Pruned) })
+    if (pruned !== null) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...(pruned as Pruned) })
   }
 }

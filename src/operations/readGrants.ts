@@ -1,13 +1,13 @@
 import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
-import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
+import { type RoleKind, readLedgerGrants, readRoleCreationStatements } from '../ledger/operator/grants.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { existingDocumentsQuery } from '../outbox/contentQueries.ts'
 import { readCapturedTables } from '../outbox/documents.ts'
 import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import { type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
 import { findTablesReadByQueries, grantsToReadTables } from '../outbox/sourceGrants.ts'
-import { quoteIdentifier, withRolePath } from '../postgres/database.ts'
+import { quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 export interface RoleGrants {
@@ -27,7 +27,7 @@ export async function readGrants(
     url: config.stateDatabaseUrl,
     async look(db) {
       await assertMigrated(db, config.stateDatabaseUrl)
-      return [...(await readRoleStatements(db, role)), ...(await readLedgerGrants(db, role, kind))]
+      return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrants(db, role, kind))]
     },
   })
   const outbox = await inspectDatabase({
@@ -36,13 +36,17 @@ export async function readGrants(
     async look(db) {
       const grants = await readOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
-      const rolePath = withRolePath(db)
+      const rolePath = withSearchPathOfRole(db)
       const captured = await readCapturedTables(rolePath, qualifiedName(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
       const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
       const tables = await findTablesReadByQueries(rolePath, [...sources, ...conditions])
       const reads = grantsToReadTables(tables, quoteIdentifier(role), { onlyMissing: false })
-      return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]
+      return [
+        ...(await readRoleCreationStatements(db, role)),
+        ...grants,
+        ...reads.filter((grant) => !grants.includes(grant)),
+      ]
     },
   })
   // if both are one database, the role is created once

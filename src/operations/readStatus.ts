@@ -3,14 +3,14 @@ import type { StoreConfig } from '../config.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type ReadOnlyCause, readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
-import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
+import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
-import { daemonSessions } from '../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
@@ -20,7 +20,7 @@ export interface LedgerHalf extends LedgerSnapshot, Activity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
-  recent: RecentCounts
+  recent: RecentRequestCounts
   heldUpBy: LockingSession[]
 }
 
@@ -53,8 +53,8 @@ export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'conf
     readProblems: () => readProblems(ledger, problemsMax),
     readServedOutbox: () => readServedOutbox(ledger),
     readReadOnly: () => readReadOnlyCause(ledger),
-    readRecentCounts: () => readRecentCounts(ledger),
-    readHeartbeatLocks: () => readLockingSessions(ledger, daemonSessions.heartbeat),
+    readRecentRequestCounts: () => readRecentRequestCounts(ledger),
+    readHeartbeatLocks: () => readLockingSessions(ledger, daemonSessionNames.heartbeat),
   }
 }
 
@@ -67,7 +67,7 @@ export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
     reads.readProblems(),
     reads.readServedOutbox(),
     reads.readReadOnly(),
-    reads.readRecentCounts(),
+    reads.readRecentRequestCounts(),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
   const heldUpBy = isSilent ? await reads.readHeartbeatLocks() : []

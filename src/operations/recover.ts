@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { type FoundHistory, readFoundHistory } from '../ledger/history/readHistory.ts'
-import { logAct, type Operator } from '../ledger/operator/operator.ts'
+import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
+  countDoubtfulRecords,
   type DoubtfulRecord,
-  type DoubtfulRecords,
+  type DoubtfulRecordCounts,
+  finishRecovery,
   type LostRecord,
   type NamedRecord,
   type RecoveredAs,
-  readDoubtful,
   readDoubtfulRecords,
   readNamedTransactions,
-  recoverHistory,
-  recoverLost,
-  recoverNamed,
+  recoverLostRecords,
+  recoverNamedTransactions,
   transactionTakenMessage,
 } from '../ledger/operator/recover.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -40,7 +40,7 @@ export interface Loss {
 
 export interface LostHistory {
   found: FoundHistory
-  doubtful: DoubtfulRecords
+  doubtful: DoubtfulRecordCounts
   /** Records whose rows name a transaction that the ledger does not know. */
   named: readonly Named[]
   isOutboxInDoubt: boolean
@@ -84,7 +84,7 @@ export async function findLoss(
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
   const { named, shared } = await readNamedRecords(databases, gap.rows, reading)
-  const doubtful = await readDoubtful(ledger)
+  const doubtful = await countDoubtfulRecords(ledger)
   return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows } }
 }
 
@@ -186,7 +186,8 @@ export async function recaptureLostRows(
   if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptNamedText(countNamed(gap.rows))}.`)
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
   await compareAfterRecovery(parts)
-  if (history === null && taken > 0) await logAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
+  if (history === null && taken > 0)
+    await logOperatorAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
   if (history === null) return 'done'
   return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
@@ -221,7 +222,7 @@ async function takeInRows(
       const record = await readReadable(databases, mappings, row.outboxId)
       if (record !== null) records.push(keep(record, row, mappings, how))
     }
-    await recoverLost(operator, records)
+    await recoverLostRecords(operator, records)
     taken += records.length
     onTaken(taken, rows.length)
   }
@@ -274,7 +275,7 @@ async function goOnAfter(
     let done = 0
     for (const batch of batches(named, batchSize)) {
       if (!goOn()) return 'interrupted'
-      if (!(await recoverNamed(operator, batch, found.atMs))) return 'changed'
+      if (!(await recoverNamedTransactions(operator, batch, found.atMs))) return 'changed'
       done += batch.length
       onTaken(done, named.length)
     }
@@ -282,7 +283,7 @@ async function goOnAfter(
     if (!goOn()) return 'interrupted'
   }
   const terms = { as, seenAtMs: found.atMs, isOutboxInDoubt, before }
-  const queued = await inTransaction(operator.ledger, (db) => recoverHistory(db, terms, operator.actor))
+  const queued = await inTransaction(operator.ledger, (db) => finishRecovery(db, terms, operator.actor))
   if (queued === null) return 'changed'
   if (before.arrived > 0) say(`Records that have arrived, now tracked: ${before.arrived}.`)
   if (before.uncertain > 0)

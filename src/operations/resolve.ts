@@ -1,8 +1,12 @@
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { writeArrived, writeNotArrived, writeTransactionTakenBack } from '../ledger/operator/resolveSubmission.ts'
+import {
+  resolveAsArrived,
+  resolveAsNotArrived,
+  takeBackGivenTransactionId,
+} from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
+import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
@@ -81,7 +85,7 @@ async function whyNotResolved(
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
   const transaction = transactionIn(detail, answer)
-  const other = transaction === null ? null : await readOtherHolder(ledger, transaction, submission.id)
+  const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
 
@@ -146,7 +150,7 @@ export async function resolveSubmission(
 
 async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  if (!(await writeTransactionTakenBack(operator, submission))) return changed(name)
+  if (!(await takeBackGivenTransactionId(operator, submission))) return changed(name)
   const free = `${detail.transactionId} can be given to another record`
   return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
 }
@@ -163,7 +167,7 @@ async function settleArrived(
     if (kind !== 'known') return left(`${message}\nNothing was changed. ${hints[kind]}`)
     onTestimony(message)
   }
-  const written = await writeArrived(operator, submission, transaction)
+  const written = await resolveAsArrived(operator, submission, transaction)
   if (written.kind === 'taken') return taken(written.by)
   if (written.kind === 'changed') return changed(name)
   return written.tracked
@@ -182,7 +186,7 @@ async function settleNotArrived(
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  const written = await writeNotArrived(operator, submission, newKey)
+  const written = await resolveAsNotArrived(operator, submission, newKey)
   if (written === null) return changed(name)
   const key = written.keptKey ? 'the same idempotency key' : 'a new idempotency key'
   const hint = written.keptKey && detail.code === 'E002' ? `\n${sameKeyHint}` : ''

@@ -1,7 +1,12 @@
-import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
+import {
+  type CountsByKind,
+  type RecentRequestCounts,
+  type RequestCounts,
+  slowRequestMs,
+} from '../ledger/requestCounts.ts'
 
 /** docs/reference/interface.md, section 8. */
-export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
+export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }
 
 export interface Performance {
   counts: RequestCounts
@@ -55,7 +60,7 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
   ].filter((message) => message !== null)
 }
 
-export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts) {
+export function performanceJson({ lastHour, lastDay, last28Days }: RecentRequestCounts) {
   return {
     targets: serviceTargets,
     lastHour: timeJson(lastHour),

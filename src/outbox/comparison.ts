@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { clearProblems } from '../ledger/problems.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
-import { differsInContentSql, findDuplicates, wholeTableSubject } from '../ledger/rowConflicts.ts'
+import { differsInContentSql, findRepeatedIds, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
@@ -156,7 +156,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   const rows = await readRowsById(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
-  const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
+  const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
   const over = looked.filter((id) => !standing.has(id))
   if (over.length === 0) return

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SourceQuery } from '../mapping/mapping.ts'
-import { beginTransaction, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
+import { beginTransaction, type Database, quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
 import type { CapturedTable } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
@@ -95,7 +95,7 @@ export async function inReadOnlyTransaction<T>(
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
-  await using transaction = await beginTransaction(withRolePath(pool), {
+  await using transaction = await beginTransaction(withSearchPathOfRole(pool), {
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })

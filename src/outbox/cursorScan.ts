@@ -1,4 +1,4 @@
-import { duplicateIdMessage, findDuplicates } from '../ledger/rowConflicts.ts'
+import { duplicateIdMessage, findRepeatedIds } from '../ledger/rowConflicts.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
@@ -164,7 +164,7 @@ export class CursorScan {
 
   async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
-    const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
+    const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
     const stampOf = stampsOf(rows)
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
     this.#differences.addConflicts([...conflicts, ...twice], stampOf)

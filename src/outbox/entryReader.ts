@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
-import { explainIssue } from '../yaml/schemaProblem.ts'
+import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
 /** Reads the entries of one document and notes its problems. After a problem the returned value must not be used. */
@@ -57,7 +57,7 @@ export class EntryReader {
     const checked = schema.safeParse(toPlainValue(value))
     if (checked.success) return checked.data
     for (const issue of checked.error.issues) {
-      for (const { key, path: within, message } of explainIssue(issue, value, [
+      for (const { key, path: within, message } of explainSchemaIssue(issue, value, [
         ...Object.keys(schema.shape),
         ...more,
       ])) {

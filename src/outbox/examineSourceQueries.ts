@@ -1,7 +1,7 @@
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { pluralize } from '../plainText.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import {
   contentsQuery,
   existingDocumentsQuery,
@@ -61,8 +61,8 @@ async function examineQuery(outbox: Outbox, query: IdsQuery): Promise<{ problems
       return { problems: [], warnings: await findMissingIndexes(db, query, scans) }
     })
   } catch (error) {
-    if (!(error instanceof Error) || typeof codeOf(error) !== 'string') throw error
-    const grants = codeOf(error) === '42501' ? await findGrants(outbox, query) : []
+    if (!(error instanceof Error) || typeof errorCodeOf(error) !== 'string') throw error
+    const grants = errorCodeOf(error) === '42501' ? await findGrants(outbox, query) : []
     return { problems: [[`${query.what} fails: ${error.message}${lineOf(error)}`, ...grants].join('\n')], warnings: [] }
   }
 }

@@ -1,6 +1,6 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 
@@ -99,7 +99,7 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
 }
 
 /** True for an invalid value, or an error that a function raises. */
-export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
+export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
 
 /**
  * Returns the rows for which a query fails: tries all together, then halves, down to single rows.

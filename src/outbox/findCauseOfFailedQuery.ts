@@ -1,4 +1,4 @@
-import { blameOfState } from '../postgres/sqlState.ts'
+import { blameForSqlState } from '../postgres/sqlState.ts'
 import type { QueryFailed } from './contentQueries.ts'
 
 /** The cause of a failed query for the contents of records. */
@@ -60,5 +60,5 @@ function halve(part: { ids: readonly string[]; error: QueryFailed }) {
   return halves.map((ids) => ({ ids, error: part.error, isSingle }))
 }
 
-const mayPass = ({ code }: QueryFailed) => blameOfState(code, 'claim') === 'moment'
-const isAboutData = ({ code }: QueryFailed) => blameOfState(code, 'claim') === 'piece'
+const mayPass = ({ code }: QueryFailed) => blameForSqlState(code, 'claim') === 'moment'
+const isAboutData = ({ code }: QueryFailed) => blameForSqlState(code, 'claim') === 'piece'

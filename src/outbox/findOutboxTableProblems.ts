@@ -7,7 +7,7 @@ import {
   quoteIdentifier,
   type Sessions,
 } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claimRows.ts'
 import { columnOf, type TableShape } from './columns.ts'
@@ -130,7 +130,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
   } catch (error) {
     await db.query('rollback to savepoint explained')
     if (isLockOrTimeout(error)) return 'locked'
-    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
+    return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
   } finally {
     await forget(db) // a rollback keeps prepared statements
   }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { beginTransaction, type Database, withRolePath } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { beginTransaction, type Database, withSearchPathOfRole } from '../postgres/database.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 
@@ -114,7 +114,7 @@ export async function findFilterProblems(
 ): Promise<string[]> {
   const { filter } = table
   if (filter === null || isMarkedOnCapture(table)) return []
-  await using transaction = await beginTransaction(withRolePath(pool))
+  await using transaction = await beginTransaction(withSearchPathOfRole(pool))
   const { db } = transaction
   try {
     // a filter may call the row "o", as our statements do
@@ -129,7 +129,7 @@ export async function findFilterProblems(
     await db.query(`create index on pg_temp.o ((1)) where (${filter}\n)`)
     return []
   } catch (error) {
-    if (codeOf(error) !== notImmutable)
+    if (errorCodeOf(error) !== notImmutable)
       return [`cannot be read with its filter: ${(error as Error).message}${didYouMeanColumn(error, columns)}`]
     await db.query('rollback to savepoint asked')
     await db.query(`create temporary view filtered as select from pg_temp.o where (${filter}\n)`)
@@ -141,7 +141,7 @@ export async function findFilterProblems(
 
 function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
   const missing =
-    codeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
+    errorCodeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
   return missing ? didYouMean(missing, columns) : ''
 }
 
@@ -151,7 +151,8 @@ const notImmutable = '42P17'
  * The role may not create temporary tables, or the server is a standby. Then the filter's text is searched for
  * functions of time.
  */
-const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
+const mayNotCreate = (error: unknown) =>
+  ['42501', '25006', '0A000', '42809'].some((code) => code === errorCodeOf(error))
 const timeMessage =
   /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
 

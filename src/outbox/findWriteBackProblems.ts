@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { textMax } from '../boundText.ts'
 import { endStates, type State, states } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
 import { sessionsForRowStatements } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
@@ -102,7 +102,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
     return rows[0]?.whole === false ? 'the value would be cut' : null
   } catch (error) {
     await db.query('rollback to savepoint written')
-    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
+    return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
   }
 }
 
@@ -163,7 +163,7 @@ async function keptLength(pool: Database, exactType: string): Promise<number | n
     const { rows } = await pool.query<{ length: number }>(sql, ['x'.repeat(textMax.id)])
     return rows[0]?.length ?? null
   } catch (error) {
-    if (/^2[23]/.test(String(codeOf(error)))) return null
+    if (/^2[23]/.test(String(errorCodeOf(error)))) return null
     throw error
   }
 }

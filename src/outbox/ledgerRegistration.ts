@@ -5,7 +5,7 @@ import { ForeignError } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { isSignInRefused } from '../postgres/sessionPool.ts'
-import { daemonSessions } from '../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 
 export interface OtherDaemon {
   pid: number
@@ -204,7 +204,7 @@ export class LedgerRegistration {
   #createClient(): pg.Client {
     const client = new pg.Client({
       connectionString: this.#options.address.now(),
-      application_name: daemonSessions.registration,
+      application_name: daemonSessionNames.registration,
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,

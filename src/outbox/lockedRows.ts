@@ -1,6 +1,6 @@
-import { boundSubject, readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
+import { boundProblemSubject, readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
 import { beginTransaction, type Sessions } from '../postgres/database.ts'
-import { daemonSessions } from '../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -74,7 +74,7 @@ export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
       table,
       marked.map(({ outboxId }) => outboxId),
     )
-    const ours = held.filter(({ application }) => application === null || application === daemonSessions.outbox)
+    const ours = held.filter(({ application }) => application === null || application === daemonSessionNames.outbox)
     const rows = await readRowsById(
       table,
       ours.map(({ outboxId }) => outboxId),
@@ -122,7 +122,7 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
     const sinceOf = (id: string) => before.get(id) ?? nowMs
     seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
     const standing = await readProblemSubjects(ledger, 'row_locked')
-    const isLong = (id: string) => standing.has(boundSubject(id)) || nowMs - sinceOf(id) >= longLockMs
+    const isLong = (id: string) => standing.has(boundProblemSubject(id)) || nowMs - sinceOf(id) >= longLockMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
     const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import { type Database, type Sessions, withRolePath } from '../postgres/database.ts'
+import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
+import { type Database, type Sessions, withSearchPathOfRole } from '../postgres/database.ts'
 import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
@@ -38,7 +38,7 @@ export interface OpenTable extends TableShapeAndIdentity {
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
 export const sessionsForRowStatements = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
-  hasClientCode ? withRolePath(pool) : pool
+  hasClientCode ? withSearchPathOfRole(pool) : pool
 
 export function openTable(
   pool: pg.Pool,
@@ -56,7 +56,7 @@ export function openTable(
     : new CursorScan({
         ...{ db, rows, memory },
         horizon: createSettledHorizon(db, table, shape),
-        name: nameOutbox(identity),
+        name: describeOutboxIdentity(identity),
         byTransaction: table.sequence === null,
       })
   return { db, shape, identity, table, served, rows, ideal, memory, scan }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import {
   assertOutboxServed,
-  claimOutbox,
+  bindLedgerToOutbox,
   type OutboxIdentity,
   readServedOutbox,
   type ServedOutbox,
@@ -98,7 +98,7 @@ export class Outbox {
 
   /** Binds the ledger to this table if it has none yet. @throws OutboxTableUnusable, ForeignOutbox */
   async adopt(who: string): Promise<void> {
-    await claimOutbox(this.ledger, await this.identify(), who)
+    await bindLedgerToOutbox(this.ledger, await this.identify(), who)
     await this.open()
     this.#isOurs = true
   }

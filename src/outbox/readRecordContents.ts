@@ -1,7 +1,7 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { blameFor, isStatementError } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { blameForDatabaseError, isStatementError } from '../postgres/database.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
 import {
   type ContentRow,
@@ -18,7 +18,7 @@ import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
 /** The parts of the mapping files that are needed to read contents. */
-export interface Sources {
+export interface SourceQueries {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
@@ -34,7 +34,7 @@ const sourceMaxMs = 5_000
  */
 export async function readRecordContents(
   outbox: Outbox,
-  sources: Sources,
+  sources: SourceQueries,
   records: readonly OutboxRecord[],
   maxMs = sourceMaxMs,
 ): Promise<OutboxRecord[]> {
@@ -49,7 +49,7 @@ export async function readRecordContents(
 
 export async function readRecordWithContent(
   outbox: Outbox,
-  sources: Sources,
+  sources: SourceQueries,
   outboxId: string,
 ): Promise<OutboxRecord | null> {
   const record = await readOutboxRecord(outbox, outboxId)
@@ -58,7 +58,7 @@ export async function readRecordWithContent(
 
 export async function readContentsDespiteFailures(
   outbox: Outbox,
-  sources: Sources,
+  sources: SourceQueries,
   records: readonly OutboxRecord[],
 ): Promise<OutboxRecord[]> {
   if (records.length === 0) return []
@@ -85,7 +85,7 @@ interface Group {
 
 async function groupRecords(
   outbox: Outbox,
-  sources: Sources,
+  sources: SourceQueries,
   records: readonly OutboxRecord[],
   untilMs: number,
 ): Promise<Iterable<Group>> {
@@ -117,7 +117,7 @@ async function readTables(outbox: Outbox, type: string, documents: readonly stri
     throw new SourceFailed(
       type,
       'type',
-      new QueryFailed('reading outboxd_capture.captured', String(codeOf(error)), error as Error),
+      new QueryFailed('reading outboxd_capture.captured', String(errorCodeOf(error)), error as Error),
     )
   }
 }
@@ -228,7 +228,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
     return false
   } catch (error) {
     if (!isStatementError(error)) throw error
-    return blameFor(error, 'claim') !== 'moment'
+    return blameForDatabaseError(error, 'claim') !== 'moment'
   }
 }
 
@@ -274,7 +274,7 @@ async function readByIds(
       return new Map([...none, ...read])
     })
   } catch (error) {
-    throw isStatementError(error) ? new QueryFailed(asked.what, String(codeOf(error)), error as Error) : error
+    throw isStatementError(error) ? new QueryFailed(asked.what, String(errorCodeOf(error)), error as Error) : error
   }
 }
 

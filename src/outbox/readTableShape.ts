@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
-import { type Database, readRoleSchemas, withRolePath } from '../postgres/database.ts'
+import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgres/database.ts'
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import {
@@ -22,7 +22,7 @@ export async function resolveTableSchema<T extends Pick<OutboxTable, 'schema' | 
 ): Promise<T> {
   if (table.schema !== null) return table
   // Every name is qualified, because the role's search path may have objects of the same names.
-  const { rows } = await withRolePath(db).query<{ schema: string }>(
+  const { rows } = await withSearchPathOfRole(db).query<{ schema: string }>(
     `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
     [qualifiedName(table)],
@@ -65,7 +65,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   const table = await resolveTableSchema(db, named)
   const qualified = qualifiedName(table)
   // The role's search path gives types the names that the client's statements use.
-  const { rows } = await withRolePath(db).query<Column & { name: string; kind: string }>(
+  const { rows } = await withSearchPathOfRole(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        pg_catalog.format_type(base.type, null) as "baseType"

@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { findDuplicates } from '../ledger/rowConflicts.ts'
+import { findRepeatedIds } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -33,7 +33,7 @@ export function readSliceBehindCursor(
       const { upTo } = await readSlice(table.db, table.rows, after, sliceRows)
       const { rows } = await table.db.query<SeenRow>(behindCursorSql(table), [...position, after, upTo])
       const { known } = await table.memory.findKnown(rows)
-      const duplicates = findDuplicates(rows.map(({ outboxId }) => outboxId))
+      const duplicates = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
       const ids = rows.map(({ outboxId }) => outboxId)
       return { unknown: ids.filter((id) => !known.has(id) && !duplicates.has(id)), upTo }
     }),

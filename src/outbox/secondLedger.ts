@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 
 /** A ledger in the outbox's own database that is not ours, made by a daemon without STATE_DATABASE_URL. */
 export interface SecondLedger {
@@ -58,7 +58,7 @@ async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
   try {
     return await look()
   } catch (error) {
-    if (codeOf(error) === '42501') return null
+    if (errorCodeOf(error) === '42501') return null
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { boundText } from '../boundText.ts'
 import type { RowStatus, State } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { trialTransactionId } from './findWriteBackProblems.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -80,7 +80,7 @@ async function tryStep(
     return 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
   } catch (error) {
     await db.query('rollback to trial')
-    return `SQLSTATE ${codeOf(error)}: ${boundText((error as Error).message, 200)}`
+    return `SQLSTATE ${errorCodeOf(error)}: ${boundText((error as Error).message, 200)}`
   }
 }
 

@@ -1,7 +1,7 @@
 import { boundText } from '../boundText.ts'
 import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
 import { beginTransaction, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
-import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
+import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
 
@@ -43,11 +43,11 @@ export async function writeBackRows<R extends RowStatus>(
 function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBackResult<R> {
   if (isStatementCanceled(error)) return { kind: 'slow', statuses }
   const message = boundText(error.message, 200)
-  return { kind: 'refused', statuses, code: String(codeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
+  return { kind: 'refused', statuses, code: String(errorCodeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
 }
 
 /** A lock timeout or a deadlock, most likely within a trigger. */
-const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
+const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(errorCodeOf(error)))
 
 /** The daemon itself cancels a longer statement. */
 export const writeBackMaxMs = 10_000

@@ -2,8 +2,8 @@ import pg from 'pg'
 import { type PoolOptions, SessionPool } from './sessionPool.ts'
 import {
   type Blame,
-  blameOfState,
-  codeOf,
+  blameForSqlState,
+  errorCodeOf,
   isLockTimeout,
   isReadOnlyError,
   isStatementCanceled,
@@ -32,9 +32,9 @@ export interface Sessions extends Database {
 }
 
 /** Uses the role's own search path, for statements that run the client's code or compare values of its types. */
-export function withRolePath(pool: pg.Pool | Sessions): Sessions
-export function withRolePath(db: Database): Database
-export function withRolePath(pool: Database): Database {
+export function withSearchPathOfRole(pool: pg.Pool | Sessions): Sessions
+export function withSearchPathOfRole(db: Database): Database
+export function withSearchPathOfRole(pool: Database): Database {
   return pool instanceof SessionPool ? pool.byRolePath : pool
 }
 
@@ -143,7 +143,7 @@ export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isTransient(error.cause)
   if (error instanceof CommitUncertain) return true
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (typeof code !== 'string') return /\b(timeout|terminated|ended|closed|not queryable)\b/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57 shutdown, 55P03 lock, 25P0x idle session ended,
   // 25006 read-only
@@ -164,7 +164,7 @@ export function isStatementError(error: unknown): boolean {
  * True if the session cannot be used again. 26000: a prepared statement is gone. 0A000: a migration changed its result.
  */
 function endsSession(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
@@ -172,11 +172,11 @@ export function isLockOrTimeout(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-export function blameFor(error: unknown, work: Work): Blame {
+export function blameForDatabaseError(error: unknown, work: Work): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
-  const state = String(codeOf(error))
-  if (isSqlState(state)) return blameOfState(state, work)
+  const state = String(errorCodeOf(error))
+  if (isSqlState(state)) return blameForSqlState(state, work)
   return isTransient(error) ? 'everyone' : 'piece'
 }
 
@@ -190,13 +190,17 @@ export class DatabaseUnusable extends Error {
   }
 }
 
-export async function withDatabase<T>(variable: string, url: string, work: () => Promise<T>): Promise<T> {
+export async function withConnectionErrorsExplained<T>(
+  variable: string,
+  url: string,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransient(error)))
       throw error
-    throw new DatabaseUnusable(variable, url, error.message || String(codeOf(error)), error)
+    throw new DatabaseUnusable(variable, url, error.message || String(errorCodeOf(error)), error)
   }
 }
 

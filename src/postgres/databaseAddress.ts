@@ -12,7 +12,7 @@ export interface DatabaseAddressDeps {
   onRefused(why: string): void
 }
 
-export const fixedAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
+export const fixedDatabaseAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
 /** Renews name and password only. With a different database, each daemon would know half of what was sent. */
 export function createDatabaseAddress({ url, read, onRenewed, onRefused }: DatabaseAddressDeps): DatabaseAddress {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createPool, DatabaseUnusable, isLockOrTimeout, withDatabase } from './database.ts'
+import { createPool, DatabaseUnusable, isLockOrTimeout, withConnectionErrorsExplained } from './database.ts'
 import { type LockingSession, watchLocks } from './locks.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
@@ -31,7 +31,7 @@ export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>)
   const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
   await using locks = isErp ? watchLocks(url, sessionName) : null
   try {
-    return await withDatabase(variable, url, () => look(pool))
+    return await withConnectionErrorsExplained(variable, url, () => look(pool))
   } catch (error) {
     const holders = locks?.holders() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error

@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
+import { type DatabaseAddress, fixedDatabaseAddress } from './databaseAddress.ts'
 import { isSignInRefused } from './sessionPool.ts'
-import { applySessionSettings, daemonSessions } from './sessionSettings.ts'
+import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export interface Listener {
   /** Makes inserts notify, because the daemon sleeps. */
@@ -53,7 +53,7 @@ const markStatement = `select case
  * can be missed, so callers must also look by themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
-  const address = typeof url === 'string' ? fixedAddress(url) : url
+  const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -83,7 +83,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
   async function connect() {
     const next = new pg.Client({
       connectionString: address.now(),
-      application_name: daemonSessions.listen,
+      application_name: daemonSessionNames.listen,
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,

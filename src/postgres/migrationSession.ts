@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
+import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
 import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
 import { applySessionSettings, catalogPathSettings, statementSettings, textSettings } from './sessionSettings.ts'
@@ -16,7 +16,7 @@ export function inMigrationSession<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  return withDatabase(variable, url, async () => {
+  return withConnectionErrorsExplained(variable, url, async () => {
     const client = new pg.Client({
       connectionString: url,
       application_name: sessionName,

@@ -42,7 +42,7 @@ export interface Replacement {
  * Replaces characters that a database of this encoding cannot hold. Null for UTF8 and for multi-byte encodings:
  * Postgres refuses such characters, and an outcome is then written without its texts.
  */
-export function createReplacement(encoding: string): Replacement | null {
+export function createCharacterReplacement(encoding: string): Replacement | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null
   const held = heldCharacters(encoding)
   const replaced = (text: string, other: (each: string) => string) =>

@@ -1,9 +1,9 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
-import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
-import { createReplacement, type Replacement } from './serverEncoding.ts'
+import { type DatabaseAddress, fixedDatabaseAddress } from './databaseAddress.ts'
+import { createCharacterReplacement, type Replacement } from './serverEncoding.ts'
 import { applySessionSettings, statementSettings, textSettings } from './sessionSettings.ts'
-import { codeOf, isReadOnlyError } from './sqlState.ts'
+import { errorCodeOf, isReadOnlyError } from './sqlState.ts'
 
 export interface PoolOptions {
   url: string | DatabaseAddress
@@ -16,7 +16,7 @@ export interface PoolOptions {
   /** If true, commits survive a crash, whatever the server's settings. */
   durable?: boolean
   /**
-   * For the ERP's database: names are looked up in the catalog only, or with `withRolePath` in the role's search path.
+   * For the ERP's database: names are looked up in the catalog only, or with `withSearchPathOfRole` in the role's search path.
    */
   isErp?: boolean
   /** Prepares repeated statements. Use it only if no other role can change the tables. */
@@ -47,7 +47,7 @@ export class SessionPool extends pg.Pool {
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
-    const address = typeof url === 'string' ? fixedAddress(url) : url
+    const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
     super({
       application_name: options.name,
       connectionString: address.now(),
@@ -201,7 +201,7 @@ class EncodedClient extends pg.Client {
     // The server names its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'server_encoding') replacement = createReplacement(parameterValue)
+      if (parameterName === 'server_encoding') replacement = createCharacterReplacement(parameterValue)
     })
     const query = this.query.bind(this) as (...args: unknown[]) => unknown
     this.query = ((first: unknown, second: unknown, ...rest: unknown[]) => {
@@ -260,7 +260,7 @@ const setLocal = ([name, value]: [string, string | number]): string =>
 /** 28P01 is a wrong password, 28000 an unknown role. Poolers have their own codes. */
 export function isSignInRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
+  return /^28/.test(String(errorCodeOf(error))) || /authentication/i.test(error.message)
 }
 
 function isRefusedStart(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { codeOf } from './sqlState.ts'
+import { errorCodeOf } from './sqlState.ts'
 
 /**
  * The settings of our sessions, whatever `alter role … set` or `alter database … set` say.
@@ -50,7 +50,7 @@ export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>)
     )) as unknown as pg.QueryResult<{ isOwn: boolean }>[]
     return results[1]?.rows[0]?.isOwn ?? false
   } catch (error) {
-    if (codeOf(error) !== '42501') throw error
+    if (errorCodeOf(error) !== '42501') throw error
     throw new Error(
       'session_replication_role is not origin for this role, so no trigger of the ledger or the outbox would run. The role has no permission to change it. As a superuser, run `alter role … reset session_replication_role` (or `alter database …`)',
       { cause: error },
@@ -59,7 +59,7 @@ export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>)
 }
 
 /** False behind a pooler. */
-export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
+export async function isConnectedWithoutPooler(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
     return await applySessionSettings(client)
@@ -70,12 +70,12 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 
 /**
  * Keeps functions in the role's search path from replacing the server's. Statements that run the client's code use
- * `withRolePath`.
+ * `withSearchPathOfRole`.
  */
 export const catalogPathSettings = { search_path: 'pg_catalog' } as const
 
 /** The application_name by which commands and other instances find a daemon. */
-export const daemonSessions = {
+export const daemonSessionNames = {
   work: 'outboxd',
   outbox: 'outboxd outbox',
   queue: 'outboxd queue',

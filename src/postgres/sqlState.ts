@@ -1,11 +1,11 @@
 /** Returns the SQLSTATE, or the code of a connection that broke. */
-export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
+export const errorCodeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
 
-export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
+export const isLockTimeout = (error: unknown): boolean => errorCodeOf(error) === '55P03'
 
-export const isStatementCanceled = (error: unknown): boolean => codeOf(error) === '57014'
+export const isStatementCanceled = (error: unknown): boolean => errorCodeOf(error) === '57014'
 
-export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '25006'
+export const isReadOnlyError = (error: unknown): boolean => errorCodeOf(error) === '25006'
 
 export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
@@ -26,7 +26,7 @@ const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', re
  * Classes of SQLSTATE, and states that differ from their class (PostgreSQL 18, appendix A). An unknown state blames the
  * piece, so that it does not hold up the others.
  */
-export const sqlStates: Readonly<Record<string, Row>> = {
+export const blameBySqlState: Readonly<Record<string, Row>> = {
   '00': 'piece',
   '01': 'piece',
   '02': 'piece',
@@ -78,11 +78,11 @@ export const sqlStates: Readonly<Record<string, Row>> = {
   XX: 'piece', // internal error, or a damaged row
 }
 
-export function blameOfState(state: string, work: Work): Blame {
-  const row = sqlStates[state] ?? sqlStates[state.slice(0, 2)] ?? 'piece'
+export function blameForSqlState(state: string, work: Work): Blame {
+  const row = blameBySqlState[state] ?? blameBySqlState[state.slice(0, 2)] ?? 'piece'
   return typeof row === 'string' ? row : row[work]
 }
 
 export function isInvalidValue(error: unknown): boolean {
-  return ['22P02', '22003', '22007', '22008', '22023'].includes(String(codeOf(error)))
+  return ['22P02', '22003', '22007', '22008', '22023'].includes(String(errorCodeOf(error)))
 }

@@ -8,7 +8,7 @@ const timeouts = new Set([
 ])
 
 export function isTimeout(error: unknown): boolean {
-  return timeouts.has(codeOf(error))
+  return timeouts.has(errorCodeOf(error))
 }
 
 export class HandshakeEnded extends Error {
@@ -94,14 +94,14 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
 
 /** Uses only the code: an error's message may quote headers, and with them a token. */
 export function describeFault(error: unknown, sent: boolean): string {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   const meaning =
     meanings.find(([pattern]) => pattern.test(code))?.[1] ??
     (sent ? 'the connection was lost before the whole answer came' : 'the connection was lost before anything was sent')
   return code === '' ? meaning : `${meaning} (${code})`
 }
 
-function codeOf(error: unknown): string {
+function errorCodeOf(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code
     if (at.name === 'HTTPParserError') return at.name

@@ -1,6 +1,6 @@
 import { boundText } from '../boundText.ts'
 import { resources } from '../resources.ts'
-import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
+import { findJsonFlaws, type JsonFlaws } from '../yaml/exactJson.ts'
 
 /**
  * Reads foreign JSON as values that can be stored and written back; undefined if it is not JSON.
@@ -12,7 +12,7 @@ import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
  *   `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
-  return readExamined(text, examineJson(text, depthMax), secrets)
+  return readExamined(text, findJsonFlaws(text, depthMax), secrets)
 }
 
 export interface ReadBody {
@@ -23,7 +23,7 @@ export interface ReadBody {
 
 /** Two equal keys breach the contract. A refusal stays readable, because it completes no record. */
 export function readBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
-  const examined = examineJson(text, depthMax)
+  const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
   const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'
   return {
@@ -35,7 +35,7 @@ export function readBody(text: string, secrets: readonly string[], isSuccess: bo
 const depthMax = 100
 const tooDeepText = JSON.stringify(`[nested deeper than ${depthMax} levels]`)
 
-function readExamined(whole: string, { tooDeep }: ExaminedJson, secrets: readonly string[]): unknown {
+function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly string[]): unknown {
   const ends = [0, ...tooDeep.map(([, end]) => end)]
   const starts = [...tooDeep.map(([start]) => start), whole.length]
   const text = ends.map((end, i) => whole.slice(end, starts[i])).join(tooDeepText)

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, type Breach, isSuccess, type TokenVerdict, wasSuspended } from '../model.ts'
+import { type Answer, type Breach, isSuccess, type TokenVerdict, wasProcessSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './readAnswer.ts'
 
@@ -79,7 +79,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
     if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
-    if (fetched === 'no-slot' || wasSuspended(fetched.answer)) return { kind: 'no-slot' }
+    if (fetched === 'no-slot' || wasProcessSuspended(fetched.answer)) return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
     rejected = null

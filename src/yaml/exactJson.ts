@@ -32,7 +32,7 @@ const quotedCharactersMax = 60
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
   if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
-  const { tooDeep, keyFlaw } = examineJson(text, depthMax)
+  const { tooDeep, keyFlaw } = findJsonFlaws(text, depthMax)
   if (tooDeep.length > 0) return invalid(`is nested deeper than ${depthMax} levels`)
   let value: PayloadValue
   try {
@@ -81,7 +81,7 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
   return typeof value === 'number' && context.source !== undefined ? JSON.rawJSON(context.source) : value
 }
 
-export interface ExaminedJson {
+export interface JsonFlaws {
   /** Ranges of the outermost values that are nested too deeply, over which recursion may fail. */
   tooDeep: [start: number, end: number][]
   /** The first repeated key, or `__proto__`; null if the text has neither. */
@@ -99,9 +99,9 @@ interface KeyFlaw {
  * Examines a text without recursion. Looks only at strings and brackets, so it works for any JSON text and ends on any
  * other text.
  */
-export function examineJson(text: string, depthMax: number): ExaminedJson {
+export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
   const keysSeen: Set<string>[] = [] // one per open bracket that is not too deep; an array's stays empty
-  const found: ExaminedJson = { tooDeep: [], keyFlaw: null, topKeyFlaw: null }
+  const found: JsonFlaws = { tooDeep: [], keyFlaw: null, topKeyFlaw: null }
   let [depth, deepStart] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)

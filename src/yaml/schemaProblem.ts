@@ -17,7 +17,7 @@ type Issue = z.core.$ZodIssue
  * @param keys the keys that are allowed at its top
  * @param optionsElsewhere keys of other types than the written one
  */
-export function explainIssue(
+export function explainSchemaIssue(
   issue: Issue,
   value: PayloadValue,
   keys: readonly string[],

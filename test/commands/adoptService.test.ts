@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { assertServiceServed, claimService, ForeignService } from '../../src/ledger/servedService.ts'
+import { assertServiceIsServed, bindLedgerToService, ForeignService } from '../../src/ledger/servedService.ts'
 import { problemMessage } from '../../src/operations/problemMessage.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -15,7 +15,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   await fixture.reset()
   await fixture.ledger.pool.query('update outboxd.ledger set base_url = null, auth_url = null, client_hash = null')
-  await claimService(fixture.ledger.pool, former, 'daemon')
+  await bindLedgerToService(fixture.ledger.pool, former, 'daemon')
 })
 
 const former = { baseUrl: 'https://test.example', authUrl: 'https://auth.example', clientId: 'me' }
@@ -36,7 +36,7 @@ test.each([
   ['https://test.example', 'https://auth.example:8443', 'me', 'SERVICE_AUTH_URL is https://auth.example:8443, not'],
   ['https://test.example', 'https://auth.example', 'you', 'SERVICE_CLIENT_ID is a different client'],
 ])('a ledger of one service, and %s with %s and the client %s', async (baseUrl, authUrl, clientId, difference) => {
-  const refused = await assertServiceServed(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
+  const refused = await assertServiceIsServed(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
     () => null,
     (error: Error) => error,
   )

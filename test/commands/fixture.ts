@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CapturedRecord } from '../../src/model.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
-import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { claim, fitSlotsToBudget, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 
 /** A ledger with submissions in any state, and contexts for the commands that work on it. */
 export interface Fixture extends AsyncDisposable {
@@ -40,7 +40,7 @@ export async function openFixture(): Promise<Fixture> {
     ledger,
     async reset() {
       await ledger.reset()
-      await fitSlots(ledger.pool, 100)
+      await fitSlotsToBudget(ledger.pool, 100)
     },
     async end(change, record = {}) {
       const [id = ''] = await ledger.capture([{ payload: payloadOf(), ...record }])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { readDemand, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { countDueRequests, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -57,7 +57,7 @@ test('a pause with an end is over by itself: no trial is needed, and nothing sho
   await run({ reason: 'short', for: '1h' })
   await expire()
   expect(await pauses()).toEqual([])
-  expect((await readDemand(fixture.ledger.pool, 10)).pauses).toEqual([])
+  expect((await countDueRequests(fixture.ledger.pool, 10)).pauses).toEqual([])
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
   await work.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))

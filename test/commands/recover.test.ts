@@ -10,7 +10,7 @@ import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
 import { recordTableStorageLocation } from '../../src/outbox/tableStorageLocation.ts'
-import { daemonSessions } from '../../src/postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
@@ -218,7 +218,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     ['new', 'queued'],
   ] as const)('the ledger goes back under a claim (%s): `recover` takes its row', async (as, state) => {
     const outboxId = await lost(`status = 'new'`)
-    const mark = await claimed(outboxId, daemonSessions.outbox)
+    const mark = await claimed(outboxId, daemonSessionNames.outbox)
     await find()
     const preview = fixture.context()
     expect(await recover.action(preview, { dryRun: true, json: true })).toBe(0)
@@ -234,7 +234,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
   test('one that the ledger knows, or that somebody else holds, is left as it is', async () => {
     const known = await queued(`status = 'new'`)
     const knownRow = (await fixture.ledger.row(known)).outbox_id as string
-    await claimed(knownRow, daemonSessions.outbox)
+    await claimed(knownRow, daemonSessionNames.outbox)
     const held = await lost(`status = 'new'`)
     await claimed(held, 'order form')
     await find()

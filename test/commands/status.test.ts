@@ -4,7 +4,7 @@ import { command as status } from '../../src/commands/status.ts'
 import { writeHeartbeat, writeInstanceProblems } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
-import { findStuck } from '../../src/ledger/transactions.ts'
+import { findStuckSubmissions } from '../../src/ledger/transactions.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -306,7 +306,11 @@ describe('a record that was sent, and of which the service never says whether it
     const late = await run()
     expect(late.printed).toMatch(/^The service has not said for 2 h .*`outboxd list --state sending,accepted`/)
     const stuck = async () => {
-      await replaceProblems(fixture.ledger.pool, 'stuck_transaction', await findStuck(fixture.ledger.pool, 86_400_000))
+      await replaceProblems(
+        fixture.ledger.pool,
+        'stuck_transaction',
+        await findStuckSubmissions(fixture.ledger.pool, 86_400_000),
+      )
       return (await run()).printed
     }
     expect(await stuck()).not.toContain('stuck_transaction')

@@ -11,7 +11,7 @@ import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { fitSlots, type Ledger, openLedger } from '../support/ledger.ts'
+import { fitSlotsToBudget, type Ledger, openLedger } from '../support/ledger.ts'
 
 let database: Ledger
 let databases: InstanceDatabases
@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await database.reset()
-  await fitSlots(database.pool, 50)
+  await fitSlotsToBudget(database.pool, 50)
 })
 
 const sql = (text: string) => database.pool.query(text)
@@ -113,7 +113,7 @@ test('the more rows wait, the less often they are counted, so that counting cost
 })
 
 test('a limit that becomes another for all is said once', async () => {
-  await fitSlots(database.pool, 100)
+  await fitSlotsToBudget(database.pool, 100)
   const { runOnce, warned } = setup()
   await runOnce()
   await runOnce()

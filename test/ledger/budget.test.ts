@@ -4,16 +4,16 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { holdBackSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
-  claimProof,
-  claimTrial,
-  countAnswered,
+  claimProofRequest,
+  claimTrialRequest,
+  countAnsweredRecords,
   endPauses,
   raisePause,
   readSendingState,
-  releaseTrial,
+  releaseTrialRequest,
 } from '../../src/ledger/pauses.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
-import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
+import { fitSlotsToBudget, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
 import { openPool } from '../support/postgres.ts'
 
 let ledger: Ledger
@@ -86,7 +86,7 @@ describe('slots', () => {
     await fc.assert(
       fc.asyncProperty(arbitrary, async ([limit, steps]) => {
         await ledger.reset()
-        await fitSlots(ledger.pool, limit)
+        await fitSlotsToBudget(ledger.pool, limit)
         const beganMs = performance.now()
         let passedMs = 0
         const now = () => passedMs + performance.now() - beganMs
@@ -121,7 +121,7 @@ describe('slots', () => {
               await pass(each.ms)
               break
             case 'fit':
-              await fitSlots(ledger.pool, each.limit)
+              await fitSlotsToBudget(ledger.pool, each.limit)
               allowed.push(each.limit)
           }
         }
@@ -133,7 +133,7 @@ describe('slots', () => {
   })
 
   test('several takers on several connections never get more than the limit, nor one slot twice', async () => {
-    await fitSlots(ledger.pool, 100)
+    await fitSlotsToBudget(ledger.pool, 100)
     const pools = [1, 2, 3].map(() => openPool(ledger.url, { max: 4 }))
     const taken = await Promise.all(
       Array.from({ length: 60 }, (_, i) => takeSlots(pools[i % 3] as pg.Pool, 3, leaseMs, randomUUID())),
@@ -146,7 +146,7 @@ describe('slots', () => {
 
   test('the 101st request waits until the first has left the window', async () => {
     const shortMs = 300
-    await fitSlots(ledger.pool, 100, shortMs)
+    await fitSlotsToBudget(ledger.pool, 100, shortMs)
     const sentAtMs: number[] = []
     const takers = Array.from({ length: 4 }, async () => {
       while (sentAtMs.length < 150) {
@@ -165,7 +165,7 @@ describe('slots', () => {
   })
 
   test('a slot whose holder died is free again only after its lease', async () => {
-    await fitSlots(ledger.pool, 1)
+    await fitSlotsToBudget(ledger.pool, 1)
     expect(await take(1)).toHaveLength(1)
     await pass(leaseMs - 1_000)
     expect(await take(1)).toEqual([])
@@ -174,7 +174,7 @@ describe('slots', () => {
   })
 
   test('a slot that was used is free again one window after its answer, an unused one at once', async () => {
-    await fitSlots(ledger.pool, 2)
+    await fitSlotsToBudget(ledger.pool, 2)
     const [used, unused] = await take(2)
     if (!used || !unused) throw new Error('there were two')
     await pass(5_000)
@@ -188,7 +188,7 @@ describe('slots', () => {
   })
 
   test('a late giving back with an old lease changes nothing', async () => {
-    await fitSlots(ledger.pool, 1)
+    await fitSlotsToBudget(ledger.pool, 1)
     const old = await take(1)
     await pass(leaseMs)
     const [now] = await take(1)
@@ -201,30 +201,30 @@ describe('slots', () => {
   })
 
   test('lowering the limit and raising it again does not buy requests', async () => {
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(10), true)
-    await fitSlots(ledger.pool, 3)
+    await fitSlotsToBudget(ledger.pool, 3)
     expect(await take(10)).toEqual([])
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     expect(await take(10)).toEqual([])
     await pass(windowMs)
     expect(await take(12)).toHaveLength(10)
   })
 
   test('slots that a higher limit adds are free when the first of the others is', async () => {
-    await fitSlots(ledger.pool, 2)
+    await fitSlotsToBudget(ledger.pool, 2)
     await back(await take(1), true)
-    await fitSlots(ledger.pool, 4)
+    await fitSlotsToBudget(ledger.pool, 4)
     expect(await take(4)).toHaveLength(3)
-    await fitSlots(ledger.pool, 6)
+    await fitSlotsToBudget(ledger.pool, 6)
     expect(await take(6)).toEqual([])
     await pass(windowMs)
     expect(await take(6)).toHaveLength(3)
   })
 
   test('a lower limit counts from the start: slots above it stay unused', async () => {
-    await fitSlots(ledger.pool, 10)
-    await fitSlots(ledger.pool, 4)
+    await fitSlotsToBudget(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 4)
     expect(await take(10)).toHaveLength(4)
   })
 
@@ -234,9 +234,9 @@ describe('slots', () => {
     [1_000, 998, 1_001],
     [501, 501, 500],
   ])('the limit is changed (%i, %i spent, %i): no window exceeds it', async (...[before, spent, after]) => {
-    await fitSlots(ledger.pool, before)
+    await fitSlotsToBudget(ledger.pool, before)
     const taken = sum(await take(spent))
-    await fitSlots(ledger.pool, after)
+    await fitSlotsToBudget(ledger.pool, after)
     const left = sum(await take(10_000))
     expect(left).toBeLessThanOrEqual(Math.max(0, after - taken))
     // Less by a part of a slot, where each is worth several.
@@ -244,9 +244,9 @@ describe('slots', () => {
   })
 
   test('a slot that is in hand while the limit changes counts until its lease runs out, whoever gives it back', async () => {
-    await fitSlots(ledger.pool, 2)
+    await fitSlotsToBudget(ledger.pool, 2)
     const inHand = await take(2)
-    await fitSlots(ledger.pool, 3)
+    await fitSlotsToBudget(ledger.pool, 3)
     await back(inHand, false)
     expect(await free()).toBe(0)
     await pass(leaseMs)
@@ -254,9 +254,9 @@ describe('slots', () => {
   })
 
   test('a longer window holds for what was sent before it: each slot waits as much longer, a free one too', async () => {
-    await fitSlots(ledger.pool, 2)
+    await fitSlotsToBudget(ledger.pool, 2)
     await back(await take(1), true)
-    await fitSlots(ledger.pool, 2, windowMs + 30_000)
+    await fitSlotsToBudget(ledger.pool, 2, windowMs + 30_000)
     expect(await free()).toBe(0)
     await pass(29_000)
     expect(await free()).toBe(0)
@@ -267,7 +267,7 @@ describe('slots', () => {
   })
 
   test('a slot is given back for the window that holds, not for the one that its holder was given', async () => {
-    await fitSlots(ledger.pool, 1, 2 * windowMs)
+    await fitSlotsToBudget(ledger.pool, 1, 2 * windowMs)
     await back(await take(1), true)
     await pass(windowMs + 1_000)
     expect(await free()).toBe(0)
@@ -278,8 +278,8 @@ describe('slots', () => {
   test.each([
     1, 100, 500, 501, 999, 1_000, 1_001, 6_000, 12_345,
   ])('a limit of %i is cut into at most 500 slots that sum exactly to it', async (limit) => {
-    await fitSlots(ledger.pool, limit)
-    await fitSlots(ledger.pool, limit)
+    await fitSlotsToBudget(ledger.pool, limit)
+    await fitSlotsToBudget(ledger.pool, limit)
     const { rows } = await ledger.pool.query<{ permits: number }>('select permits from outboxd.slot where permits > 0')
     expect(sum(rows)).toBe(limit)
     expect(rows.length).toBeLessThanOrEqual(500)
@@ -287,25 +287,25 @@ describe('slots', () => {
   })
 
   test('of slots that stand for several requests, no more are taken than are asked for', async () => {
-    await fitSlots(ledger.pool, 6_000)
+    await fitSlotsToBudget(ledger.pool, 6_000)
     expect(await take(1)).toHaveLength(1)
     expect(sum(await take(13))).toBe(24)
     expect(sum(await take(10_000))).toBe(6_000 - 36)
   })
 
   test('slots that stand for several requests: a change of their worth buys nothing that was spent', async () => {
-    await fitSlots(ledger.pool, 500)
+    await fitSlotsToBudget(ledger.pool, 500)
     await back(await take(400), true)
-    await fitSlots(ledger.pool, 1_000)
+    await fitSlotsToBudget(ledger.pool, 1_000)
     expect(await free()).toBe(600)
-    await fitSlots(ledger.pool, 500)
+    await fitSlotsToBudget(ledger.pool, 500)
     expect(await free()).toBe(100)
   })
 })
 
 describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
-    await fitSlots(ledger.pool, 100)
+    await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(10), true)
     expect(await holdBackSlots(ledger.pool, 20, 0)).toBe(70)
     expect(await free()).toBe(20)
@@ -314,7 +314,7 @@ describe('someone else spends from the same budget', () => {
   })
 
   test('slots that came free while an answer was on its way, or waited to be written, were busy when the service counted', async () => {
-    await fitSlots(ledger.pool, 100)
+    await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(90), true)
     await pass(windowMs) // they come free now
     expect(await free()).toBe(100)
@@ -325,21 +325,21 @@ describe('someone else spends from the same budget', () => {
   })
 
   test('a small difference means nothing: the service counted a moment ago', async () => {
-    await fitSlots(ledger.pool, 100)
+    await fitSlotsToBudget(ledger.pool, 100)
     expect(await holdBackSlots(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
     expect(await holdBackSlots(ledger.pool, 94, 0)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(8), true)
     expect(await holdBackSlots(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     const inHand = await take(1)
     expect(await holdBackSlots(ledger.pool, 0, 0)).toBe(9)
     await back(inHand, false)
@@ -347,7 +347,7 @@ describe('someone else spends from the same budget', () => {
   })
 
   test('what is held back counts as spent by nobody', async () => {
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     await returnSlots(
       ledger.pool,
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
@@ -407,7 +407,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => countAnswered(ledger.pool, [{ resource: 'data', met: null, judged: true }])
+  const through = () => countAnsweredRecords(ledger.pool, [{ resource: 'data', met: null, judged: true }])
 
   test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {
@@ -454,48 +454,48 @@ describe('pauses', () => {
     await pass(30_000)
     await endPauses(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('unproven')
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProofRequest(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    await releaseTrial(ledger.pool)
-    expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
+    await releaseTrialRequest(ledger.pool)
+    expect(await claimProofRequest(ledger.pool, leaseMs)).toBe(true)
     await through()
     expect(await readSendingState(ledger.pool)).toBe('open')
   })
 
   test('no trial begins while any pause runs', async () => {
     await raise(30_000)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
     await pass(30_000)
     await raise(null, 'unavailable')
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
     await pass(300_000)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('of several who want the trial, one gets it', async () => {
     await raise()
     await raise(null, 'unavailable')
     await pass(300_000)
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimTrial(ledger.pool, leaseMs)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimTrialRequest(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
   })
 
   test('one who died during the trial is followed by another after the lease', async () => {
     await raise()
     await pass(2_000)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
     await pass(leaseMs - 1_000)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
     await pass(1_000)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('the right to the trial can be given back', async () => {
     await raise()
     await pass(2_000)
-    await claimTrial(ledger.pool, leaseMs)
-    await releaseTrial(ledger.pool)
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+    await claimTrialRequest(ledger.pool, leaseMs)
+    await releaseTrialRequest(ledger.pool)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('a good answer ends only the pauses whose time is over', async () => {
@@ -514,7 +514,7 @@ describe('pauses', () => {
     await pass(3_600_000)
     await endPauses(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('paused')
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
   })
 
   test('an operator’s pause whose time is over is over: nobody needs a proof', async () => {
@@ -524,7 +524,7 @@ describe('pauses', () => {
     expect(await readSendingState(ledger.pool)).toBe('paused')
     await pass(3_600_000)
     expect(await readSendingState(ledger.pool)).toBe('open')
-    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
   })
 
   test('any other pause must have an end', async () => {

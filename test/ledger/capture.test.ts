@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { insertCaptured } from '../../src/ledger/capture.ts'
-import { claimQueued } from '../../src/ledger/claims.ts'
+import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readDueReports, readReports } from '../../src/ledger/reports.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { record } from '../support/record.ts'
@@ -33,7 +33,7 @@ test('a record that did not map is rejected with the reason, and costs no reques
 test('keeping a record twice changes nothing, but its outbox row is told its state again', async () => {
   const kept = record()
   await insertCaptured(ledger.pool, [kept], 'test')
-  await claimQueued(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
+  await claimQueuedSubmissions(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
   const before = await ledger.row(kept.id)
   await insertCaptured(ledger.pool, [{ ...kept, id: randomUUID(), body: '{"other":1}' }], 'test')
   expect(await ledger.row(kept.id)).toEqual({ ...before, report_due: true })

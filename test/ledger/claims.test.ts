@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueued, isTransactionOver, unclaim } from '../../src/ledger/claims.ts'
+import { claimQueuedSubmissions, isTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import type { Submission } from '../../src/model.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
@@ -13,7 +13,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
 const claimUpTo = (limit: number, id = randomUUID()) =>
-  claimQueued(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })
+  claimQueuedSubmissions(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })
 const idsOf = (submissions: readonly { id: string }[]) => submissions.map(({ id }) => id)
 
 test('the oldest go first, each committed to the wire as its next attempt', async () => {
@@ -46,11 +46,11 @@ test('a claim whose answer was lost is given back whole, and no other', async ()
   const lost = randomUUID()
   await claimUpTo(2, lost)
   await claimUpTo(1)
-  await unclaim(ledger.pool, lost, 'test')
+  await requeueUnsentClaim(ledger.pool, lost, 'test')
   expect(await ledger.countStates()).toEqual({ queued: 2, sending: 1 })
   expect(await ledger.row(ids[0] ?? '')).toMatchObject({ attempt: 1, claim_id: null, instance_id: null })
   expect(await ledger.events(ids[0] ?? '')).toContain('sending -> queued: never sent: the claim was lost')
-  await unclaim(ledger.pool, lost, 'test')
+  await requeueUnsentClaim(ledger.pool, lost, 'test')
   expect(idsOf(await claimUpTo(10))).toEqual(ids.slice(0, 2))
 })
 
@@ -69,7 +69,7 @@ test('another instance doubts a record that never left: its owner gives it back'
   const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
   const inDoubt = claimed.map((each) => transition(each, { state: 'uncertain', error: 'died' }))
   await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: inDoubt }))
-  await unclaim(ledger.pool, lost, 'test')
+  await requeueUnsentClaim(ledger.pool, lost, 'test')
   expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
   expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
   expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
@@ -88,7 +88,7 @@ test('what an operator has settled since, or was sent since, stays as it is', as
   await ledger.pool.query(`update outboxd.submission set state = 'queued', ended_at = null, due_at = now()`)
   const [second] = await claimUpTo(1)
   await doubt(second as Submission)
-  await unclaim(ledger.pool, lost, 'test')
+  await requeueUnsentClaim(ledger.pool, lost, 'test')
   expect(await ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 2 })
 })
 

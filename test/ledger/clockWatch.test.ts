@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { checkClock, clockLeadMs } from '../../src/ledger/clockWatch.ts'
-import { readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { checkDatabaseClock, clockLeadMs } from '../../src/ledger/clockWatch.ts'
+import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raisePause } from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
-import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, pauseBackoff, transition } from '../support/ledger.ts'
+import {
+  claim,
+  fitSlotsToBudget,
+  type Ledger,
+  openLedger,
+  outcomeBatch,
+  pauseBackoff,
+  transition,
+} from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
 import { until } from '../support/until.ts'
 
@@ -21,7 +29,7 @@ beforeEach(async () => {
 
 const hour = 3_600_000
 
-const look = (hostMs = 0) => checkClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)
+const look = (hostMs = 0) => checkDatabaseClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)
 
 const problems = async () =>
   (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => `${kind} ${subject}: ${detail}`)
@@ -81,7 +89,7 @@ describe('set back by an hour', () => {
   })
 
   test('a slot is free when it was to be, and not a moment earlier than its holder may need it', async () => {
-    await fitSlots(ledger.pool, 3)
+    await fitSlotsToBudget(ledger.pool, 3)
     await takeSlots(ledger.pool, 1, 36_000, randomUUID())
     await look()
     await setClockBack(ledger.pool, hour)
@@ -97,7 +105,7 @@ describe('set back by an hour', () => {
   })
 
   test('what is due is due, a pause lasts as long as it was to, and a dead instance is not alive for an hour', async () => {
-    await fitSlots(ledger.pool, 10)
+    await fitSlotsToBudget(ledger.pool, 10)
     await ledger.capture([{}, {}])
     const work = ledger.dispatch()
     const { submissions } = await claim(work, { submissions: 1 })
@@ -124,7 +132,7 @@ describe('set back by an hour', () => {
 })
 
 test('an outcome that is written meanwhile goes on: jobs are moved before submissions (a deadlock ended one of both)', async () => {
-  await fitSlots(ledger.pool, 10)
+  await fitSlotsToBudget(ledger.pool, 10)
   await ledger.capture([{}])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
@@ -153,7 +161,7 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
 
 // listed in docs/reference/faults.md
 test("the database's clock is set forward by an hour: no instance counts as dead", async () => {
-  await fitSlots(ledger.pool, 2)
+  await fitSlotsToBudget(ledger.pool, 2)
   const me = { id: randomUUID(), version: '1', host: 'erp-1' }
   await writeHeartbeat(ledger.pool, me)
   await ledger.capture([{}])
@@ -162,7 +170,7 @@ test("the database's clock is set forward by an hour: no instance counts as dead
   await setClockBack(ledger.pool, -hour)
   expect(await look()).toBe(0)
   await writeHeartbeat(ledger.pool, me)
-  expect(await readOrphaned(ledger.pool, me.id)).toEqual([])
+  expect(await readOrphanedSubmissions(ledger.pool, me.id)).toEqual([])
   expect(await problems()).toEqual([])
 })
 

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueued } from '../../src/ledger/claims.ts'
-import { deleteStaleInstances, readOrphaned, readUnheldClaims, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
+import {
+  deleteStaleInstances,
+  readOrphanedSubmissions,
+  readUnheldClaims,
+  writeHeartbeat,
+} from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -34,11 +39,17 @@ async function steady(me = instance()) {
 
 async function sendingBy({ id }: { id: string }): Promise<string> {
   await ledger.capture([{}])
-  const [claimed] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: id, limit: 1, who: 'test' })
+  const [claimed] = await claimQueuedSubmissions(ledger.pool, {
+    id: randomUUID(),
+    instanceId: id,
+    limit: 1,
+    who: 'test',
+  })
   return claimed?.id ?? ''
 }
 
-const orphaned = async (observer: { id: string }) => (await readOrphaned(ledger.pool, observer.id)).map(({ id }) => id)
+const orphaned = async (observer: { id: string }) =>
+  (await readOrphanedSubmissions(ledger.pool, observer.id)).map(({ id }) => id)
 
 test('what a silent instance was sending is abandoned, in the eyes of one that was heard all the while', async () => {
   const dead = instance()

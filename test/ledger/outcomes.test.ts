@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
 import { interpretAnswer } from '../../src/daemon/submit/submit.ts'
-import { readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeSteps } from '../../src/ledger/outcomes.ts'
 import { recreateMissingJobs } from '../../src/ledger/queue.ts'
 import type { PollJob, Submission } from '../../src/model.ts'
@@ -12,7 +12,7 @@ import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
-  fitSlots,
+  fitSlotsToBudget,
   type Ledger,
   openLedger,
   outcomeBatch,
@@ -80,7 +80,7 @@ describe('a claim', () => {
   test('with fewer slots than asked for takes less, of both kinds', async () => {
     for (let i = 0; i < 3; i++) await due()
     await ledger.capture([{}, {}, {}])
-    await fitSlots(ledger.pool, 4)
+    await fitSlotsToBudget(ledger.pool, 4)
     await ledger.pool.query(`update outboxd.slot set free_at = '-infinity'`)
     const claimed = await claim(dispatch, { submissions: 3, polls: 3 })
     expect(claimed.slots).toHaveLength(4)
@@ -147,7 +147,7 @@ describe('a claim', () => {
     await ledger.capture([{}])
     const id = randomUUID()
     await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }, () => {})
-    await dispatch.unclaim(id)
+    await dispatch.requeueUnsentClaim(id)
     expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
   })
 })
@@ -248,8 +248,8 @@ describe('a batch of outcomes', () => {
   test('of a trial whose answer proved nothing lets another begin', async () => {
     await due()
     await pauseThatIsOver()
-    expect(await dispatch.claimTrial(1)).toHaveLength(1)
-    expect(await dispatch.claimTrial(1)).toBe(null)
+    expect(await dispatch.claimTrialRequest(1)).toHaveLength(1)
+    expect(await dispatch.claimTrialRequest(1)).toBe(null)
     expect((await claim(dispatch, { polls: 1, trial: true })).polls).toEqual([])
     await dispatch.writeOutcomes(outcomeBatch({ trialEnded: true }))
     expect((await claim(dispatch, { polls: 1, trial: true })).polls).toHaveLength(1)
@@ -298,7 +298,7 @@ describe('a batch of outcomes', () => {
   })
 
   test('that hears of fewer requests left than we count holds back', async () => {
-    await fitSlots(ledger.pool, 100)
+    await fitSlotsToBudget(ledger.pool, 100)
     expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
       written: [],
       heldBack: 90,
@@ -364,8 +364,8 @@ describe('maintenance', () => {
   test('finds what the dead left', async () => {
     await sending()
     await writeHeartbeat(ledger.pool, instance)
-    expect(await readOrphaned(ledger.pool, instance.id)).toEqual([])
+    expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toEqual([])
     await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '13 s'`)
-    expect(await readOrphaned(ledger.pool, instance.id)).toHaveLength(1)
+    expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toHaveLength(1)
   })
 })

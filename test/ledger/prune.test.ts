@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type PruneEnd, pruneRound } from '../../src/ledger/prune.ts'
-import { pruneBatch } from '../../src/ledger/retention.ts'
+import { pruneOldSubmissions } from '../../src/ledger/retention.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { claim, fitSlotsToBudget, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 
 let ledger: Ledger
@@ -16,7 +16,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
   await ledger.pool.query('truncate outboxd.pruned_submission')
-  await fitSlots(ledger.pool, 100)
+  await fitSlotsToBudget(ledger.pool, 100)
 })
 
 const ninety = { days: 90, payloadDays: null }
@@ -69,7 +69,7 @@ describe('what goes', () => {
       return rows[0]?.n ?? 0
     }
     const before = await looks()
-    expect(await pruneBatch(transaction.db, { olderThanDays: 90, limit: 10 })).toBe(0)
+    expect(await pruneOldSubmissions(transaction.db, { olderThanDays: 90, limit: 10 })).toBe(0)
     // Ten events for each of ten records. PostgreSQL 15 looks once more, for the planner.
     expect((await looks()) - before).toBeLessThanOrEqual(101)
   })

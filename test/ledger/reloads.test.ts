@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answerReload, askReload, readReloads, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { answerReload, readReloads, requestReload, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -15,7 +15,7 @@ test('each instance hears with its signs of life which reload was asked for, unt
   const [me, other] = [instance(), instance()]
   const beat = (one: typeof me) => writeHeartbeat(ledger.pool, one)
   expect([await beat(me), await beat(other)]).toEqual([null, null])
-  await askReload(ledger.pool)
+  await requestReload(ledger.pool)
   expect([await beat(me), await beat(other), await beat(me)]).toEqual([1, 1, 1])
   await answerReload(ledger.pool, me.id, { asked: 1, problem: 'a mapping is broken' })
   expect([await beat(me), await beat(other)]).toEqual([null, 1])
@@ -25,6 +25,6 @@ test('each instance hears with its signs of life which reload was asked for, unt
       expect.objectContaining({ id: other.id, hasAnswered: false }),
     ]),
   )
-  await askReload(ledger.pool)
+  await requestReload(ledger.pool)
   expect(await beat(me)).toBe(2)
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
-import { readDueReports, readReports, renewReports, writeReports } from '../../src/ledger/reports.ts'
+import { makeReportsDueAgain, readDueReports, readReports, writeReportResults } from '../../src/ledger/reports.ts'
 import type { Report, ReportResult, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -60,7 +60,7 @@ test('what became of a record is told once', async () => {
   const submission = await uncertain()
   const report = await only()
   expect(report).toMatchObject({ submissionId: submission.id, state: 'uncertain', errorCode: 'E', error: 'lost' })
-  await writeReports(ledger.pool, [knows(report)])
+  await writeReportResults(ledger.pool, [knows(report)])
   expect(await read()).toEqual([])
 })
 
@@ -74,22 +74,22 @@ test('a state that came while another was being told has its own report', async 
   const submission = await uncertain()
   const report = await only()
   await step(submission, { state: 'discarded' })
-  await writeReports(ledger.pool, [knows(report)])
+  await writeReportResults(ledger.pool, [knows(report)])
   expect((await only()).state).toBe('discarded')
 })
 
 test('rows that do not say what they were meant to are told again', async () => {
   await uncertain()
   const report = await only()
-  await writeReports(ledger.pool, [knows(report)])
-  await renewReports(ledger.pool, [report.outboxId])
+  await writeReportResults(ledger.pool, [knows(report)])
+  await makeReportsDueAgain(ledger.pool, [report.outboxId])
   expect((await only()).submissionId).toBe(report.submissionId)
 })
 
 describe('what is put off', () => {
   test('waits for its time behind all others, and counts its failures', async () => {
     await uncertain()
-    await writeReports(ledger.pool, [refused(await only(), 60_000)])
+    await writeReportResults(ledger.pool, [refused(await only(), 60_000)])
     expect(await read()).toEqual([])
     await ledger.pool.query(`update outboxd.submission set report_not_before = now() - interval '1 s'`)
     await uncertain()
@@ -99,20 +99,20 @@ describe('what is put off', () => {
 
   test('is told at once when it has become something else', async () => {
     const submission = await uncertain()
-    await writeReports(ledger.pool, [refused(await only(), 60_000)])
+    await writeReportResults(ledger.pool, [refused(await only(), 60_000)])
     await step(submission, { state: 'discarded' })
     expect(await only()).toMatchObject({ state: 'discarded', failures: 1 })
   })
 
   test('is a problem until its row knows', async () => {
     const { outboxId } = await uncertain()
-    await writeReports(ledger.pool, [refused(await only())])
+    await writeReportResults(ledger.pool, [refused(await only())])
     expect(await problems()).toEqual([{ kind: 'report_refused', subject: outboxId }])
     const again = await only()
-    await writeReports(ledger.pool, [{ ...refused(again), problem: null }])
+    await writeReportResults(ledger.pool, [{ ...refused(again), problem: null }])
     expect(await problems()).toEqual([])
-    await writeReports(ledger.pool, [refused(await only())])
-    await writeReports(ledger.pool, [knows(await only())])
+    await writeReportResults(ledger.pool, [refused(await only())])
+    await writeReportResults(ledger.pool, [knows(await only())])
     expect(await problems()).toEqual([])
     expect(await read()).toEqual([])
   })
@@ -120,8 +120,8 @@ describe('what is put off', () => {
   test('is no problem where another instance has told the row in between', async () => {
     await uncertain()
     const report = await only()
-    await writeReports(ledger.pool, [knows(report)])
-    await writeReports(ledger.pool, [refused(report)])
+    await writeReportResults(ledger.pool, [knows(report)])
+    await writeReportResults(ledger.pool, [refused(report)])
     expect([await problems(), await read()]).toEqual([[], []])
   })
 

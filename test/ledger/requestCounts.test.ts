@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { pruneRequestCounts, readRecentCounts } from '../../src/ledger/requestCounts.ts'
+import { pruneRequestCounts, readRecentRequestCounts } from '../../src/ledger/requestCounts.ts'
 import type { MadeRequest, Transition } from '../../src/model.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
@@ -49,7 +49,7 @@ test('what the service did not serve counts against it, and what it took longer 
     submit: { requests: 9, failed: 4, answered: 8, slow: 2 },
     status: { requests: 1, failed: 0, answered: 1, slow: 0 },
   }
-  expect(await readRecentCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts, last28Days: counts })
+  expect(await readRecentRequestCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts, last28Days: counts })
 })
 
 test('an outcome that is written twice is counted once; a step without a request is not', async () => {
@@ -60,10 +60,10 @@ test('an outcome that is written twice is counted once; a step without a request
   const work = ledger.dispatch({ instance })
   await work.writeOutcomes(batch)
   await work.writeOutcomes(batch)
-  expect((await readRecentCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 1 })
+  expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 1 })
   const [more] = await stepsOf(made('ok', 10))
   await work.writeOutcomes(outcomeBatch({ transitions: more ? [more] : [] }))
-  expect((await readRecentCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
+  expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
 })
 
 // listed in docs/reference/faults.md
@@ -82,7 +82,7 @@ test("an instance's transaction stays open: others count requests", async () => 
     await slow.query('rollback')
     slow.release()
   }
-  expect((await readRecentCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
+  expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
 })
 
 test('an hour and a day are told apart, and what is older than two days goes', async () => {
@@ -93,7 +93,7 @@ test('an hour and a day are told apart, and what is older than two days goes', a
     [randomUUID()],
   )
   const tenOf = (times: number) => ({ requests: 10 * times, failed: times, answered: 10 * times, slow: 2 * times })
-  expect(await readRecentCounts(ledger.pool)).toEqual({
+  expect(await readRecentRequestCounts(ledger.pool)).toEqual({
     lastHour: { submit: none, status: tenOf(1) },
     lastDay: { submit: none, status: tenOf(2) },
     last28Days: { submit: none, status: tenOf(4) },
@@ -113,7 +113,7 @@ test('28 days are told by the hours that were added up, and by the minutes since
      select date_trunc('hour', now()) + age, 'submit', $1, 10, 1, 10, 2 from unnest(array['-1 hour', '0']::interval[]) age`,
     [randomUUID()],
   )
-  expect((await readRecentCounts(ledger.pool)).last28Days).toEqual({
+  expect((await readRecentRequestCounts(ledger.pool)).last28Days).toEqual({
     submit: { requests: 310, failed: 4, answered: 310, slow: 62 },
     status: none,
   })

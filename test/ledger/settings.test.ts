@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
-import { agreeOnSettings, type InstanceSettings, isFileInUse, withdrawSettings } from '../../src/ledger/settings.ts'
+import {
+  agreeOnSettings,
+  type InstanceSettings,
+  isOutboxFileInUse,
+  withdrawSettings,
+} from '../../src/ledger/settings.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -186,7 +191,7 @@ test('an instance that reads other mapping files says so with its next round', a
 describe('the outbox.yaml in force', () => {
   const file = (digest: string, host = 'erp-1') => instance({ given: { 'outbox.yaml': digest }, host })
   const inForce = async (...digests: string[]) => {
-    const held = await Promise.all(digests.map((digest) => isFileInUse(ledger.pool, digest)))
+    const held = await Promise.all(digests.map((digest) => isOutboxFileInUse(ledger.pool, digest)))
     return digests.filter((_, i) => held[i])
   }
   beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))

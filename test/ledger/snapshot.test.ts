@@ -2,10 +2,18 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { unclaim } from '../../src/ledger/claims.ts'
+import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { countOperatorActions, mergeStateDeltas, readSnapshot } from '../../src/ledger/snapshot.ts'
-import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { countOperatorActions, mergeStateCountDeltas, readSnapshot } from '../../src/ledger/snapshot.ts'
+import {
+  claim,
+  fitSlotsToBudget,
+  type Ledger,
+  openLedger,
+  outcomeBatch,
+  plentyOfSlots,
+  transition,
+} from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -27,7 +35,7 @@ test('the counts by state are always those of the table, whatever happens, compa
       kind: fc.constant('answer' as const),
       state: fc.constantFrom('accepted', 'completed', 'failed', 'rejected', 'uncertain', 'queued'),
     }),
-    fc.record({ kind: fc.constant('unclaim' as const) }),
+    fc.record({ kind: fc.constant('requeueUnsentClaim' as const) }),
     fc.record({ kind: fc.constant('compact' as const) }),
   )
   await fc.assert(
@@ -67,8 +75,8 @@ test('the counts by state are always those of the table, whatever happens, compa
             await work.writeOutcomes(outcomeBatch({ transitions }))
             break
           }
-          case 'unclaim':
-            for (const id of claims.splice(0, 1)) await unclaim(ledger.pool, id, 'test')
+          case 'requeueUnsentClaim':
+            for (const id of claims.splice(0, 1)) await requeueUnsentClaim(ledger.pool, id, 'test')
             break
           case 'compact':
             await compact()
@@ -84,12 +92,12 @@ async function compact(): Promise<void> {
   await ledger.pool.query(
     `insert into outboxd.state_delta select 'queued', s from unnest(array[1, -1]) s, generate_series(1, 300)`,
   )
-  await mergeStateDeltas(ledger.pool)
+  await mergeStateCountDeltas(ledger.pool)
 }
 
 test('many small differences are added up again, and a few are left alone', async () => {
   await ledger.capture([{}, {}])
-  await mergeStateDeltas(ledger.pool)
+  await mergeStateCountDeltas(ledger.pool)
   await compact()
   const { rows } = await ledger.pool.query('select state, delta::int from outboxd.state_delta')
   expect(rows).toEqual([{ state: 'queued', delta: 2 }])
@@ -98,7 +106,7 @@ test('many small differences are added up again, and a few are left alone', asyn
 test('compacting while others count, and twice at once, loses nothing', async () => {
   await ledger.pool.query(`insert into outboxd.state_delta select 'failed', 1 from generate_series(1, 600)`)
   await Promise.all([
-    ...Array.from({ length: 5 }, () => mergeStateDeltas(ledger.pool)),
+    ...Array.from({ length: 5 }, () => mergeStateCountDeltas(ledger.pool)),
     ...Array.from({ length: 10 }, () => ledger.capture([{}])),
   ])
   expect(await counted()).toEqual({ failed: 600, queued: 10 })
@@ -139,7 +147,7 @@ test('a record whose id is asked for is not unsent: it counts as at the service,
 })
 
 test('the budget shows the limit and what of it is free now', async () => {
-  await fitSlots(ledger.pool, 6_000)
+  await fitSlotsToBudget(ledger.pool, 6_000)
   await takeSlots(ledger.pool, 24, 60_000, randomUUID())
   expect(await readSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
 })

@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrateState } from '../../src/ledger/migrations.ts'
-import { assertSchemaComplete, findLostPositions, findMissingParts, readStructure } from '../../src/ledger/structure.ts'
+import {
+  assertSchemaComplete,
+  findMissingSchemaParts,
+  findSequencesBehindLogs,
+  readSchemaParts,
+} from '../../src/ledger/structure.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
@@ -15,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 
 test('the list of parts is what the migrations make', async () => {
-  const found = await readStructure(ledger.pool)
+  const found = await readSchemaParts(ledger.pool)
   const parts = found.map(({ mendedBy: _, ...part }) => part)
   await expect(`${JSON.stringify(parts, null, 2)}\n`).toMatchFileSnapshot('../../migrations/structure.json')
   expect(parts.map(({ name }) => name)).toContain('constraint clock_pkey of clock')
@@ -26,20 +31,20 @@ test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () =>
   const url = await createDatabaseOn(server.url, 'ledger')
   await migrateState(url)
   const pool = openPool(url)
-  expect(await findMissingParts(pool)).toEqual([])
+  expect(await findMissingSchemaParts(pool)).toEqual([])
   await pool.end()
 })
 
 test('each part that was dropped is missed, and its statement makes it anew', async () => {
-  for (const { name } of await readStructure(ledger.pool)) {
+  for (const { name } of await readSchemaParts(ledger.pool)) {
     const [kind = '', part = '', , table = ''] = name.split(' ')
     await using transaction = await beginTransaction(ledger.pool)
     const { db } = transaction
     await db.query(dropping(kind, part, table))
-    const missing = await findMissingParts(db)
+    const missing = await findMissingSchemaParts(db)
     expect(missing.map((each) => each.name)).toContain(name)
     for (const { sql } of missing) await db.query(sql)
-    expect(await findMissingParts(db)).toEqual([])
+    expect(await findMissingSchemaParts(db)).toEqual([])
   }
 })
 
@@ -70,10 +75,10 @@ test.each([
   await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query(statement)
-  const missing = await findMissingParts(db)
+  const missing = await findMissingSchemaParts(db)
   expect(missing.map((each) => each.name)).toEqual([name])
   for (const { sql } of missing) await db.query(sql)
-  expect(await findMissingParts(db)).toEqual([])
+  expect(await findMissingSchemaParts(db)).toEqual([])
 })
 
 test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {
@@ -81,10 +86,10 @@ test('sequences that begin anew, as logical replication leaves them, are missed,
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
   )
-  const missing = await findLostPositions(ledger.pool)
+  const missing = await findSequencesBehindLogs(ledger.pool)
   expect(missing.map(({ name }) => name)).toContain('position of the sequence of submission.seq')
   for (const { sql } of missing) await ledger.pool.query(sql)
-  expect(await findLostPositions(ledger.pool)).toEqual([])
+  expect(await findSequencesBehindLogs(ledger.pool)).toEqual([])
   await ledger.capture([{}])
   expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { claimQueued, unclaim } from '../../src/ledger/claims.ts'
+import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import type { Submission } from '../../src/model.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
@@ -15,7 +15,12 @@ beforeEach(() => ledger.reset())
 
 async function sending(claimId = randomUUID()): Promise<Submission> {
   await ledger.capture([{}])
-  const [claimed] = await claimQueued(ledger.pool, { id: claimId, instanceId: randomUUID(), limit: 1, who: 'test' })
+  const [claimed] = await claimQueuedSubmissions(ledger.pool, {
+    id: claimId,
+    instanceId: randomUUID(),
+    limit: 1,
+    who: 'test',
+  })
   return claimed as Submission
 }
 
@@ -50,7 +55,12 @@ test('what a step leaves out stays as it was', async () => {
   const submission = await sending()
   await write(submission, { state: 'queued', dueInMs: 0, serverErrors: 2, inDoubt: true, repeatedAfter401: true })
   const before = await ledger.read(submission.id)
-  const [again] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
+  const [again] = await claimQueuedSubmissions(ledger.pool, {
+    id: randomUUID(),
+    instanceId: randomUUID(),
+    limit: 1,
+    who: 'test',
+  })
   await write(again as Submission, { state: 'queued', dueInMs: 0 })
   expect(await ledger.read(submission.id)).toMatchObject({ ...before, attempt: 2, ageMs: expect.any(Number) })
 })
@@ -58,7 +68,12 @@ test('what a step leaves out stays as it was', async () => {
 test('the outcome is the last step’s: what went wrong before is in the log', async () => {
   const submission = await sending()
   await write(submission, { state: 'queued', dueInMs: 0, errorCode: 'E003', error: 'later' })
-  const [again] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
+  const [again] = await claimQueuedSubmissions(ledger.pool, {
+    id: randomUUID(),
+    instanceId: randomUUID(),
+    limit: 1,
+    who: 'test',
+  })
   await write(again as Submission, { state: 'queued', dueInMs: 0 })
   expect(await ledger.row(submission.id)).toMatchObject({ error_code: null, error: null })
 })
@@ -81,7 +96,12 @@ describe('a step that comes too late changes nothing and writes no event:', () =
   test('a later attempt is on the wire', async () => {
     const submission = await sending()
     await write(submission, { state: 'queued', dueInMs: 0 })
-    await claimQueued(ledger.pool, { id: submission.claimId ?? '', instanceId: randomUUID(), limit: 1, who: 'test' })
+    await claimQueuedSubmissions(ledger.pool, {
+      id: submission.claimId ?? '',
+      instanceId: randomUUID(),
+      limit: 1,
+      who: 'test',
+    })
     await refuses(submission, acceptance, randomUUID())
   })
 
@@ -92,7 +112,7 @@ describe('a step that comes too late changes nothing and writes no event:', () =
 
   test('its claim was given back', async () => {
     const submission = await sending()
-    await unclaim(ledger.pool, submission.claimId ?? '', 'test')
+    await requeueUnsentClaim(ledger.pool, submission.claimId ?? '', 'test')
     await refuses(submission, { state: 'failed', error: 'late' })
   })
 
@@ -208,7 +228,7 @@ describe('the table refuses rows that cannot be:', () => {
     ['one that is queued and ended', 'queued', 'ended_at = now()'],
   ])('%s', async (_, state, assignment) => {
     const submission = await sending()
-    if (state === 'queued') await unclaim(ledger.pool, submission.claimId ?? '', 'test')
+    if (state === 'queued') await requeueUnsentClaim(ledger.pool, submission.claimId ?? '', 'test')
     if (state === 'accepted') await write(submission, acceptance, randomUUID())
     if (state === 'failed') await write(submission, { state: 'failed' })
     await expect(ledger.pool.query(`update outboxd.submission set ${assignment}`)).rejects.toThrow('check constraint')

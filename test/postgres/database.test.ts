@@ -2,11 +2,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   beginTransaction,
-  blameFor,
+  blameForDatabaseError,
   createPool,
   inTransaction,
   isTransient,
-  withDatabase,
+  withConnectionErrorsExplained,
 } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { openPool } from '../support/postgres.ts'
@@ -76,7 +76,7 @@ test('a connection to a server that became read-only is not given back, and the 
   await pool.end()
 })
 
-const isRefusal = (error: unknown) => blameFor(error, 'outcome') === 'piece'
+const isRefusal = (error: unknown) => blameForDatabaseError(error, 'outcome') === 'piece'
 
 describe('an error', () => {
   test.each([
@@ -127,7 +127,7 @@ describe('an error', () => {
   test('of an unusable database names the variable and the server, never the password', async () => {
     const url = 'postgres://u:secret@127.0.0.1:1/db'
     const pool = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
-    const error = await thrownBy(() => withDatabase('DATABASE_URL', url, () => pool.query('select 1')))
+    const error = await thrownBy(() => withConnectionErrorsExplained('DATABASE_URL', url, () => pool.query('select 1')))
     await pool.end()
     expect(String(error)).toContain('DATABASE_URL at 127.0.0.1:1/db')
     expect(String(error)).not.toContain('secret')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { exactJsonText } from '../../src/boundText.ts'
 import { createPool } from '../../src/postgres/database.ts'
-import { createReplacement } from '../../src/postgres/serverEncoding.ts'
+import { createCharacterReplacement } from '../../src/postgres/serverEncoding.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** Single-byte encodings that PostgreSQL has as a server's. */
@@ -23,7 +23,7 @@ test('what is left after the replacement can be stored in a database of each enc
        where public.holds(c, $2)`,
       [characters, encoding],
     )
-    const replacement = createReplacement(encoding)
+    const replacement = createCharacterReplacement(encoding)
     const held = new Set(rows[0]?.held)
     const wrong = characters.filter((each) => held.has(each) !== (replacement?.ofValue(each) === each))
     wrongs.push(
@@ -36,7 +36,12 @@ test('what is left after the replacement can be stored in a database of each enc
 })
 
 test('UTF8 and encodings of several bytes are left to Postgres', () => {
-  expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createReplacement)).toEqual([null, null, null, null])
+  expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createCharacterReplacement)).toEqual([
+    null,
+    null,
+    null,
+    null,
+  ])
 })
 
 test('a session of a LATIN1 database binds what it can hold, and refuses an exact text that it cannot', async () => {

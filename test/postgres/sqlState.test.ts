@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { blameFor } from '../../src/postgres/database.ts'
-import { blameOfState, sqlStates, type Work } from '../../src/postgres/sqlState.ts'
+import { blameForDatabaseError } from '../../src/postgres/database.ts'
+import { blameBySqlState, blameForSqlState, type Work } from '../../src/postgres/sqlState.ts'
 
 const works: readonly Work[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
 
@@ -21,14 +21,14 @@ test('each class of SQLSTATE that this PostgreSQL knows has a row, and no row st
   const { classes, states } = errorCodes()
   expect(classes.length).toBeGreaterThan(40)
   expect(states.length).toBeGreaterThan(240)
-  expect(classes.filter((name) => sqlStates[name] === undefined)).toEqual([])
+  expect(classes.filter((name) => blameBySqlState[name] === undefined)).toEqual([])
   const known = new Set([...classes, ...states])
-  expect(Object.keys(sqlStates).filter((name) => !known.has(name))).toEqual([])
+  expect(Object.keys(blameBySqlState).filter((name) => !known.has(name))).toEqual([])
 })
 
 test('a state that nobody foresaw is about the piece, whatever the work', () => {
   for (const work of works)
-    expect([blameOfState('ZZ123', work), blameOfState('OB001', work)]).toEqual(['piece', 'piece'])
+    expect([blameForSqlState('ZZ123', work), blameForSqlState('OB001', work)]).toEqual(['piece', 'piece'])
 })
 
 test.each<[string, string, Record<Work, string>]>([
@@ -48,7 +48,7 @@ test.each<[string, string, Record<Work, string>]>([
   ['08006', 'a connection, or a trigger’s dblink', ofTable()],
 ])('%s, %s', (state, _, expected) => {
   const error = Object.assign(new Error('x'), { code: state, severity: 'ERROR' })
-  expect(Object.fromEntries(works.map((work) => [work, blameFor(error, work)]))).toEqual(expected)
+  expect(Object.fromEntries(works.map((work) => [work, blameForDatabaseError(error, work)]))).toEqual(expected)
 })
 
 test.each([
@@ -57,7 +57,7 @@ test.each([
   ['a pipe that broke, whose word has five letters', { code: 'EPIPE' }, 'everyone'],
   ['a mistake of ours', {}, 'piece'],
 ] as const)('%s is about %s', (_, given, blame) => {
-  for (const work of works) expect(blameFor(Object.assign(new Error('x'), given), work)).toBe(blame)
+  for (const work of works) expect(blameForDatabaseError(Object.assign(new Error('x'), given), work)).toBe(blame)
 })
 
 function all(blame: string): Record<Work, string> {

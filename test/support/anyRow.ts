@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { claimQueued } from '../../src/ledger/claims.ts'
+import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import type { Step, Submission } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
@@ -45,7 +45,7 @@ export async function openAnyRow(): Promise<AnyRow> {
       ],
     )
     const claim = { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' }
-    return (await claimQueued(ledger.pool, claim))[0] as Submission
+    return (await claimQueuedSubmissions(ledger.pool, claim))[0] as Submission
   }
 
   return {

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { emptyWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
-import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
+import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
   forgetSkippedRow,
-  holdType,
-  readAgenda,
-  releaseTypes,
+  readCaptureAgenda,
+  resumeCaptureOfTypes,
   skipRows,
+  stopCaptureOfType,
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
-import { type Claimant, type Claims, createClaims } from '../../src/ledger/claims.ts'
+import { type Claimant, type Claims, createSubmissionClaimer } from '../../src/ledger/claims.ts'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
@@ -114,7 +114,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         keyOnFailure: 'continue',
         ...given,
       }
-      return { ...createClaims(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
+      return { ...createSubmissionClaimer(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
     },
     async read(id) {
       const { rows } = await pool.query(`select ${submissionColumnsSql} from outboxd.submission s where id = $1`, [id])
@@ -177,13 +177,13 @@ export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
 }
 
 /** Sets up the budget as a daemon does at its start. */
-export async function fitSlots(pool: pg.Pool, requests: number, windowMs = 60_000): Promise<void> {
+export async function fitSlotsToBudget(pool: pg.Pool, requests: number, windowMs = 60_000): Promise<void> {
   await inTransaction(pool, (db) => fitSlotsIn(db, { requests, windowMs }))
 }
 
 /** Enough slots for whatever a test sends: 500, each for 1,000 requests. */
 export async function plentyOfSlots(ledger: Ledger): Promise<void> {
-  await fitSlots(ledger.pool, 500_000)
+  await fitSlotsToBudget(ledger.pool, 500_000)
 }
 
 /** No row of the outbox names a transaction. */
@@ -198,10 +198,10 @@ export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'con
   const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
   return {
     withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
-    readAgenda: () => readAgenda(pool),
+    readCaptureAgenda: () => readCaptureAgenda(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
-    holdType: (type: string, error: unknown) => holdType(pool, type, (error as SourceFailed).detail),
-    releaseTypes: (types: readonly string[]) => releaseTypes(pool, types),
+    stopCaptureOfType: (type: string, error: unknown) => stopCaptureOfType(pool, type, (error as SourceFailed).detail),
+    resumeCaptureOfTypes: (types: readonly string[]) => resumeCaptureOfTypes(pool, types),
   }
 }

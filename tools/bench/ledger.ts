@@ -4,13 +4,13 @@ import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { readOperatorLog } from '../../src/ledger/audit/readActs.ts'
 import { readAudit } from '../../src/ledger/audit/readAudit.ts'
 import { insertCaptured } from '../../src/ledger/capture.ts'
-import { claimQueued } from '../../src/ledger/claims.ts'
-import { readOrphaned, readUnheldClaims } from '../../src/ledger/instances.ts'
+import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
+import { readOrphanedSubmissions, readUnheldClaims } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReadOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readActivity } from '../../src/ledger/operator/readActivity.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
-import { readCauses } from '../../src/ledger/operator/search.ts'
+import { countFailureCauses } from '../../src/ledger/operator/search.ts'
 import {
   anySubmission,
   countSubmissions,
@@ -22,15 +22,15 @@ import { writePeriods } from '../../src/ledger/periods.ts'
 import { pruneRound } from '../../src/ledger/prune.ts'
 import { readPlannedPolls, recreateMissingJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
-import { pruneBatch, readPruneOverdueMs } from '../../src/ledger/retention.ts'
+import { pruneOldSubmissions, readPruneOverdueMs } from '../../src/ledger/retention.ts'
 import {
+  countDueRequests,
   countOperatorActions,
-  readDemand,
   readLastEventId,
   readProcessingTimes,
   readSnapshot,
 } from '../../src/ledger/snapshot.ts'
-import { findStuck, readTransactionHolders } from '../../src/ledger/transactions.ts'
+import { findStuckSubmissions, readTransactionHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
 import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'
 import { beginTransaction, createPool, type Database } from '../../src/postgres/database.ts'
@@ -106,12 +106,12 @@ async function statements(): Promise<void> {
   const list = (filter: Partial<SubmissionFilter>, order: 'longest' | 'newest' = 'longest') =>
     selectSubmissions(command, { ...forPerson, ...filter }, 50, order)
   const asked: [who: string, what: string, () => Promise<unknown>][] = [
-    ['daemon', 'what is due, free and paused', () => readDemand(daemon, 100)],
+    ['daemon', 'what is due, free and paused', () => countDueRequests(daemon, 100)],
     ['daemon', 'the snapshot for the metrics', () => readSnapshot(daemon)],
     ['daemon', 'processing times', () => readProcessingTimes(daemon, 1_000)],
     ['daemon', 'planned polls', () => readPlannedPolls(daemon, 1_000)],
     ['daemon', 'reports due', () => readDueReports(daemon, { freshMax: 500, againMax: 100 })],
-    ['daemon', 'orphans', () => readOrphaned(daemon, randomUUID())],
+    ['daemon', 'orphans', () => readOrphanedSubmissions(daemon, randomUUID())],
     ['daemon', 'forgotten attempts', () => readUnheldClaims(daemon, randomUUID(), () => false)],
     [
       'daemon',
@@ -119,7 +119,7 @@ async function statements(): Promise<void> {
       () => undone(daemon, (db) => recreateMissingJobs(db, { insert: async () => {} })),
     ],
     ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
-    ['daemon', 'stuck transactions', () => findStuck(daemon, 86_400_000)],
+    ['daemon', 'stuck transactions', () => findStuckSubmissions(daemon, 86_400_000)],
     ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
     [
       'daemon',
@@ -131,7 +131,7 @@ async function statements(): Promise<void> {
     [
       'daemon',
       'a batch of 100 pruned (rolled back)',
-      () => undone(daemon, (db) => pruneBatch(db, { olderThanDays: 30, limit: 100 })),
+      () => undone(daemon, (db) => pruneOldSubmissions(db, { olderThanDays: 30, limit: 100 })),
     ],
     [
       'daemon',
@@ -143,7 +143,7 @@ async function statements(): Promise<void> {
       '32 records claimed (rolled back)',
       () =>
         undone(daemon, (db) =>
-          claimQueued(db, { id: randomUUID(), instanceId: randomUUID(), limit: 32, who: 'bench' }),
+          claimQueuedSubmissions(db, { id: randomUUID(), instanceId: randomUUID(), limit: 32, who: 'bench' }),
         ),
     ],
     ['daemon', 'minutes that are over (rolled back)', () => undone(daemon, (db) => writePeriods(db, 'minute', null))],
@@ -151,7 +151,7 @@ async function statements(): Promise<void> {
     ['status', 'activity', () => readActivity(command, 'continue')],
     ['status', 'snapshot', () => readSnapshot(command)],
     ['list', 'what waits for a person', () => list({})],
-    ['list', '--by-cause', () => readCauses(command, forPerson, 10_000)],
+    ['list', '--by-cause', () => countFailureCauses(command, forPerson, 10_000)],
     ['list', '--state accepted', () => list({ states: ['accepted'] })],
     ['list', '--state queued', () => list({ states: ['queued'] })],
     ['list', '--state completed', () => list({ states: ['completed'] })],

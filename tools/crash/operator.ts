@@ -1,8 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { readFoundHistory } from '../../src/ledger/history/readHistory.ts'
-import { writeDiscards } from '../../src/ledger/operator/discardSubmissions.ts'
-import { shortenPauses } from '../../src/ledger/operator/pauses.ts'
-import { writeArrived } from '../../src/ledger/operator/resolveSubmission.ts'
+import { writeDiscardedSubmissions } from '../../src/ledger/operator/discardSubmissions.ts'
+import { endAutomaticPauses } from '../../src/ledger/operator/pauses.ts'
+import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
   anySubmission,
   type ListedSubmission,
@@ -35,16 +35,16 @@ const resolvedMost = 2
 export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
   const operator = operatorOf(databases, { who: 'operator crash', reason: 'crash campaign' })
-  if (resume) await shortenPauses(operator)
+  if (resume) await endAutomaticPauses(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []
   for (const each of seen) {
     const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
     if (effect === null) hopeless.push(each)
-    else if ((await writeArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
+    else if ((await resolveAsArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
   }
-  if (hopeless.length > 0) settled.discarded = (await writeDiscards(operator, hopeless)).length
+  if (hopeless.length > 0) settled.discarded = (await writeDiscardedSubmissions(operator, hopeless)).length
   return settled
 }
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
-import { changesByTable } from '../../src/ledger/operator/grants.ts'
-import { fieldSchemas, fileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
+import { allowedChangesByTable } from '../../src/ledger/operator/grants.ts'
+import { fieldSchemas, mappingFileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
@@ -113,7 +113,7 @@ const namesOf = (label: string, values: readonly string[]) =>
   label === 'type' ? ['each type of the mapping files', ...values] : values
 
 function rightsPage(): string {
-  const rows = Object.entries(changesByTable).map(
+  const rows = Object.entries(allowedChangesByTable).map(
     ([table, { acts, holds }]) => `| \`${table}\` | ${acts.join(', ')} | ${holds} |`,
   )
   return page(
@@ -224,7 +224,7 @@ function mappingFilePage(): string {
     `## The file
 
 ${schemaTable({ properties: top })}
-| \`fields\` | ${fileSchema.shape.fields.description} |
+| \`fields\` | ${mappingFileSchema.shape.fields.description} |
 
 ## A field
 

@@ -1,10 +1,10 @@
 import type { StoreConfig } from '../../config.ts'
-import { emptyMemory, judgeHistory } from '../../ledger/history/readHistory.ts'
+import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/readHistory.ts'
 import { assertMigrated } from '../../ledger/migrations.ts'
 import { readMissingGrants } from '../../ledger/operator/grants.ts'
-import { readMissingLimits, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { countProblems } from '../../ledger/problems.ts'
-import { findLostPositions, findMissingParts, type StructurePart } from '../../ledger/structure.ts'
+import { findMissingSchemaParts, findSequencesBehindLogs, type SchemaPart } from '../../ledger/structure.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -19,15 +19,15 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
       const server = {
         grants,
         version: await readServerVersion(db),
-        limits: await readMissingLimits(db),
+        limits: await findMissingTimeoutSettings(db),
         cause: await readReadOnlyCause(db),
       }
       if (grants.length > 0) return { ...server, missing: [], positions: [], problems: [], history: null }
       await assertMigrated(db, url)
       return {
         ...server,
-        missing: await findMissingParts(db),
-        positions: await findLostPositions(db),
+        missing: await findMissingSchemaParts(db),
+        positions: await findSequencesBehindLogs(db),
         problems: await countProblems(db),
         history: await readUnseenHistory(db, ledgerStandby),
       }
@@ -48,7 +48,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
 
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
-  const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })
+  const { view, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findNamed })
   if (view === null) return 'its row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null
   return `it may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines it. Then run \`outboxd recover\``
@@ -69,13 +69,13 @@ const grantMessage = (grants: readonly string[]) =>
     ...grants.map((grant) => `${grant};`),
   ].join('\n')
 
-const missingMessage = (missing: readonly StructurePart[]) =>
+const missingMessage = (missing: readonly SchemaPart[]) =>
   [
     `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`,
     ...missing.map(({ sql }) => `${sql};`),
   ].join('\n')
 
-const positionsMessage = (positions: readonly StructurePart[]) =>
+const positionsMessage = (positions: readonly SchemaPart[]) =>
   [
     'its sequences would draw numbers again that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as its owner. If anything may have been sent since, also run `outboxd recover --restored --as uncertain` before you start a daemon:',
     ...positions.map(({ sql }) => `${sql};`),

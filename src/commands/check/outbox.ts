@@ -1,6 +1,6 @@
 import type { StoreConfig } from '../../config.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
-import { readMissingLimits, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { readServedOutbox } from '../../ledger/servedOutbox.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
@@ -39,7 +39,7 @@ import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unknownStatuses.ts'
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
-import { hasOwnSessions } from '../../postgres/sessionSettings.ts'
+import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
 import { didYouMean } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, finding, type Mark, notAsked } from './finding.ts'
@@ -95,7 +95,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
     url,
     async look(pool) {
       const cause = await readReadOnlyCause(pool)
-      const limits = await readMissingLimits(pool)
+      const limits = await findMissingTimeoutSettings(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table without permissions looks as if it did not exist.
@@ -109,7 +109,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       return {
         version: await readServerVersion(pool),
         problems,
-        wakes: ours === null ? '' : `; ${(await hasOwnSessions(pool)) ? wakeMessage(ours) : pooled}`,
+        wakes: ours === null ? '' : `; ${(await isConnectedWithoutPooler(pool)) ? wakeMessage(ours) : pooled}`,
         unused,
         shortIds: problems.length === 0 ? await findShortIdColumns(pool, table) : [],
       }

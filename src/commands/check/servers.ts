@@ -5,11 +5,11 @@ import type { LedgerStandby } from '../../ledger/history/decideHistory.ts'
 import { standbyMissingMessage } from '../../ledger/history/writeHistory.ts'
 import {
   type Durability,
+  type FreeConnections,
   readClockLead,
   readDurability,
-  readLocalData,
-  readServerRoom,
-  type ServerRoom,
+  readFreeConnections,
+  readLocalDataFolder,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
@@ -44,9 +44,9 @@ function look({ of, variable, url }: Database) {
     url,
     look: async (db) => ({
       of,
-      room: await readServerRoom(db),
+      room: await readFreeConnections(db),
       clock: await readClockLead(db, systemClock.nowMs),
-      disk: await readDisk(await readLocalData(db)),
+      disk: await readDisk(await readLocalDataFolder(db)),
       durability: await readDurability(db),
       encoding: await readEncoding(db),
     }),
@@ -82,13 +82,13 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
   }
 }
 
-export function judgeFreeConnections(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
+export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAsked(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
     const needed = those.reduce((sum, { of }) => sum + daemonConnections[of], 0)
     const rooms = those.map(({ room }) => room).sort((a, b) => a.free - b.free)
-    const { free, limit, ours } = rooms[0] as ServerRoom
+    const { free, limit, ours } = rooms[0] as FreeConnections
     return {
       names: those.map(({ of }) => `the ${of}`).join(' and '),
       needed: Math.max(0, needed - ours),

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Cause } from '../../ledger/operator/search.ts'
-import type { RecentCounts } from '../../ledger/requestCounts.ts'
+import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
 import type { Diagnosis, StatusReport, WellCondition } from '../../operations/diagnose.ts'
 import { whyNoInstance } from '../../operations/renderStatus.ts'
@@ -132,7 +132,7 @@ ${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
 ${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists all.</p>` : ''}`
 }
 
-export function targetsSection(recent: RecentCounts): HtmlSafeString {
+export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
   const times = [
     ['hour', recent.lastHour],
     ['day', recent.lastDay],

@@ -1,5 +1,5 @@
 import { readBudgetSlots } from '../../ledger/operator/readActivity.ts'
-import { readCauses } from '../../ledger/operator/search.ts'
+import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { statesNeedingAttention } from '../../model.ts'
 import { joinHalves } from '../../operations/diagnose.ts'
@@ -33,7 +33,7 @@ export function createNowReader(
   const readSnapshot = share('readSnapshot', agesMs.moving)
   const readProblems = rereadOnChange(clock, problemsAge, async () => (await reads()).readProblems())
   const readWaiting = rereadOnChange(clock, causesAge, async () =>
-    readCauses((await databases()).ledger, needsAttention, causesOfMax),
+    countFailureCauses((await databases()).ledger, needsAttention, causesOfMax),
   )
   const shared: LedgerReads = {
     readSnapshot,
@@ -41,7 +41,7 @@ export function createNowReader(
     readActivity: share('readActivity', agesMs.activity),
     readServedOutbox: share('readServedOutbox', agesMs.served),
     readReadOnly: share('readReadOnly', agesMs.readOnly),
-    readRecentCounts: share('readRecentCounts', agesMs.counts),
+    readRecentRequestCounts: share('readRecentRequestCounts', agesMs.counts),
     readHeartbeatLocks: share('readHeartbeatLocks', agesMs.activity),
   }
   const readSlots = shareRead(clock, agesMs.moving, async () => readBudgetSlots((await databases()).ledger))

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { readCauses } from '../../ledger/operator/search.ts'
-import { countSubmissions, selectPage } from '../../ledger/operator/selectSubmissions.ts'
+import { countFailureCauses } from '../../ledger/operator/search.ts'
+import { countSubmissions, selectSubmissionPage } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type FiltersRead, narrowByText, readListFilters } from '../../operations/filters.ts'
@@ -51,11 +51,11 @@ async function readListed(
   })
   if (query.byCause) {
     using _ = await parts.searches.take()
-    return { kind: 'causes', filter, cut, ...(await readCauses(databases.ledger, filter, causesOfMax)) }
+    return { kind: 'causes', filter, cut, ...(await countFailureCauses(databases.ledger, filter, causesOfMax)) }
   }
   const limit = Math.min(read.limit ?? rowsDefault, rowsMax)
   const [page, total] = await Promise.all([
-    selectPage(databases.ledger, filter, { order: query.order, from: query.from, limit }),
+    selectSubmissionPage(databases.ledger, filter, { order: query.order, from: query.from, limit }),
     countSubmissions(databases.ledger, filter, countedMax + 1),
   ])
   return { kind: 'page', filter, cut, page, total }

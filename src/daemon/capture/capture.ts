@@ -23,15 +23,15 @@ export interface CaptureDeps extends CaptureRowsDeps {
   /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
   windowMax: number
   knownTypes(): readonly string[]
-  readAgenda(): Promise<CaptureAgenda>
+  readCaptureAgenda(): Promise<CaptureAgenda>
   /** On a clock that never runs backward. */
   elapsedMs(): number
   skip(rows: readonly FailedRow[]): Promise<void>
   forget(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
   /** Stops the capture of a type for a while, because its query fails for all its records. */
-  holdType(type: string, error: unknown): Promise<void>
-  releaseTypes(types: readonly string[]): Promise<void>
+  stopCaptureOfType(type: string, error: unknown): Promise<void>
+  resumeCaptureOfTypes(types: readonly string[]): Promise<void>
   onRowRejected(outboxId: string, error: unknown): void
   onRowSkipped(outboxId: string, error: unknown): void
 }
@@ -39,7 +39,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  publishTypes(types: readonly string[]): Promise<boolean>
+  publishInstanceTypes(types: readonly string[]): Promise<boolean>
   /** In [0, 1), new for each call. */
   random(): number
 }
@@ -54,7 +54,12 @@ export interface CaptureRounds {
 
 const publishAgainMs = 10_000
 
-export function createCaptureRounds({ capture, sleep, publishTypes, random }: CaptureRoundsDeps): CaptureRounds {
+export function createCaptureRounds({
+  capture,
+  sleep,
+  publishInstanceTypes,
+  random,
+}: CaptureRoundsDeps): CaptureRounds {
   let captured = 0
   let published: string | null = null
   let publishAgainAtMs = 0
@@ -63,7 +68,7 @@ export function createCaptureRounds({ capture, sleep, publishTypes, random }: Ca
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
-    if (await publishTypes(types)) published = these
+    if (await publishInstanceTypes(types)) published = these
     publishAgainAtMs = capture.elapsedMs() + publishAgainMs
   }
 
@@ -142,7 +147,7 @@ export function createCapture(deps: CaptureDeps): Capture {
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     const heldType = batch.kind === 'failed' ? deps.faultOf(batch.error, batch.isCaptured).type : null
     if (batch.kind === 'failed' && heldType !== null) {
-      await deps.holdType(heldType, batch.error)
+      await deps.stopCaptureOfType(heldType, batch.error)
       return 'again'
     }
     if (batch.kind === 'nothing') {
@@ -168,7 +173,7 @@ export function createCapture(deps: CaptureDeps): Capture {
 
   return {
     async runOnce() {
-      const { dueId, leavesTypes, hasNew } = await deps.readAgenda()
+      const { dueId, leavesTypes, hasNew } = await deps.readCaptureAgenda()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
       const round = leavesTypes || (await hasNew()) ? await captureNew() : 'idle'
@@ -232,7 +237,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const { claimed, read, unmarked } = result
   if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
   const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
-  if (released.length > 0) await deps.releaseTypes(released)
+  if (released.length > 0) await deps.resumeCaptureOfTypes(released)
   if (read === 0) return { kind: 'nothing' }
   const isWhole = read === claimed
   return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }

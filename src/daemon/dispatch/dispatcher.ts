@@ -11,7 +11,7 @@ import {
   type Slot,
   type Submission,
   type TokenVerdict,
-  wasSuspended,
+  wasProcessSuspended,
 } from '../../model.ts'
 import type { SlotBalance } from './allocateSlots.ts'
 import { createInFlight, createLostClaims, type InFlight, type LostClaim } from './inFlight.ts'
@@ -39,15 +39,15 @@ export interface DispatcherDeps {
   windowMs: number
   maxInFlight: number
   slotPool: SlotPool
-  readDemand(countedMax: number): Promise<Demand>
+  countDueRequests(countedMax: number): Promise<Demand>
   onDemand(demand: Demand): void
   /** @param onCommit called when the COMMIT leaves; if it is not called, nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
   /** @returns false if it must be called again */
-  unclaim(claimId: string): Promise<boolean>
+  requeueUnsentClaim(claimId: string): Promise<boolean>
   /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
-  claimTrial(permits: number): Promise<Slot[] | null>
+  claimTrialRequest(permits: number): Promise<Slot[] | null>
   token(): Promise<TokenVerdict>
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
@@ -87,7 +87,7 @@ export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const requests = createInFlight(deps)
-  const lost = createLostClaims(deps.clock.nowMs, deps.unclaim)
+  const lost = createLostClaims(deps.clock.nowMs, deps.requeueUnsentClaim)
   const seen = { permitsFree: 0, pollOverdueMs: 0 }
   const answers = createAnswerHandling(deps, requests, seen)
   let balance: SlotBalance | null = null
@@ -118,7 +118,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
     const room = before.maxInFlight - before.inFlight
-    const demand = await deps.readDemand(Math.max(room, readyCountMax) + before.pollsInFlight)
+    const demand = await deps.countDueRequests(Math.max(room, readyCountMax) + before.pollsInFlight)
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.permitsFree = demand.permitsFree
@@ -178,7 +178,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function askAndFollow(accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const slots = await deps.claimTrial(deps.slotPool.available() > 0 ? 0 : 1)
+    const slots = await deps.claimTrialRequest(deps.slotPool.available() > 0 ? 0 : 1)
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
     const permit = deps.slotPool.acquire('others')
@@ -263,7 +263,7 @@ function createAnswerHandling(
       const { step, answer } = attempted
       requests.gotId(submission, step.change.transactionId ?? submission.transactionId)
       const signs = answer === null ? null : deps.signsOf(answer, accessToken)
-      const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasSuspended(answer)
+      const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
       const judged = isJudged && signs !== null ? signs.judged : null
       const { fingerprint = null, outcome = null } = signs ?? {}
       const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
@@ -271,7 +271,7 @@ function createAnswerHandling(
     },
     async questionEnded({ permit, accessToken, ageMs }) {
       const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
-      const says = answer !== null && !wasSuspended(answer)
+      const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.signsOf(answer, accessToken).judged } : null
       await write(interpretTrial(asked, heard, circumstances(ageMs)), accessToken)
     },

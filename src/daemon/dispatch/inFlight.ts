@@ -57,9 +57,9 @@ export interface LostClaim {
 /**
  * A COMMIT can hang while a disk or a standby is away, and take effect long after.
  *
- * @param unclaim returns true once the claim is given back or void
+ * @param requeueUnsentClaim returns true once the claim is given back or void
  */
-export function createLostClaims(nowMs: () => number, unclaim: (claimId: string) => Promise<boolean>) {
+export function createLostClaims(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
   const lost = new Map<string, LostClaim>()
   return {
     remember: (id: string, submissions: readonly Submission[]) =>
@@ -67,7 +67,7 @@ export function createLostClaims(nowMs: () => number, unclaim: (claimId: string)
     forget: (id: string) => void lost.delete(id),
     has: (id: string): boolean => lost.has(id),
     async recover(): Promise<void> {
-      for (const id of [...lost.keys()]) if (await unclaim(id)) lost.delete(id)
+      for (const id of [...lost.keys()]) if (await requeueUnsentClaim(id)) lost.delete(id)
     },
     list: (): LostClaim[] => [...lost.values()],
     held: (): { submission: Submission; transactionId: null }[] =>

@@ -13,7 +13,7 @@ import {
   type Submission,
   statusRow,
   type TrialVerdict,
-  wasSuspended,
+  wasProcessSuspended,
 } from '../../model.ts'
 import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
 
@@ -183,7 +183,7 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
  * pause concerns one record only.
  */
 export function isSilence(answer: Answer): boolean {
-  if (answer.kind === 'no-answer') return answer.sent && !wasSuspended(answer)
+  if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)
   const { post } = statusRow(answer.status)
   if (answer.code === 'E003') return false
   return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)

@@ -11,7 +11,7 @@ export interface OutcomeWriterDeps<Written> {
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
   takeReturnable(): OutcomeBatch['slots']
   /** @see src/postgres/sqlState.ts */
-  blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
+  blameForDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
   onBared(error: unknown, batch: OutcomeBatch): void
@@ -120,7 +120,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
       } catch (error) {
         deps.onFailed(error, batch)
         for (const piece of pieces) piece.error = error
-        const blame = deps.blameFor(error)
+        const blame = deps.blameForDatabaseError(error)
         if (blame !== 'everyone') return { kind: blame, error }
         await deps.waitMs(retryMs)
       }
@@ -196,7 +196,7 @@ function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
  * be polled.
  */
 function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
-  const why = `the ledger refused the words of the answer (${codeOf(error)}), so they are left out`
+  const why = `the ledger refused the words of the answer (${errorCodeOf(error)}), so they are left out`
   return {
     ...batch,
     transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), cause: why })),
@@ -220,7 +220,7 @@ function bareChange(change: Change, why: string): Change {
 
 const isPlain = (word: string | null | undefined) => word == null || /^[\x21-\x7e]{1,255}$/.test(word)
 
-function codeOf(error: unknown): string {
+function errorCodeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown }
   return typeof code === 'string' && isPlain(code) ? code : 'an error without a code'
 }

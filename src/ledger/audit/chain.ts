@@ -33,7 +33,7 @@ interface EventRow {
   contentsDigest: string | null
 }
 
-export async function readEventEntries(
+export async function readEventChainEntries(
   db: Database,
   after: string,
   upTo: string,
@@ -94,7 +94,7 @@ interface ActRow {
   detail: string | null
 }
 
-export async function readActEntries(
+export async function readActChainEntries(
   db: Database,
   after: string,
   upTo: string,
@@ -222,8 +222,8 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
   const last = await readLast(db)
-  const events = await readEventEntries(db, last.event, settled.event, entriesMax)
-  const acts = await readActEntries(db, last.act, settled.act, entriesMax)
+  const events = await readEventChainEntries(db, last.event, settled.event, entriesMax)
+  const acts = await readActChainEntries(db, last.act, settled.act, entriesMax)
   if (events.length + acts.length === 0) return { kind: 'through' }
   const contents: BlockContents = {
     leaves: Buffer.concat([...events, ...acts].map(({ leaf }) => leaf)),

@@ -1,6 +1,6 @@
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { type Actor, logAct, type Operator } from '../operator/operator.ts'
+import { type Actor, logOperatorAct, type Operator } from '../operator/operator.ts'
 import { hasKeySql } from '../operator/selectSubmissions.ts'
 import { mayBePrunedSql } from '../retention.ts'
 
@@ -14,13 +14,13 @@ export interface KeyRecord {
   mayBeErased: boolean
 }
 
-export const eraseMax = 100_000
+export const erasedRecordsMax = 100_000
 
 export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRecord[]> {
   const { rows } = await db.query<KeyRecord>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.state, s.revision, s.report_due as "reportDue",
        (${mayBePrunedSql}) as "mayBeErased"
-     from outboxd.submission s where ${hasKeySql('$1')} order by s.seq limit ${eraseMax}`,
+     from outboxd.submission s where ${hasKeySql('$1')} order by s.seq limit ${erasedRecordsMax}`,
     [key],
   )
   return rows
@@ -60,6 +60,6 @@ async function erase(
      where submission_id = any($1::uuid[])`,
     [ids],
   )
-  await logAct(db, actor, 'erase', { submissions: ids })
+  await logOperatorAct(db, actor, 'erase', { submissions: ids })
   return ids
 }

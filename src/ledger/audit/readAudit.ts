@@ -1,7 +1,7 @@
 import { type Amounts, endStates, type State } from '../../model.ts'
 import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
-import { patternsOf } from '../operator/search.ts'
+import { likePatternsOf } from '../operator/search.ts'
 import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordNameParameters } from './readActs.ts'
 
@@ -110,7 +110,7 @@ interface Position {
 type Row = AuditedRecord & Position & { fits: boolean }
 type Asked = Pick<AuditSpan, 'type' | 'containing'>
 
-const patternsFor = ({ containing }: Asked) => (containing === null ? null : patternsOf(containing))
+const patternsFor = ({ containing }: Asked) => (containing === null ? null : likePatternsOf(containing))
 
 /** Has one lower bound, because with two Postgres begins at the lower one. */
 const endedSql = `select ${columnsWith(5)} from (

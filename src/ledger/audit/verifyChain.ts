@@ -6,8 +6,8 @@ import {
   blockHash,
   type ChainEntry,
   type ChainHead,
-  readActEntries,
-  readEventEntries,
+  readActChainEntries,
+  readEventChainEntries,
 } from './chain.ts'
 
 export interface ChainVerdict {
@@ -142,8 +142,8 @@ async function findBreak(
   const isNext = BigInt(number) === BigInt(before.number) + 1n
   if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
   if (!blockHash(before.hash, block).equals(hash)) return `block ${number} does not follow from the one before`
-  const events = await readEventEntries(db, before.lastEvent, block.lastEvent, null)
-  const acts = await readActEntries(db, before.lastAct, block.lastAct, null)
+  const events = await readEventChainEntries(db, before.lastEvent, block.lastEvent, null)
+  const acts = await readActChainEntries(db, before.lastAct, block.lastAct, null)
   if (leaves === null || eventIds === null || submissionIds === null) {
     const [extra] = [...events, ...acts]
     if (extra !== undefined) return `${nameOf(extra)} was added to block ${number}, whose entries had all gone`

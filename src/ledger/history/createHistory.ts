@@ -1,19 +1,19 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
-import { type HistoryView, isAgreedSince, type LedgerStandby, type NamedRow } from './decideHistory.ts'
+import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './decideHistory.ts'
 import {
-  emptyMemory,
+  emptyInstanceMemory,
   hasSynchronousCommits,
   type InstanceMemory,
   type JudgedHistory,
-  judgeHistory,
   type LastClaim,
+  readAndJudgeHistory,
 } from './readHistory.ts'
 import {
   agreeToHistoryByDaemon,
   markHistoryUnchanged,
   raiseHistoryProblem,
-  writeStandbyMissing,
+  updateStandbyPause,
 } from './writeHistory.ts'
 
 export type HistoryLook =
@@ -63,17 +63,17 @@ export interface HistoryDeps {
 const markEveryMs = 10_000
 
 export function createHistory({ pool, who, reachMs, standby, namedRows }: HistoryDeps): History {
-  let remembered: InstanceMemory = emptyMemory
+  let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
-    judgeHistory(db, remembered, { standby, findNamed })
+    readAndJudgeHistory(db, remembered, { standby, findNamed })
 
   function remember(view: HistoryView): void {
     const { agreedAtMs, now, safeLsn, isEmpty } = view
     const { memory, claim } = remembered
     remembered = {
       memory: { agreedAtMs, timeline: now.timeline },
-      claim: memory === null || isAgreedSince(view, memory) ? null : claim,
+      claim: memory === null || isHistoryAgreedSince(view, memory) ? null : claim,
       ...{ safeLsn, hasRecords: !isEmpty },
     }
   }
@@ -84,7 +84,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
   async function attend(view: HistoryView): Promise<void> {
     remember(view)
     if (Math.abs(view.markedForMs) > markEveryMs) await markHistoryUnchanged(pool)
-    if (isMissed(view) !== view.isStandbyMissed) await writeStandbyMissing(pool, isMissed(view))
+    if (isMissed(view) !== view.isStandbyMissed) await updateStandbyPause(pool, isMissed(view))
   }
 
   return {
@@ -114,10 +114,10 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
           await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, reachMs }))
-          remembered = emptyMemory
+          remembered = emptyInstanceMemory
           return verdict
         case 'waits':
-          remembered = emptyMemory
+          remembered = emptyInstanceMemory
           return { kind: 'waits' }
         default:
           return verdict satisfies never

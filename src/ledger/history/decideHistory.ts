@@ -82,11 +82,11 @@ export function decideHistory(
   return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
-export const isAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
+export const isHistoryAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
   isByPerson && agreedAtMs > memory.agreedAtMs
 
 function findObjection(view: HistoryView, memory: HistoryMemory | null): string | null {
-  if (memory === null || isAgreedSince(view, memory)) return null
+  if (memory === null || isHistoryAgreedSince(view, memory)) return null
   if (!view.hasLastClaim) return 'a record that a daemon had claimed is missing or not marked as sent'
   if (view.agreedAtMs < memory.agreedAtMs) return 'the last agreement about its history is missing'
   if (!view.isPastSeen && memory.timeline !== null && memory.timeline === view.now.timeline)
@@ -130,7 +130,7 @@ function decidePromotion({ agreed, now, markedForMs, hasTarget }: HistoryView, s
   return { kind: 'agrees', isPromoted: true }
 }
 
-export const isMovedElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
+export const isLedgerMovedElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
   otherDatabase(agreed, now) !== null || differ(agreed.timeline, now.timeline)
 
 /** Unknown values count as equal. */

@@ -5,7 +5,7 @@ import {
   type HistoryMemory,
   type HistoryVerdict,
   type HistoryView,
-  isAgreedSince,
+  isHistoryAgreedSince,
   type LedgerStandby,
   type NamedRow,
 } from './decideHistory.ts'
@@ -24,7 +24,7 @@ export interface InstanceMemory {
   hasRecords: boolean
 }
 
-export const emptyMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
+export const emptyInstanceMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
 
 /** True if COMMITs wait until a standby has them on disk. */
 const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
@@ -74,14 +74,14 @@ export interface JudgedHistory {
 }
 
 /** Reads the outbox's rows only if they matter. */
-export async function judgeHistory(
+export async function readAndJudgeHistory(
   db: Database,
   remembered: InstanceMemory,
   { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<NamedRow> },
 ): Promise<JudgedHistory> {
   const view = await readHistory(db, remembered)
   if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
-  const memory = remembered.memory !== null && isAgreedSince(view, remembered.memory) ? null : remembered.memory
+  const memory = remembered.memory !== null && isHistoryAgreedSince(view, remembered.memory) ? null : remembered.memory
   const verdict = decideHistory(view, { memory, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { view, verdict }
   return { view, verdict: decideHistory(view, { memory, standby, named: await findNamed() }) }

@@ -1,15 +1,15 @@
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { isAliveSql } from '../instances.ts'
-import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
+import { describeOutboxIdentity, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import {
   isSameService,
   readLedgerRow,
+  rebindLedgerToService,
   type ServedService,
   type ServiceIdentity,
   toServedService,
-  writeService,
 } from '../servedService.ts'
-import { type Actor, logAct, type Operator } from './operator.ts'
+import { type Actor, logOperatorAct, type Operator } from './operator.ts'
 
 export interface Adoption {
   identity: OutboxIdentity
@@ -27,7 +27,7 @@ export interface UnderWay {
   sent: number
 }
 
-export async function readUnderWay(db: Database): Promise<UnderWay> {
+export async function countWorkUnderWay(db: Database): Promise<UnderWay> {
   const { rows } = await db.query<UnderWay>(
     `select (select count(*)::int from outboxd.submission
         where state in ('queued', 'sending', 'accepted') and outbox = outboxd.current_outbox()) as submissions,
@@ -71,7 +71,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
     [rows === 'new'],
   )
-  await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
+  await logOperatorAct(db, actor, 'adopt', { outbox: describeOutboxIdentity(identity), rows, start: { id, at } })
 }
 
 /** Earlier rows are compared no more. A later conflict means that the ERP edits rows. */
@@ -86,7 +86,7 @@ async function declareRowsSame(db: Database): Promise<void> {
 }
 
 /** The present use of the service, read before the service changes. */
-export interface ServiceUse {
+export interface ServiceChangeFacts {
   served: ServedService | null
   configured: ServedService
   /** Such as `abcd1234 on erp-1`. */
@@ -95,9 +95,13 @@ export interface ServiceUse {
   records: Record<string, number>
 }
 
-/** @param isAdopting prevents daemons from starting until the COMMIT */
-export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
-  if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
+/** @param preventsDaemonStart prevents daemons from starting until the COMMIT */
+export async function readServiceChangeFacts(
+  db: Database,
+  service: ServiceIdentity,
+  preventsDaemonStart: boolean,
+): Promise<ServiceChangeFacts> {
+  if (preventsDaemonStart) await db.query('lock table outboxd.instance in share row exclusive mode')
   const { id, served } = await readLedgerRow(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
@@ -121,7 +125,7 @@ export interface ServiceAdoption {
    * does not know them.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
-  use: ServiceUse
+  use: ServiceChangeFacts
 }
 
 export function adoptService(
@@ -129,19 +133,19 @@ export function adoptService(
   { service, isSame }: { service: ServiceIdentity; isSame: boolean },
 ): Promise<ServiceAdoption> {
   return inTransaction(ledger, async (db) => {
-    const use = await readServiceUse(db, service, true)
-    const kind = judgeServiceUse(use, isSame)
+    const use = await readServiceChangeFacts(db, service, true)
+    const kind = judgeServiceChange(use, isSame)
     if (kind !== 'adopted') return { kind, use }
-    await writeService(db, use.configured, actor.who)
+    await rebindLedgerToService(db, use.configured, actor.who)
     const { baseUrl, authUrl } = use.configured
     const former = use.served?.baseUrl ?? null
-    await logAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former })
+    await logOperatorAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former })
     return { kind, use }
   })
 }
 
-export function judgeServiceUse(
-  { served, configured, daemons, records }: ServiceUse,
+export function judgeServiceChange(
+  { served, configured, daemons, records }: ServiceChangeFacts,
   isSame: boolean,
 ): ServiceAdoption['kind'] {
   if (served !== null && isSameService(served, configured)) return 'served'

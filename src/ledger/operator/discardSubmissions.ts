@@ -6,12 +6,12 @@ import {
   actorDetailSql,
   type Operator,
   type SeenRecord,
-  withQueue,
+  withOpenQueue,
   withSubmissionsLocked,
 } from './operator.ts'
 
 /** Stops the polls of accepted records. Keeps error and transaction id. */
-export async function writeDiscards(
+export async function writeDiscardedSubmissions(
   operator: Operator,
   seen: readonly (SeenRecord & { state: State })[],
 ): Promise<string[]> {
@@ -22,7 +22,7 @@ export async function writeDiscards(
       if (jobs.length > 0) await queue?.remove(db, jobs)
       return discarded.map(({ id }) => id)
     })
-  return seen.some(({ state }) => state === 'accepted') ? withQueue(operator, discard) : discard(null)
+  return seen.some(({ state }) => state === 'accepted') ? withOpenQueue(operator, discard) : discard(null)
 }
 
 /** @returns also the polls to remove */

@@ -15,7 +15,7 @@ interface Changes {
  * The tables that daemons and commands change. They may read every table of our schemas.
  * `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
  */
-export const changesByTable: Readonly<Record<string, Changes>> = {
+export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': {
     acts: ['insert', 'update', 'delete'],
     holds: 'records, until they are pruned',
@@ -70,7 +70,7 @@ export const changesByTable: Readonly<Record<string, Changes>> = {
 }
 
 const actsByTable = JSON.stringify(
-  Object.fromEntries(Object.entries(changesByTable).map(([name, { acts }]) => [name, acts])),
+  Object.fromEntries(Object.entries(allowedChangesByTable).map(([name, { acts }]) => [name, acts])),
 )
 
 /** The privileges that a role of kind $2 needs. $3 has the changes by table. */
@@ -135,7 +135,7 @@ export async function readLedgerGrants(db: Database, role: string, kind: RoleKin
   return rows.map(({ statement }) => statement)
 }
 
-export async function readRoleStatements(db: Database, role: string): Promise<string[]> {
+export async function readRoleCreationStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
     `select pg_catalog.format('create role %I login', $1::text) as create,
        pg_catalog.format('grant connect on database %I to %I', current_database(), $1::text) as connect,

@@ -56,10 +56,15 @@ export function logValueAccess(
 ): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
   const more = unnamed === 0 ? {} : { unnamed }
-  return logAct(ledger, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
+  return logOperatorAct(
+    ledger,
+    actor,
+    act,
+    act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named },
+  )
 }
 
-export async function logAct(
+export async function logOperatorAct(
   db: Database,
   { who, reason, account }: Actor,
   act: Act,
@@ -94,7 +99,7 @@ export function withSubmissionsLocked<T>(
   })
 }
 
-export async function withQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
+export async function withOpenQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
   const queue = await openQueue(url, () => {}) // the next statement reports it
   try {
     return await work(queue)

@@ -2,9 +2,9 @@ import type { PauseReason } from '../../model.ts'
 import { inTransaction } from '../../postgres/database.ts'
 import { isActivePauseSql } from '../pauses.ts'
 import { believeRefusals } from '../refusals.ts'
-import { logAct, type Operator, type StatedActor } from './operator.ts'
+import { logOperatorAct, type Operator, type StatedActor } from './operator.ts'
 
-export const pauseDetail = ({ who, reason }: StatedActor): string =>
+export const describeOperatorPause = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
 export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: number | null): Promise<void> {
@@ -18,7 +18,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
      )
      insert into outboxd.operator_act (at, act, who, account, reason, until)
      select since, 'pause', $3, $4, $5, until from pause`,
-    [pauseDetail(actor), forMs, actor.who, actor.account, actor.reason],
+    [describeOperatorPause(actor), forMs, actor.who, actor.account, actor.reason],
   )
 }
 
@@ -38,7 +38,10 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
 }
 
 /** Ends all pauses but the operator's. As always, a trial goes first. */
-export async function shortenPauses({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason[]> {
+export async function endAutomaticPauses({
+  ledger,
+  actor: { who, account, reason },
+}: Operator): Promise<PauseReason[]> {
   const { rows } = await ledger.query<{ reason: PauseReason }>(
     `with shortened as (
        update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
@@ -57,7 +60,7 @@ export async function shortenPauses({ ledger, actor: { who, account, reason } }:
 export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     const said = await believeRefusals(db, forMs)
-    if (said.length > 0) await logAct(db, actor, 'resume --believe-refusals', { said })
+    if (said.length > 0) await logOperatorAct(db, actor, 'resume --believe-refusals', { said })
     return said
   })
 }

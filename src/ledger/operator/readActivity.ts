@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { daemonSessions } from '../../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { isAliveSql } from '../instances.ts'
 import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
@@ -21,7 +21,7 @@ export interface Activity {
 
 const lastCompleted = 200
 
-const whileItWorks = [daemonSessions.work, daemonSessions.heartbeat]
+const whileItWorks = [daemonSessionNames.work, daemonSessionNames.heartbeat]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
   const { rows } = await db.query<Activity>(

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { daemonSessions } from '../../postgres/sessionSettings.ts'
+import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { hasSynchronousCommits } from '../history/readHistory.ts'
 
 /** Such as `18.1`. */
@@ -23,7 +23,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
  * Finds limits that a pooler did not pass on.
  * @returns statements that set them
  */
-export async function readMissingLimits(db: Database): Promise<string[]> {
+export async function findMissingTimeoutSettings(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
      from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
@@ -47,7 +47,7 @@ export async function readDurability(db: Database): Promise<Durability> {
 }
 
 /** Number of further sessions that a server accepts. */
-export interface ServerRoom {
+export interface FreeConnections {
   /** Equal for all databases of one server. */
   server: string
   /** By the lowest limit. */
@@ -59,8 +59,8 @@ export interface ServerRoom {
 }
 
 /** Checks max_connections and the limits of role and database. */
-export async function readServerRoom(db: Database): Promise<ServerRoom> {
-  const { rows } = await db.query<ServerRoom>(
+export async function readFreeConnections(db: Database): Promise<FreeConnections> {
+  const { rows } = await db.query<FreeConnections>(
     `with session as (
        select usename = current_user as "isRole", datname = current_database() as "isDatabase", application_name as name
        from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
@@ -77,13 +77,13 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
      select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
        (select count(*)::int from session where "isRole" and name = any($1)) as ours
      from room order by free limit 1`,
-    [Object.values(daemonSessions)],
+    [Object.values(daemonSessionNames)],
   )
-  return rows[0] as ServerRoom
+  return rows[0] as FreeConnections
 }
 
 /** Null if the server is on a different host, or our role has no permission. */
-export async function readLocalData(db: Database): Promise<string | null> {
+export async function readLocalDataFolder(db: Database): Promise<string | null> {
   const { rows } = await db.query<{ folder: string }>(
     `select setting as folder from pg_settings
      where name = 'data_directory' and inet_server_addr() is not distinct from inet_client_addr()`,

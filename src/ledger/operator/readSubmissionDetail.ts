@@ -4,7 +4,7 @@ import type { Resource } from '../../resources.ts'
 import { isAliveSql } from '../instances.ts'
 import { blockingStatesSql, type KeyOnFailure } from '../keyOrder.ts'
 import { isActivePauseSql } from '../pauses.ts'
-import { unfinishedSinceSql } from './selectSubmissions.ts'
+import { stateSinceSql } from './selectSubmissions.ts'
 
 export interface LoggedEvent {
   atMs: number
@@ -107,7 +107,7 @@ export async function readSubmissionDetail(
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
           and s.outbox = outboxd.current_outbox()) as conflict,
        ${epochMsSql('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
-       ${epochMsSql(`coalesce(s.ended_at, ${unfinishedSinceSql})`)} as "sinceMs",
+       ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs",
        ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs", ${epochMsSql('s.ended_at')} as "endedMs",
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs",

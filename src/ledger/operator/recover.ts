@@ -5,7 +5,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import type { Resource } from '../../resources.ts'
 import { insertCaptured } from '../capture.ts'
 import { restoredMessage } from '../history/readHistory.ts'
-import { agreeToHistoryByOperator, isSameFinding, raiseHistoryProblem } from '../history/writeHistory.ts'
+import { agreeToHistoryByOperator, lockFindingIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
   hasTransactionIdSql,
@@ -14,8 +14,15 @@ import {
   type TransactionRef,
   transactionName,
 } from '../transactions.ts'
-import { type Actor, actorDetailSql, logAct, type Operator, type SeenRecord, withQueue } from './operator.ts'
-import { firstPolls, resolveArrived } from './resolveSubmission.ts'
+import {
+  type Actor,
+  actorDetailSql,
+  logOperatorAct,
+  type Operator,
+  type SeenRecord,
+  withOpenQueue,
+} from './operator.ts'
+import { firstPollsOfArrived, settleArrivedRecords } from './resolveSubmission.ts'
 
 /*
  * Used after the ledger lost data. A record whose row names a transaction is tracked. All other records in doubt become
@@ -24,7 +31,7 @@ import { firstPolls, resolveArrived } from './resolveSubmission.ts'
 
 export type RecoveredAs = 'uncertain' | 'new'
 
-export interface DoubtfulRecords {
+export interface DoubtfulRecordCounts {
   queued: number
   /** Bounds of the times of recording. */
   oldestMs: number | null
@@ -35,8 +42,8 @@ export interface DoubtfulRecords {
   accepted: number
 }
 
-export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
-  const { rows } = await db.query<DoubtfulRecords>(
+export async function countDoubtfulRecords(db: Database): Promise<DoubtfulRecordCounts> {
+  const { rows } = await db.query<DoubtfulRecordCounts>(
     `select count(*)::int as queued, ${epochMsSql('min(s.recorded_at)')} as "oldestMs",
        ${epochMsSql('max(s.recorded_at)')} as "newestMs",
        (select count(*)::int from outboxd.submission w where w.state = 'sending' and not w.probing or w.state = 'uncertain'
@@ -44,7 +51,7 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
      from outboxd.submission s where s.state = 'queued'`,
   )
-  return rows[0] as DoubtfulRecords
+  return rows[0] as DoubtfulRecordCounts
 }
 
 export interface DoubtfulRecord extends SeenRecord {
@@ -107,12 +114,16 @@ const lostDataMessage = (why: string | null): string =>
   `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. It may have arrived`
 
 /** Tracks records by the transactions that their rows name. Safe to repeat. */
-export function recoverNamed(operator: Operator, records: readonly NamedRecord[], seenAtMs: number): Promise<boolean> {
+export function recoverNamedTransactions(
+  operator: Operator,
+  records: readonly NamedRecord[],
+  seenAtMs: number,
+): Promise<boolean> {
   const { ledger, keyOnFailure, actor } = operator
-  return withQueue(operator, (queue) =>
+  return withOpenQueue(operator, (queue) =>
     inTransaction(ledger, async (db) => {
       await db.query('select pg_advisory_xact_lock(7161)')
-      if (!(await isSameFinding(db, seenAtMs))) return false
+      if (!(await lockFindingIfUnchanged(db, seenAtMs))) return false
       const { free, holders } = await findFree(
         db,
         records.filter(({ whyNot }) => whyNot === null),
@@ -122,7 +133,10 @@ export function recoverNamed(operator: Operator, records: readonly NamedRecord[]
         const arrivals = free.map(({ id, revision, transactionId }) => ({
           ...{ id, revision, transactionId, jobId: randomUUID() },
         }))
-        await queue.insert(db, firstPolls(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        await queue.insert(
+          db,
+          firstPollsOfArrived(await settleArrivedRecords(db, arrivals, { how: 'recovered', actor })),
+        )
         const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
           const holder = holders.get(id)
           const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
@@ -196,9 +210,9 @@ export interface LostRecord extends CapturedRecord {
  * A record whose row names a transaction is tracked, or uncertain if another record has that transaction. A record that
  * no longer maps is rejected and may have arrived.
  */
-export function recoverLost(operator: Operator, records: readonly LostRecord[]): Promise<void> {
+export function recoverLostRecords(operator: Operator, records: readonly LostRecord[]): Promise<void> {
   const { ledger, keyOnFailure, actor } = operator
-  return withQueue(operator, (queue) =>
+  return withOpenQueue(operator, (queue) =>
     inTransaction(ledger, async (db) => {
       await db.query('select pg_advisory_xact_lock(7161)')
       const named = records.flatMap(({ id, outboxId, resource, transactionId, error }) =>
@@ -218,7 +232,10 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
         const arrivals = free.map(({ id, transactionId }) => ({
           ...{ id, revision: 0, transactionId, jobId: randomUUID() },
         }))
-        await queue.insert(db, firstPolls(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        await queue.insert(
+          db,
+          firstPollsOfArrived(await settleArrivedRecords(db, arrivals, { how: 'recovered', actor })),
+        )
         await db.query(
           `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
           [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
@@ -242,13 +259,13 @@ export interface RecoveryTerms {
  * A record that is sent again keeps its idempotency key and stays in doubt: E002 then makes it uncertain. An accepted
  * record is not sent again by itself, because it may have failed and been sent again already.
  */
-export async function recoverHistory(
+export async function finishRecovery(
   db: Database,
   { as, seenAtMs, isOutboxInDoubt, before }: RecoveryTerms,
   actor: Actor,
 ): Promise<number | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
-  if (!(await isSameFinding(db, seenAtMs))) return null
+  if (!(await lockFindingIfUnchanged(db, seenAtMs))) return null
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
     const taken = await decideQueued(db, { as, after }, actor)
@@ -259,7 +276,7 @@ export async function recoverHistory(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
   await agreeToHistoryByOperator(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
-  await logAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
+  await logOperatorAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
   return queued
 }
 
@@ -294,10 +311,10 @@ async function decideQueued(
  * Stops all daemons when the operator says that the ledger was restored, which no daemon can notice. Runs in a
  * transaction.
  */
-export async function declareRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
+export async function declareLedgerRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
   await raiseHistoryProblem(db, restoredMessage(who), { who, reachMs })
-  await logAct(db, actor, 'recover --restored', null)
+  await logOperatorAct(db, actor, 'recover --restored', null)
 }
 
 export interface LastRecovery {

@@ -3,7 +3,7 @@ import { exactJsonFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { newerOfDocumentSql, requestDigest } from '../documents.ts'
+import { newerDocumentRecordSql, requestDigest } from '../documents.ts'
 import { resetColumnsSql } from '../submissions.ts'
 import { type Actor, actorDetailSql, type Operator, withSubmissionsLocked } from './operator.ts'
 
@@ -48,7 +48,7 @@ export async function readReplayable(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed",
-       case when s.document is not null then ${newerOfDocumentSql('s')} end as newer
+       case when s.document is not null then ${newerDocumentRecordSql('s')} end as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
@@ -58,13 +58,17 @@ export async function readReplayable(
 
 /**
  * Queues failed and rejected submissions again. Their `seq`, attempts and log stay. Those with a key start held, for
- * `releaseHeads`.
+ * `releaseFirstRecordsOfKeys`.
  *
  * The idempotency key is new if the service has answered under the former one. It stays for a record that may have
  * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. An attempt
  * stays in doubt: E002 then says that it arrived.
  */
-export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
+export function writeReplayedSubmissions(
+  operator: Operator,
+  replays: readonly Replay[],
+  newKeys: boolean,
+): Promise<string[]> {
   return withSubmissionsLocked(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
 }
 
@@ -81,7 +85,7 @@ async function replayLocked(
        -- locks in one order, so that two operators never wait for each other
        select s.* from outboxd.submission s join replay r using (id)
        where s.state in ('failed', 'rejected') and s.revision = r.revision
-         and (s.document is null or ${newerOfDocumentSql('s')} is null) order by s.id for update of s
+         and (s.document is null or ${newerDocumentRecordSql('s')} is null) order by s.id for update of s
      ), written as (
        update outboxd.submission s set
          state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),

@@ -3,13 +3,13 @@ import { exactJsonFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
 import { resetColumnsSql } from '../submissions.ts'
-import { type Holder, readOtherHolder, type TransactionRef } from '../transactions.ts'
+import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../transactions.ts'
 import {
   type Actor,
   actorDetailSql,
   type Operator,
   type SeenRecord,
-  withQueue,
+  withOpenQueue,
   withSubmissionsLocked,
 } from './operator.ts'
 import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
@@ -24,7 +24,7 @@ export type ArrivalSettled =
   | { kind: 'changed' }
 
 /** Called when the operator says that the record arrived. The record is polled at once. */
-export function writeArrived(
+export function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
   transaction: TransactionRef,
@@ -32,27 +32,27 @@ export function writeArrived(
   const settle =
     (queue: Queue) =>
     async (db: Database): Promise<ArrivalSettled> => {
-      const by = await readOtherHolder(db, transaction, seen.id)
+      const by = await readOtherTransactionHolder(db, transaction, seen.id)
       if (by) return { kind: 'taken', by }
       const { id, revision } = seen
       const arrival = { id, revision, transactionId: transaction.transactionId, jobId: randomUUID() }
-      const [settled] = await resolveArrived(db, [arrival], { how: 'resolved', actor: operator.actor })
+      const [settled] = await settleArrivedRecords(db, [arrival], { how: 'resolved', actor: operator.actor })
       if (settled === undefined) return { kind: 'changed' }
       if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-      await queue.insert(db, firstPolls([settled]))
+      await queue.insert(db, firstPollsOfArrived([settled]))
       return { kind: 'settled', tracked: settled.tracked }
     }
-  return withQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
+  return withOpenQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
 }
 
 /** Called when the operator says that the record did not arrive. The record is sent again. */
-export function writeNotArrived(
+export function resolveAsNotArrived(
   operator: Operator,
   seen: SeenRecord,
   newKey: boolean,
 ): Promise<{ keptKey: boolean } | null> {
   const terms = { idempotencyKey: randomUUID(), newKey, actor: operator.actor }
-  return withQueue(operator, (queue) =>
+  return withOpenQueue(operator, (queue) =>
     withSubmissionsLocked(operator, [seen], async (db) => {
       const settled = await resolveNotArrived(db, seen, terms)
       if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
@@ -65,8 +65,8 @@ export function writeNotArrived(
  * Takes back an id that an operator gave.
  * @returns false if no operator gave one, or the record took a step since
  */
-export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord): Promise<boolean> {
-  return withQueue(operator, (queue) =>
+export function takeBackGivenTransactionId(operator: Operator, seen: SeenRecord): Promise<boolean> {
+  return withOpenQueue(operator, (queue) =>
     withSubmissionsLocked(operator, [seen], async (db) => {
       const taken = await takeBack(db, seen, operator.actor)
       if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
@@ -107,7 +107,7 @@ export interface Arrival extends SeenSubmission {
  * Tracks arrived records, or completes untracked ones. Their age counts from sending, so that the late poll does not
  * teach that processing is quick.
  */
-export async function resolveArrived(
+export async function settleArrivedRecords(
   db: Database,
   arrivals: readonly Arrival[],
   { how, actor }: { how: 'resolved' | 'recovered'; actor: Actor },
@@ -143,7 +143,7 @@ export async function resolveArrived(
 }
 
 /**
- * Queues the record again. Keeps the attempt in doubt and the idempotency key (see `writeReplays`), because operators
+ * Queues the record again. Keeps the attempt in doubt and the idempotency key (see `writeReplayedSubmissions`), because operators
  * err.
  */
 async function resolveNotArrived(
@@ -197,5 +197,5 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
 
 const takenBackSql = "'an operator took back the transaction id. The record may have arrived'"
 
-export const firstPolls = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
+export const firstPollsOfArrived = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
   arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))

@@ -2,12 +2,12 @@ import { systemClock } from '../../clock.ts'
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
-  causeSql,
+  causeDigestSql,
   errorShapeSql,
-  filterValues,
-  matchingSql,
+  filterParameters,
+  matchingSubmissionsSql,
   type SubmissionFilter,
-  selectIds,
+  selectSubmissionIds,
 } from './selectSubmissions.ts'
 
 export interface SearchBounds {
@@ -33,12 +33,12 @@ export async function searchText(
   { rowsMax, timeMaxMs }: SearchBounds,
 ): Promise<TextSearch> {
   const elapsedMs = systemClock.stopwatch()
-  const candidates = await selectIds(db, filter, rowsMax + 1)
+  const candidates = await selectSubmissionIds(db, filter, rowsMax + 1)
   const search: TextSearch = { ids: [], lookedAt: 0, isCut: false }
   const last = Math.min(candidates.length, rowsMax)
   while (search.lookedAt < last && elapsedMs() < timeMaxMs) {
     const slice = candidates.slice(search.lookedAt, Math.min(search.lookedAt + rowsAtOnce, last))
-    search.ids.push(...(await findContaining(db, slice, patternsOf(text))))
+    search.ids.push(...(await findContaining(db, slice, likePatternsOf(text))))
     search.lookedAt += slice.length
   }
   return { ...search, isCut: search.lookedAt < candidates.length }
@@ -54,7 +54,7 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
 }
 
 /** Makes LIKE patterns of a text, as it is and as JSON may escape it. */
-export function patternsOf(text: string): string[] {
+export function likePatternsOf(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return [...new Set([text, escaped, ascii])].map((each) => `%${each.replace(/[\\%_]/g, '\\$&')}%`)
@@ -76,22 +76,22 @@ export interface Cause {
   firstOutboxId: string
 }
 
-export async function readCauses(
+export async function countFailureCauses(
   db: Database,
   filter: SubmissionFilter,
   rowsMax: number,
 ): Promise<{ causes: Cause[]; lookedAt: number; isCut: boolean }> {
-  const { rows } = await db.query<Cause>(causesSql, [...filterValues(filter), rowsMax + 1])
+  const { rows } = await db.query<Cause>(causesSql, [...filterParameters(filter), rowsMax + 1])
   const lookedAt = rows.reduce((sum, { count }) => sum + count, 0)
   return { causes: rows, lookedAt: Math.min(lookedAt, rowsMax), isCut: lookedAt > rowsMax }
 }
 
 const columns = `s.outbox_id as "outboxId", s.state, s.error_code as code, s.may_have_arrived as "mayHaveArrived", s.type,
-  ${errorShapeSql} as shape, ${causeSql} as cause`
+  ${errorShapeSql} as shape, ${causeDigestSql} as cause`
 
 const causesSql = `
   select cause, count(*)::int as count, min(state) as state, min(upper(code)) as code, "mayHaveArrived", min(shape) as shape,
     array_agg(distinct type) as types, min("sinceMs") as "firstMs", max("sinceMs") as "lastMs",
     (array_agg("outboxId" order by "sinceMs", seq))[1] as "firstOutboxId"
-  from (${matchingSql(columns, 'newest')}) matching
+  from (${matchingSubmissionsSql(columns, 'newest')}) matching
   group by cause, "mayHaveArrived" order by count(*) desc, min("sinceMs")`

@@ -40,7 +40,7 @@ export interface SubmissionFilter {
   untilMs: number | null
   mayHaveArrived: boolean | null
   transactionId: string | null
-  /** As `readCauses` names it. */
+  /** As `countFailureCauses` names it. */
   cause: string | null
   /** Ids that a search found. */
   among: readonly string[] | null
@@ -69,7 +69,7 @@ export const listedColumnsSql = `
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 
-export const unfinishedSinceSql = `coalesce((
+export const stateSinceSql = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
 ), s.captured_at)`
@@ -80,22 +80,22 @@ export async function selectSubmissions(
   limit: number,
   order: ListOrder = 'longest',
 ): Promise<ListedSubmission[]> {
-  return (await selectPage(db, filter, { order, from: null, limit })).submissions
+  return (await selectSubmissionPage(db, filter, { order, from: null, limit })).submissions
 }
 
 /** Newest first. */
-export async function selectIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterValues(filter), limit])
+export async function selectSubmissionIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterParameters(filter), limit])
   return rows.map(({ id }) => id)
 }
 
 export async function countSubmissions(db: Database, filter: SubmissionFilter, most: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(countSql, [...filterValues(filter), most])
+  const { rows } = await db.query<{ n: number }>(countSql, [...filterParameters(filter), most])
   return rows[0]?.n ?? 0
 }
 
-/** $1 to $10 of `matchingSql`; $11 is the limit. */
-export function filterValues(filter: SubmissionFilter): unknown[] {
+/** $1 to $10 of `matchingSubmissionsSql`; $11 is the limit. */
+export function filterParameters(filter: SubmissionFilter): unknown[] {
   return [
     filter.states,
     filter.code,
@@ -125,14 +125,14 @@ export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-export const causeSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
+export const causeDigestSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
   and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKeySql('$4')})
   and ($7::boolean is null or s.may_have_arrived = $7)
   and ($8::text is null or ${hasTransactionIdSql('$8')})
   and ($10::uuid[] is null or s.id = any($10))
-  and ($9::text is null or ${causeSql} = $9)`
+  and ($9::text is null or ${causeDigestSql} = $9)`
 const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
@@ -142,7 +142,7 @@ const within = (time: string) =>
  * Finished submissions may be millions, so they are read state by state: an index orders one state only. `offset 0`
  * keeps Postgres from reading the log again for each use of the time.
  */
-export function matchingSql(
+export function matchingSubmissionsSql(
   columns: string,
   order: ListOrder,
   beyond: (time: string) => string = () => 'true',
@@ -159,16 +159,19 @@ export function matchingSql(
      ) s order by s.ended_at ${way}, s.seq ${way} limit $11)
     union all
     (select ${columns}, ${epochMsSql('since.at')}, s.seq
-     from outboxd.submission s cross join lateral (select ${unfinishedSinceSql} as at offset 0) since
+     from outboxd.submission s cross join lateral (select ${stateSinceSql} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
        and ${beyond('since.at')}
      order by since.at ${way}, s.seq ${way} limit $11)
   ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
 }
 
-const selectSql = { longest: matchingSql(listedColumnsSql, 'longest'), newest: matchingSql(listedColumnsSql, 'newest') }
-const selectIdsSql = matchingSql('s.id', 'newest')
-const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`
+const selectSql = {
+  longest: matchingSubmissionsSql(listedColumnsSql, 'longest'),
+  newest: matchingSubmissionsSql(listedColumnsSql, 'newest'),
+}
+const selectIdsSql = matchingSubmissionsSql('s.id', 'newest')
+const countSql = `select count(*)::int as n from (${matchingSubmissionsSql('s.id', 'longest')}) matching`
 
 /** `sinceMs` in microseconds, and `seq`. */
 export interface ListPosition {
@@ -192,14 +195,14 @@ export interface SubmissionPage {
 }
 
 /** Finds a page by an index's values, not by counting. */
-export async function selectPage(
+export async function selectSubmissionPage(
   db: Database,
   filter: SubmissionFilter,
   { order, from, limit }: PageWanted,
 ): Promise<SubmissionPage> {
   const isBack = from?.way === 'before'
   const read = isBack ? opposite[order] : order
-  const values = [...filterValues(filter), limit + 1]
+  const values = [...filterParameters(filter), limit + 1]
   const { rows } =
     from === null
       ? await db.query<Row>(selectSql[read], values)
@@ -226,8 +229,8 @@ const beyond = (sign: '<' | '>') => (time: string) =>
   `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
 
 const fromPosition = {
-  longest: matchingSql(listedColumnsSql, 'longest', beyond('>')),
-  newest: matchingSql(listedColumnsSql, 'newest', beyond('<')),
+  longest: matchingSubmissionsSql(listedColumnsSql, 'longest', beyond('>')),
+  newest: matchingSubmissionsSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
 /** `ending` has six or more hex digits. `range` is inclusive. */
@@ -242,7 +245,7 @@ export async function findSubmissions(
   reference: SubmissionReference,
   limit: number,
 ): Promise<ListedSubmission[]> {
-  const { rows } = await db.query<ListedSubmission>(findSql[reference.kind], [limit, ...valuesOf(reference)])
+  const { rows } = await db.query<ListedSubmission>(findSubmissionsSql[reference.kind], [limit, ...valuesOf(reference)])
   return rows
 }
 
@@ -252,11 +255,11 @@ function valuesOf(reference: SubmissionReference): (string | readonly string[])[
 }
 
 const find = (condition: string, order = 's.id') => `
-  select ${listedColumnsSql}, ${epochMsSql(`coalesce(s.ended_at, ${unfinishedSinceSql})`)} as "sinceMs"
+  select ${listedColumnsSql}, ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs"
   from outboxd.submission s where ${condition} order by ${order} limit $1`
 
 /** Each kind has its index. $1 is the limit. */
-export const findSql: Record<SubmissionReference['kind'], string> = {
+export const findSubmissionsSql: Record<SubmissionReference['kind'], string> = {
   outbox: find('s.outbox_id = $2'),
   ids: find('s.id = any($2::uuid[])'),
   range: find('s.id between $2::uuid and $3::uuid'),

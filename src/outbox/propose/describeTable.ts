@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { endpointFor, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
+import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { type Database, type Sessions, withRolePath } from '../../postgres/database.ts'
+import { type Database, type Sessions, withSearchPathOfRole } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaitingRows } from '../backlog.ts'
@@ -75,7 +75,7 @@ export async function describeTable(
   if (table === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   const unseen: string[] = []
   // A view, or a type of the ERP, may need the role's search path.
-  const db = (await tableHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
+  const db = (await tableHasClientCode(pool, qualifiedTable(table))) ? withSearchPathOfRole(pool) : pool
   const words = await readValuesByColumn(db, table, unseen)
   const rows = await countRows(db, table, unseen)
   const alone = proposeOutbox(table, createValuesLookup(words), rows)
@@ -144,8 +144,8 @@ async function describeDocument(
 ): Promise<DescribedDocument | null> {
   const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(db, table))
   if (document == null) return null
-  const endpoint = asked ?? endpointFor(document.lines === null ? 'transaction' : 'order')
-  const source = proposeSource(document, endpoint === endpointFor('order'))
+  const endpoint = asked ?? endpointOfNoun(document.lines === null ? 'transaction' : 'order')
+  const source = proposeSource(document, endpoint === endpointOfNoun('order'))
   const { rows } = await db.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))

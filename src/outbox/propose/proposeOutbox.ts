@@ -82,7 +82,10 @@ export function proposeOutbox(
       ...id.lines(other?.name ?? ''),
       ...orderLines(table, id.column, state, isOutbox),
       type === null
-        ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
+        ? {
+            text: `type: { constant: ${quoteYaml(typeName)} }`,
+            comment: 'the type of every row: one mapping file',
+          }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
       keyEntry(key),
       ...createdAtLines(createdAt, columns, written),

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { z } from 'zod'
 import { isObject, type PayloadValue, writeJson } from '../../yaml/exactJson.ts'
-import { explainIssue } from '../../yaml/schemaProblem.ts'
+import { explainSchemaIssue } from '../../yaml/schemaProblem.ts'
 import { FilesInvalid, YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
 import { readExactNumbers } from '../endpoints/parseExactly.ts'
 import type { Faults } from '../faults/faults.ts'
@@ -38,7 +38,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
     return
   }
   const plain = kinds ? { ...issue, code: 'invalid_value', values: kinds } : issue
-  for (const problem of explainIssue({ ...plain, path } as Issue, content, keysAt(path, content))) {
+  for (const problem of explainSchemaIssue({ ...plain, path } as Issue, content, keysAt(path, content))) {
     if (problem.key) document.reportKey(problem.path, problem.message)
     else document.report(problem.path, problem.message)
   }

@@ -6,7 +6,7 @@ import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { hasNewRows } from '../../../src/outbox/readRows.ts'
-import { beginTransaction, blameFor } from '../../../src/postgres/database.ts'
+import { beginTransaction, blameForDatabaseError } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
 
@@ -28,11 +28,11 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
-    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
+    readCaptureAgenda: async () => ({ ...(await captureLock.readCaptureAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
-    holdType: captureLock.holdType,
-    releaseTypes: captureLock.releaseTypes,
+    stopCaptureOfType: captureLock.stopCaptureOfType,
+    resumeCaptureOfTypes: captureLock.resumeCaptureOfTypes,
     async reportLater() {},
     map: ({ type, payload, unreadable }) =>
       type === 'wrong' || unreadable !== null
@@ -41,10 +41,10 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     newId: randomUUID,
     newKey: randomUUID,
     faultOf: (error, isMark) => ({
-      blame: blameFor(error, isMark ? 'mark' : 'claim'),
+      blame: blameForDatabaseError(error, isMark ? 'mark' : 'claim'),
       type: null,
       message: String(error),
-      code: codeOf(error),
+      code: errorCodeOf(error),
     }),
     onCaptured() {},
     onBatchFailed() {},
@@ -54,7 +54,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   }
 }
 
-const codeOf = (error: unknown) => String((error as { code?: unknown }).code)
+const errorCodeOf = (error: unknown) => String((error as { code?: unknown }).code)
 const captureOnce = (changes: Partial<CaptureDeps> = {}) => createCapture(deps(changes)).runOnce()
 
 /** Until nothing is left to do at once. @returns how many rounds that took */

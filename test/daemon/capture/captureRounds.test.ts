@@ -65,11 +65,11 @@ function setup(given: {
       claimOne: async () => claimed(0),
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
-      readAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
+      readCaptureAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
       skip: async () => {},
       forget: async () => {},
-      holdType: async () => {},
-      releaseTypes: async () => {},
+      stopCaptureOfType: async () => {},
+      resumeCaptureOfTypes: async () => {},
       reportLater: async () => {},
       map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}', amounts: {} }),
       newId: () => 'id',
@@ -84,7 +84,7 @@ function setup(given: {
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },
-    async publishTypes(types) {
+    async publishInstanceTypes(types) {
       calls.push(`types ${types}`)
       return state.isNews
     },

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { captureFault } from '../../../src/daemon/createCapturePart.ts'
 import { chainLogs } from '../../../src/ledger/audit/chain.ts'
-import { failOvertaken } from '../../../src/ledger/documents.ts'
-import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
-import { readReplayable, writeReplays } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { failOvertakenDocuments } from '../../../src/ledger/documents.ts'
+import { writeDiscardedSubmissions } from '../../../src/ledger/operator/discardSubmissions.ts'
+import { readReplayable, writeReplayedSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
-import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
+import { emptyOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
@@ -79,11 +79,11 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records),
     withLock: lock.withLock,
-    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNewRows(outbox) }),
+    readCaptureAgenda: async () => ({ ...(await lock.readCaptureAgenda()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
-    holdType: lock.holdType,
-    releaseTypes: lock.releaseTypes,
+    stopCaptureOfType: lock.stopCaptureOfType,
+    resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
     async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
@@ -339,7 +339,7 @@ async function discard(): Promise<void> {
     `select id, revision, state, key from outboxd.submission where state in ('rejected', 'uncertain')`,
   )
   const actor = { who: 'operator test', reason: null, account: 'test@host' }
-  await writeDiscards({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
+  await writeDiscardedSubmissions({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
 }
 
 describe('an older version of a document is not sent after a newer one:', () => {
@@ -377,7 +377,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       error: 'failed with E002',
     } as const
     const transition: Transition = { submission: older, change, cause: 'failed with E002', job: null, request: null }
-    const [judged] = await inTransaction(ledger.pool, (db) => failOvertaken(db, [transition]))
+    const [judged] = await inTransaction(ledger.pool, (db) => failOvertakenDocuments(db, [transition]))
     return judged?.change
   }
 
@@ -419,9 +419,9 @@ describe('an older version of a document is not sent after a newer one:', () => 
       stamp: null,
     } as const
     const operator = { ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor } as const
-    expect(await writeReplays(operator, [replay], false)).toEqual([])
+    expect(await writeReplayedSubmissions(operator, [replay], false)).toEqual([])
     await end('rejected')
-    expect(await writeReplays(operator, [replay], false)).toEqual([older.id])
+    expect(await writeReplayedSubmissions(operator, [replay], false)).toEqual([older.id])
   })
 })
 
@@ -433,13 +433,13 @@ test('retention that emptied the request, or pruned the record, does not make an
     `update outboxd.submission set state = 'completed', held = false, due_at = null, ended_at = now() - interval '9 days'`,
   )
   const old = { olderThanDays: 1, limit: 10 }
-  expect(await emptyBatch(ledger.pool, old)).toBe(1)
+  expect(await emptyOldSubmissions(ledger.pool, old)).toBe(1)
   const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
   await chainLogs(ledger.pool, () => true)
-  const pruned = await inTransaction(ledger.pool, (db) => pruneBatch(db, old))
+  const pruned = await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, old))
   expect(pruned).toBe(1)
   await note(5)
   await captureAll()
@@ -463,7 +463,7 @@ test('a record that comes back from what was pruned does not count as the newest
   await end('completed')
   await ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '9 days'`)
   await chainLogs(ledger.pool, () => true)
-  await inTransaction(ledger.pool, (db) => pruneBatch(db, { olderThanDays: 1, limit: 10 }))
+  await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))
   await setPrice(5, '2')
   const second = await note(5)
   await captureAll()

@@ -105,7 +105,7 @@ function setup(
     windowMs,
     maxInFlight: given.maxInFlight ?? 8,
     slotPool,
-    async readDemand() {
+    async countDueRequests() {
       return {
         capacity: 100,
         spentOnSubmissions: 0,
@@ -145,12 +145,12 @@ function setup(
         proves: ledger.proof === 'wanted' && submissions > 0,
       }
     },
-    async unclaim(id) {
+    async requeueUnsentClaim(id) {
       unclaimed.push(id)
       return state.knownWhatBecame
     },
     mayClaim: () => state.mayClaim,
-    async claimTrial(permits) {
+    async claimTrialRequest(permits) {
       trials.push(permits)
       return state.othersAreQuicker
         ? null

@@ -6,10 +6,10 @@ import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
 import { readFoundHistory } from '../../../src/ledger/history/readHistory.ts'
-import { recoverHistory } from '../../../src/ledger/operator/recover.ts'
-import { pruneBatch } from '../../../src/ledger/retention.ts'
+import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
+import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
-import { fitSlots, type Ledger, noNamedRows, openLedger } from '../../support/ledger.ts'
+import { fitSlotsToBudget, type Ledger, noNamedRows, openLedger } from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
 import { record } from '../../support/record.ts'
 import { testActor } from '../../support/testActor.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await fitSlots(ledger.pool, 10)
+  await fitSlotsToBudget(ledger.pool, 10)
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
@@ -41,7 +41,7 @@ test('the ledger is a copy: nothing is sent before `recover`', async () => {
   expect([await look(), await look()]).toEqual([{ kind: 'waits' }, { kind: 'stands' }])
 
   await pool.query('update outboxd.history set database_oid = 1')
-  await fitSlots(pool, 10)
+  await fitSlotsToBudget(pool, 10)
   await pool.query('update outboxd.slot set lease = 1 where id = 1')
   expect(await look()).toMatchObject({
     kind: 'found',
@@ -81,7 +81,7 @@ test('older rows that are put back are found by the event that is gone, though t
     `update outboxd.submission set state = 'discarded', due_at = null, ended_at = now() - interval '9 days', report_due = false where id = '${id}'`,
   )
   await chainLogs(ledger.pool, () => true)
-  expect(await inTransaction(ledger.pool, (db) => pruneBatch(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
+  expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
   expect(await historyOf().look()).toEqual({ kind: 'stands' })
 })
 
@@ -117,7 +117,7 @@ test('rows of a backup that are put back into the tables that stand are found, u
   const found = await readFoundHistory(ledger.pool)
   const before = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
-  await inTransaction(ledger.pool, (db) => recoverHistory(db, terms, testActor))
+  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
   expect(await historyOf().look()).toEqual({ kind: 'stands' })
 })
 
@@ -145,7 +145,7 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await readFoundHistory(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
     inTransaction(ledger.pool, (db) =>
-      recoverHistory(
+      finishRecovery(
         db,
         { as: 'uncertain', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
         testActor,
@@ -176,7 +176,7 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
   const key = (await ledger.row(id as string)).idempotency_key
   const seenAtMs = (await readFoundHistory(ledger.pool))?.atMs ?? 0
   await inTransaction(ledger.pool, (db) =>
-    recoverHistory(
+    finishRecovery(
       db,
       { as: 'new', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
       testActor,

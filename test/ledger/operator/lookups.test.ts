@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { patternsOf, searchText } from '../../../src/ledger/operator/search.ts'
+import { likePatternsOf, searchText } from '../../../src/ledger/operator/search.ts'
 import {
   anySubmission,
   countSubmissions,
-  filterValues,
-  findSql,
+  filterParameters,
+  findSubmissionsSql,
   listedColumnsSql,
-  matchingSql,
+  matchingSubmissionsSql,
   type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
@@ -38,12 +38,12 @@ const uuid = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
 
 describe('however many there are, an index finds them by', () => {
   test.each([
-    ['the outbox row', findSql.outbox, ['4711'], 'submission_outbox_row'],
-    ['the id or its beginning', findSql.range, [uuid, uuid], 'submission_pkey'],
-    ['the last digits of the id', findSql.ending, ['3a4b5c6d'], 'submission_last_digits'],
-    ['the idempotency key', findSql['idempotency-key'], [uuid], 'submission_idempotency_key'],
-    ['the transaction', findSql.transaction, ['tx-4711'], 'submission_transaction'],
-    ['the key', findSql.key, ['k4711'], 'submission_key'],
+    ['the outbox row', findSubmissionsSql.outbox, ['4711'], 'submission_outbox_row'],
+    ['the id or its beginning', findSubmissionsSql.range, [uuid, uuid], 'submission_pkey'],
+    ['the last digits of the id', findSubmissionsSql.ending, ['3a4b5c6d'], 'submission_last_digits'],
+    ['the idempotency key', findSubmissionsSql['idempotency-key'], [uuid], 'submission_idempotency_key'],
+    ['the transaction', findSubmissionsSql.transaction, ['tx-4711'], 'submission_transaction'],
+    ['the key', findSubmissionsSql.key, ['k4711'], 'submission_key'],
   ])('%s', async (_, sql, values, index) => {
     const plan = await planOf(sql, [2, ...values])
     expect(plan).toContain(index)
@@ -57,7 +57,7 @@ describe('however many there are, an index finds them by', () => {
     ['--state accepted', { ...anySubmission, states: ['accepted'] }, 'submission_state'],
     ['--code', { ...anySubmission, code: 'e001' }, 'submission_code'],
   ])('%s', async (_, filter, index) => {
-    const plan = await planOf(matchingSql(listedColumnsSql, 'longest'), [...filterValues(filter), 51])
+    const plan = await planOf(matchingSubmissionsSql(listedColumnsSql, 'longest'), [...filterParameters(filter), 51])
     expect(plan).toContain(index)
     expect(plan).not.toContain('Seq Scan on submission')
   })
@@ -97,5 +97,5 @@ test.each([
   ['say "hi"', ['%say "hi"%', '%say \\\\"hi\\\\"%']],
   ['Müller', ['%Müller%', '%M\\\\u00fcller%']],
 ])('%s is looked for as it stands and as JSON writes it', (text, patterns) => {
-  expect(patternsOf(text)).toEqual(patterns)
+  expect(likePatternsOf(text)).toEqual(patterns)
 })

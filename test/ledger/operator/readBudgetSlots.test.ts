@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { holdBackSlots, returnSlots, takeSlots } from '../../../src/ledger/budget.ts'
 import { type BusySlot, readBudgetSlots } from '../../../src/ledger/operator/readActivity.ts'
-import { fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
+import { fitSlotsToBudget, type Ledger, openLedger } from '../../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -20,7 +20,7 @@ test('without a budget there are no slots', async () => {
 })
 
 test('each slot that is not free says what its request was for, or that it is in hand, or neither where it is held back', async () => {
-  await fitSlots(ledger.pool, 10)
+  await fitSlotsToBudget(ledger.pool, 10)
   const spent = async (kinds: { submissions?: number; polls?: number; others?: number }) =>
     returnSlots(
       ledger.pool,
@@ -47,7 +47,7 @@ test('each slot that is not free says what its request was for, or that it is in
 })
 
 test('what is held back was spent on nothing, whatever the slot was spent on before', async () => {
-  await fitSlots(ledger.pool, 10)
+  await fitSlotsToBudget(ledger.pool, 10)
   await returnSlots(
     ledger.pool,
     (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 0, polls: 1, others: 0 })),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldFaults, mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
+import { classifyFieldErrors, mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { mappingOf, mapValue } from './mappingOf.ts'
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   ['type: datetime, timezone: Europe/Berlin', '"2026-03-29T02:30:00"', 'no_datetime'],
 ])('{ %s } and %s: the log says v and %s, and nothing of the value', (options, json, kind) => {
   const mapped = mapValue(mappingOf(`from: v, ${options}`), json)
-  expect(mapped.kind === 'invalid' && fieldFaults(mapped.errors)).toEqual([{ field: 'v', kind }])
+  expect(mapped.kind === 'invalid' && classifyFieldErrors(mapped.errors)).toEqual([{ field: 'v', kind }])
 })
 
 test.each([
@@ -30,5 +30,5 @@ test.each([
   [{ type: 't', payload: null, unreadable: 'Jane Doe' }, 'payload', 'invalid'],
 ])('of %o the log says %s and %s', (record, field, kind) => {
   const mapped = mapOutboxRecord(new Map([['t', mappingOf('from: v, type: string, required: true')]]), record, 'id')
-  expect(mapped.kind === 'refused' && fieldFaults(mapped.errors)).toEqual([{ field, kind }])
+  expect(mapped.kind === 'refused' && classifyFieldErrors(mapped.errors)).toEqual([{ field, kind }])
 })
