@@ -67,7 +67,7 @@ export const variables = {
   SERVICE_IS_TEST: {
     instances: 'own: no daemon reads it',
     schema: z.enum(['yes', 'no']).default('no'),
-    about: 'yes: the service is a test environment, and `outboxd discover` may create records there',
+    about: 'yes: a test environment, in which `outboxd discover` may create records',
   },
   SERVICE_CLIENT_ID: {
     instances: 'same: refused',
@@ -84,13 +84,12 @@ export const variables = {
   SERVICE_CA_FILE: {
     instances: 'own: a path on this host',
     schema: file.optional(),
-    about: 'PEM file of the authorities to trust for the service, instead of Node’s; read again while the daemon runs',
+    about: 'PEM file of the authorities to trust for the service, instead of Node’s; read again at run time',
   },
   SERVICE_CERT_FILE: {
     instances: 'own: a path on this host',
     schema: file.optional(),
-    about:
-      'PEM file of the client certificate and its intermediate ones; read again while the daemon runs, as is its key',
+    about: 'PEM file of the client certificate and its intermediate ones; read again at run time, as is its key',
   },
   SERVICE_KEY_FILE: {
     instances: 'own: a path on this host',
@@ -108,7 +107,7 @@ export const variables = {
   RATE_LIMIT_REQUESTS: {
     instances: 'same: reported',
     schema: integer(1, 10_000_000).default(100),
-    about: 'requests that the service allows per window, for all instances together',
+    about: 'requests per window, for all instances together',
   },
   RATE_LIMIT_WINDOW_SECONDS: {
     instances: 'same: reported',
@@ -123,7 +122,7 @@ export const variables = {
   MAX_IN_FLIGHT: {
     instances: 'own: as much as this host can do',
     schema: integer(1, 1_000).default(8),
-    about: 'requests at once, per instance; also the most records that its crash can leave in doubt',
+    about: 'requests at once, per instance; the most that its crash can leave in doubt',
   },
   TOKEN_REFRESH_SECONDS: {
     instances: 'own: each instance has a token of its own',
@@ -133,13 +132,13 @@ export const variables = {
   TOKEN_EXPIRES_IN_UNIT: {
     instances: 'same: reported',
     schema: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds'),
-    about: 'unit of `expires_in`, because the interface does not say',
+    about: 'unit of `expires_in`',
   },
   DISCOVERED_CONTRACT: {
     instances: 'own: it decides what this instance counts, and nothing of what it sends',
     schema: contract.optional(),
     about:
-      'answers that `outboxd discover --write FILE` saw. `check --contract` compares with them, and the daemon counts contradictions',
+      'answers that `outboxd discover --write FILE` saw; `check --contract` compares, the daemon counts contradictions',
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
@@ -154,13 +153,13 @@ export const variables = {
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
     schema: secondsOrNever(366 * 86_400).default(86_400_000),
-    about: 'age at which a sent record whose outcome is not known is reported as a problem; 0: never',
+    about: 'age at which a sent record without an outcome becomes a problem; 0: never',
   },
   RETENTION_DAYS: {
     instances: 'same: reported',
     schema: integer(0, 36_500).default(90),
     about:
-      'days after which completed and discarded records are deleted from the ledger; their ids stay known, and records that need attention stay. 0: keep all',
+      'days after which completed and discarded records are deleted; their ids, and records that need attention, stay. 0: keep all',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
@@ -185,7 +184,7 @@ export const variables = {
   UNCERTAIN_POLICY: {
     instances: 'same: reported',
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
-    about: 'what to do if a request may or may not have arrived: hold, resend, probe',
+    about: 'what to do if a request may have arrived: hold, resend, probe',
   },
   LEDGER_STANDBY: {
     instances: 'same: reported',
@@ -202,7 +201,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integer(1, 1_000_000).default(1000),
     about:
-      'most submissions queued at once, and a 40th of this per key; those held behind one that needs attention do not count. The rest stays in the outbox',
+      'most submissions queued at once, and a 40th of this per key; those behind a record that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
@@ -239,7 +238,7 @@ export const variables = {
   CONSOLE_NAME: {
     instances: 'own: no daemon reads it',
     schema: hostNames.optional(),
-    about: 'further host names under which browsers reach the console, such as console.example, separated by commas',
+    about: 'further host names of the console, such as console.example, separated by commas',
   },
   CONSOLE_PASSWORD_FILE: {
     instances: 'own: no daemon reads it',
@@ -255,7 +254,7 @@ export const variables = {
     instances: 'own: no daemon reads it',
     schema: addresses.optional(),
     about:
-      'addresses of that proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; such headers from other addresses are ignored',
+      'addresses of that proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; the header counts only from these',
   },
 } as const satisfies Record<string, Variable>
 

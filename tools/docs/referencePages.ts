@@ -53,13 +53,12 @@ async function commandsPage(): Promise<string> {
 async function variablesPage(): Promise<string> {
   return page(
     'Variables',
-    `This page lists every environment variable, its default, and what it sets.
+    `Every environment variable, its default, and what it sets.
 
     outboxd config --effective        # the values in use here, and the source of each
 
-- **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. If both set a variable, the process's own value wins.
-  Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. All mistakes are reported at once, with
-  exit code 2.
+- **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. The process's own values win.
+  Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. Mistakes end with exit code 2.
 - **A secret** may be in a file that the variable with \`_FILE\` names. \`outboxd reload\`, or SIGHUP for one process, reads
   mapping files, \`outbox.yaml\`, secrets and certificates again.
 - **Instances**: if all instances need the same value, the table says *same*, and \`status\` names differences. With
@@ -175,8 +174,8 @@ function discoverQuestionsPage(): string {
   )
   return page(
     'What discover asks',
-    `These are the questions of [\`outboxd discover\`](../start/discover.md) in their order. "Section" is the place in
-[the interface](interface.md) that leaves it open. A harmless question (✓) creates nothing: you may ask it in production.
+    `The questions of [\`outboxd discover\`](../start/discover.md) in their order. The section is of [the
+interface](interface.md). A harmless question (✓) creates nothing: you may ask it in production.
 
     outboxd discover --only token-unit,address`,
     ['| question | section | asks | decides | harmless |', '|---|---|---|---|---|', ...rows].join('\n'),
