@@ -52,8 +52,8 @@ const ofTokens = {
   tokenForm: choiceSetting(['jwt', 'opaque'], 'form of access_token'),
   tokenType: choiceSetting(['Bearer', 'bearer'], 'spelling of token_type'),
   tokenMoreFields: flagSetting(false, 'the token answer has more fields'),
-  tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'how long a token is really valid, if not expires_in'),
-  wrongSecretStatus: status(401, 'status for a wrong client id or secret'),
+  tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'real validity of a token, if not expires_in'),
+  wrongSecretStatus: status(401, 'status for wrong credentials'),
   newTokenEndsOld: flagSetting(false, 'a new token ends the client’s earlier ones'),
   tokenErrorShape: choiceSetting(['oauth', 'api'], 'token refusals follow RFC 6749 or errorShape'),
 }
@@ -63,8 +63,8 @@ const ofRefusals = {
   unauthorizedShape: choiceSetting(['same', ...errorShapeNames], 'body of a 401'),
   wwwAuthenticate: choiceSetting(['error', 'scheme', 'none'], 'WWW-Authenticate of a 401'),
   addressStatus: status(401, 'status for an address that is not allow-listed'),
-  addressNamed: flagSetting(true, 'the answer names the address as the reason'),
-  wrongMethodStatus: status(405, 'status for a wrong method; 405 comes with Allow'),
+  addressNamed: flagSetting(true, 'that answer names the address'),
+  wrongMethodStatus: status(405, 'status for a wrong method'),
   tooLargeStatus: status(413, 'status for a body over bodyLimitBytes'),
   unknownIdStatus: z
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
@@ -72,7 +72,7 @@ const ofRefusals = {
     .describe('status for an unknown id; if 200, the body is the refusal'),
   oddIdStatus: optional(errorStatus, 'as unknownIdStatus, for ids beyond [A-Za-z0-9._-]'),
   e001Status: status(400, 'status with E001'),
-  invalidCustomerCode: choiceSetting(['none', 'E001'], 'code of the 400 for a missing or malformed customerId'),
+  invalidCustomerCode: choiceSetting(['none', 'E001'], 'code if customerId is missing or malformed'),
   e002Status: status(409, 'status with E002'),
   e003Status: status(503, 'status with E003'),
   e003RetryAfterSeconds: wholeNumberSetting({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0: none'),
@@ -82,16 +82,16 @@ const ofRefusals = {
 const ofRecords = {
   customerIdUnit: choiceSetting(['characters', 'utf16', 'bytes'], 'unit of customerId’s limit of 10'),
   field2Empty: flagSetting(true, 'field2 may be empty'),
-  field2LengthMax: optional(z.int().min(1).max(1_000_000), 'characters that field2 may have'),
+  field2LengthMax: optional(z.int().min(1).max(1_000_000), 'longest field2, in characters'),
   field2Pattern: optional(
     z.string().refine(isRegularExpression, 'must be a regular expression'),
-    'regular expression for field2, such as ^[A-Z]{3}',
+    'regular expression for field2',
   ),
   mappedFields: choiceSetting(
     ['data', 'top', 'refused', 'ignored'],
     'place of customer_id, order_date, total_amount; top: beside data',
   ),
-  mappedFieldsRequired: flagSetting(false, 'mappedFields are required, if they are read'),
+  mappedFieldsRequired: flagSetting(false, 'these fields are required, if read'),
   amountForm: choiceSetting(['either', 'number', 'text'], 'form of total_amount'),
   dateFractions: flagSetting(true, 'order_date may have fractions of a second'),
   dateOffsets: choiceSetting(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
@@ -102,10 +102,7 @@ const ofRecords = {
 }
 
 const ofRepetition = {
-  idempotency: choiceSetting(
-    ['e002', 'replay', 'ignore'],
-    'answer to a used idempotency key; replay: the first answer',
-  ),
+  idempotency: choiceSetting(['e002', 'replay', 'ignore'], 'answer to a used key; replay: the first answer'),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
@@ -138,9 +135,9 @@ const ofTheLimit = {
   rateLimitPolls: flagSetting(true, 'GET counts'),
   rateLimitTokens: flagSetting(false, 'token requests count'),
   rateLimitOrders: choiceSetting(['shared', 'apart'], 'limit of orders'),
-  rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a further limit: requests per second'),
-  rateLimitFailures: flagSetting(true, 'requests with 400 or above count, except 429'),
-  rateLimitRefused: flagSetting(false, 'requests with 429 count'),
+  rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a second limit, per second'),
+  rateLimitFailures: flagSetting(true, 'errors count, except 429'),
+  rateLimitRefused: flagSetting(false, '429 counts'),
   remainingHeader: choiceSetting(['all', 'api', 'none'], 'answers with X-RateLimit-Remaining'),
   remainingValue: choiceSetting(
     ['true', 'double', 'full', 'zero'],
@@ -160,7 +157,7 @@ export const serverWide = {
     .max(86_400)
     .default(0)
     .describe('how fast Date and times in answers are, not in tokens'),
-  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'how long an idle connection stays open'),
+  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'idle connections are closed after this'),
 }
 
 export const notShownTopics = {

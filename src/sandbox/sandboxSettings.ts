@@ -13,11 +13,11 @@ export const errorCodeSchema = z
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
 
 export const liveSettingsSchema = z.strictObject({
-  rateLimitRequests: wholeNumberSetting({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client per window'),
+  rateLimitRequests: wholeNumberSetting({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls per window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window, from 0.001'),
   ledgerRows: wholeNumberSetting(
     { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
-    'newest requests that the ledger keeps',
+    'requests that the ledger keeps',
   ),
   allowedAddresses: z
     .array(
@@ -28,10 +28,7 @@ export const liveSettingsSchema = z.strictObject({
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
     .describe('addresses and networks (CIDR) that may call the API'),
-  tokenLifetimeSeconds: wholeNumberSetting(
-    { min: 1, max: 31_536_000, byDefault: 3600 },
-    'how long new tokens are valid',
-  ),
+  tokenLifetimeSeconds: wholeNumberSetting({ min: 1, max: 31_536_000, byDefault: 3600 }, 'validity of new tokens'),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
@@ -40,7 +37,7 @@ export const liveSettingsSchema = z.strictObject({
     .string()
     .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
     .default('lognormal:2:0.5')
-    .describe(`how long processing takes: ${distributionForms}`),
+    .describe(`seconds that processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that fail'),
   failureCode: errorCodeSchema.default('E001').describe('errorCode of failed transactions'),
   seed: z
@@ -92,7 +89,7 @@ const fixedSettingsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Postgres for the schemas sandbox and sandbox_queue, if not embedded'),
-  embedded: flagSetting(false, 'start a PostgreSQL that is removed at the end'),
+  embedded: flagSetting(false, 'start a PostgreSQL, removed at the end'),
   dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
   port: wholeNumberSetting({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0: any free one'),
@@ -104,23 +101,15 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
-    .describe('/_sandbox/ then requires this token, from any host; 16 characters or more'),
+    .describe('token that /_sandbox/ then requires; 16 characters or more'),
   bodyLimitBytes: wholeNumberSetting({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger body gets 413'),
   clock: clockSchema.default('system').describe('system, or a fixed time that /_sandbox/clock moves'),
-  startWaitSeconds: z
-    .number()
-    .min(0)
-    .max(3600)
-    .default(5)
-    .describe('how long the start waits for another sandbox to end'),
+  startWaitSeconds: z.number().min(0).max(3600).default(5).describe('how long the start waits for another sandbox'),
   requestTimeoutSeconds: wholeNumberSetting(
     { min: 1, max: 3600, byDefault: 30 },
-    'how long a request may take to arrive; then 408',
+    'a request that takes longer to arrive gets 408',
   ),
-  connectionsMax: wholeNumberSetting(
-    { min: 1, max: 65_535, byDefault: 2000 },
-    'most open connections; more are closed at once',
-  ),
+  connectionsMax: wholeNumberSetting({ min: 1, max: 65_535, byDefault: 2000 }, 'most open connections'),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',

@@ -129,41 +129,31 @@ function sandboxSettingsPage(): string {
   return page(
     "The sandbox's settings",
     `This page lists every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
-\`/_sandbox/settings\`. A status is from 400 to 599.
+\`/_sandbox/settings\`; \`outboxd sandbox --help\` has its variable. A status is from 400 to 599.
 
-    SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape
-
-The variable is \`SANDBOX_\` and the name in capitals; \`outboxd sandbox --help\` lists all. With \`_FILE\` at its end, the
-variable of databaseUrl, clientId, clientSecret, clients or controlToken names a file that holds the value.`,
+    SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape`,
     `## Settings of the start
 
 ${fixed}
 
 ## Settings that can change
 
-Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients).
+Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients). In a processingTime,
+\`SPREAD\` 0.1 means within 10 %, and \`SHARE\` is the share of the first range.
 
 ${live}
-
-\`SPREAD\` 0.1 means within 10 %. \`SHARE\` is the share of the first range. Times are in seconds.
 
 ## What the interface does not show
 
 A real service may differ in each of these. [The contract](../why/contract.md#every-not-shown) explains them. All can
-change, for one client too, except clockSkewSeconds and keepAliveSeconds. [Faults](../start/sandbox.md#faults) make a
-service slow, or one that redirects.
+change, for one client too, except clockSkewSeconds and keepAliveSeconds.
 
 ${notShown}
 
-| errorShape | body |
-|---|---|
-| \`problem\` | \`{"type","title","status","detail","code","errors"}\` |
-| \`code\` | \`{"code","message"}\` |
-| \`errorCode\` | \`{"errorCode","errorMessage"}\` |
-| \`error\` | \`{"error":{"code","message"}}\` |
-| \`errors\` | \`{"errors":[{"code","field","message"}]}\` |
-| \`type\` | a problem document without \`code\`; its \`type\` ends in the code |
-| \`text\`, \`html\`, \`empty\` | words, or nothing |`,
+The bodies of errorShape: \`problem\` \`{"type","title","status","detail","code","errors"}\`, \`code\` \`{"code","message"}\`,
+\`errorCode\` \`{"errorCode","errorMessage"}\`, \`error\` \`{"error":{"code","message"}}\`, \`errors\`
+\`{"errors":[{"code","field","message"}]}\`, \`type\` (as \`problem\` without \`code\`, its \`type\` ends in the code),
+\`text\`, \`html\`, \`empty\`.`,
   )
 }
 
