@@ -8,7 +8,7 @@ import {
   judgeServiceChange,
   readServiceChangeFacts,
   type ServiceAdoption,
-  type UnderWay,
+  type WorkUnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
 import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
@@ -169,7 +169,7 @@ function readStart(text: string | undefined): Start | undefined {
 
 function preview(
   { identity, rows, start }: Adoption,
-  { submissions, reports, sent }: UnderWay,
+  { submissions, reports, sent }: WorkUnderWay,
   { hidden, notCaptured }: { hidden: RowsBeforeStart | null; notCaptured: number },
 ): string {
   const lines = [

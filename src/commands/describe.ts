@@ -7,7 +7,7 @@ import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 
-import { findFillIns } from '../yaml/yamlLines.ts'
+import { findFillInPlaces } from '../yaml/yamlLines.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
@@ -63,7 +63,7 @@ Examples:
     const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
     const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
     const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
-    const places = files.flatMap(({ file, text }) => findFillIns(text).map((place) => ({ file, ...place })))
+    const places = files.flatMap(({ file, text }) => findFillInPlaces(text).map((place) => ({ file, ...place })))
     if (options.json)
       printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
     else if (!options.write)

@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { Pruned, PruneEnd } from '../ledger/prune.ts'
-import { countPrunable, type PrunableCount } from '../ledger/retention.ts'
+import { countPrunableSubmissions, type PrunableCount } from '../ledger/retention.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { pruneLedger } from '../operations/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
@@ -28,7 +28,7 @@ Examples:
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)
     return withDatabases(context, async (databases, { retention }) => {
-      const due = await countPrunable(databases.ledger, databases.config.retention)
+      const due = await countPrunableSubmissions(databases.ledger, databases.config.retention)
       const dryRun = options.dryRun ?? false
       const { pruned, end } =
         dryRun || due.length === 0

@@ -9,7 +9,7 @@ import {
   stopCaptureOfType,
   withCaptureLock,
 } from '../ledger/capture.ts'
-import { publishInstanceTypes } from '../ledger/instances.ts'
+import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
@@ -30,7 +30,7 @@ export function createCapturePart(daemon: DaemonContext): Part {
   return createCaptureRounds({
     capture: captureDeps(daemon),
     sleep: sleepOf(daemon),
-    publishInstanceTypes: (types) => publishInstanceTypes(databases.ledger, databases.instance.id, types),
+    publishMappedTypes: (types) => publishMappedTypes(databases.ledger, databases.instance.id, types),
     random: Math.random,
   })
 }

@@ -3,7 +3,7 @@ import { createSubmissionClaimer } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { countDueRequests } from '../ledger/snapshot.ts'
 import { firstUsedResource } from '../mapping/loadMappings.ts'
-import type { Answer, AttemptResult, Demand, PauseView, Submission } from '../model.ts'
+import type { Answer, AttemptResult, PauseView, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
@@ -212,7 +212,7 @@ async function askHarmlessly(
 
 /** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. */
 export function plannerView(
-  { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
+  { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
   captureWindow: number,
   outboxWaiting: number,
 ): Omit<Seen, 'nowMs'> {

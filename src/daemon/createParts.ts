@@ -1,7 +1,7 @@
 import { answerReload, writeHeartbeat, writeInstanceProblems } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
-import { readDueReports, readReports, writeReportResults } from '../ledger/reports.ts'
+import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { writeBackRows } from '../outbox/writeBack.ts'
@@ -83,7 +83,9 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
     stopwatch: clock.stopwatch,
     readDue: (limits) => readDueReports(ledger, limits),
     writeBack: (due) =>
-      databases.ifServing(() => writeBackRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
+      databases.ifServing(() => writeBackRows(outbox, () => readReportsToWriteBack(databases, due)), {
+        kind: 'busy' as const,
+      }),
     async write(told) {
       await writeReportResults(ledger, told)
       telemetry.reported(told)

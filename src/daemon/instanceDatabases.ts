@@ -13,15 +13,15 @@ import {
   type InstanceSettings,
   isOutboxFileInUse,
   outboxFileSetting,
-  withdrawSettings,
+  withdrawInstanceSettings,
 } from '../ledger/settings.ts'
 import { assertSchemaComplete } from '../ledger/structure.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
-import { type OutboxTable, tableDigest, toOutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
-import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
+import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
@@ -95,7 +95,7 @@ async function connect(
   closeAll: () => Promise<unknown>,
 ): Promise<InstanceDatabases> {
   const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
-  const digest = tableDigest(toOutboxTable(outboxTable))
+  const digest = tableDescriptionDigest(toOutboxTable(outboxTable))
   const settings = (): InstanceSettings => ({
     instanceId: instance.id,
     host: instance.host,
@@ -138,14 +138,14 @@ async function connect(
     },
     history: createHistory({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)),
+      namedRows: createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: pauseBackoff(config),
     leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
     isFileInForce: isOurFileInForce,
     async close() {
-      await withinGoodbye(withdrawSettings(ledger, instance.id))
+      await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))
       await withinGoodbye(closeAll())
     },
   }

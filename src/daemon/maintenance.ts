@@ -1,9 +1,9 @@
-import { chainLogs } from '../ledger/audit/chain.ts'
-import { createDayVerification } from '../ledger/audit/verifyChain.ts'
+import { appendLogsToChain } from '../ledger/audit/chain.ts'
+import { createLastDayVerification } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
 import { deleteStaleInstances, deleteStaleProblems } from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
-import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
+import { prunePeriodStatistics, sumRequestCountsByHour, writePeriodStatistics } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, pruneRound } from '../ledger/prune.ts'
 import { recreateMissingJobs } from '../ledger/queue.ts'
@@ -128,12 +128,12 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
     },
     async write() {
       const waiting = seen !== null && seen.ageMs() < seenMaxMs ? seen.rows : null
-      const minutes = await writePeriods(ledger, 'minute', waiting)
+      const minutes = await writePeriodStatistics(ledger, 'minute', waiting)
       if (minutes.written === 0 || minutes.hasMore) return minutes.hasMore
-      const hours = await writePeriods(ledger, 'hour', null)
+      const hours = await writePeriodStatistics(ledger, 'hour', null)
       if (hours.written > 0) {
-        await writeRequestHours(ledger)
-        await prunePeriods(ledger)
+        await sumRequestCountsByHour(ledger)
+        await prunePeriodStatistics(ledger)
       }
       return hours.hasMore
     },
@@ -195,13 +195,13 @@ const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken',
 const chainEveryMs = 30_000
 
 function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
-  const verifyLastDay = createDayVerification(ledger)
+  const verifyLastDay = createLastDayVerification(ledger)
   let due: 'start' | 'night' | null = 'start'
   return {
     async runOnce() {
       const elapsedMs = clock.stopwatch()
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
-      const round = await chainLogs(ledger, goOn)
+      const round = await appendLogsToChain(ledger, goOn)
       if (round.endOfDay !== null) {
         telemetry.chainStood(round.endOfDay)
         due = 'night'

@@ -9,7 +9,7 @@ import { blockingStatesSql, type KeyOnFailure, withKeysLocked } from './keyOrder
 import { type Actor, actorDetailSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
-import { restorePrunedSql } from './retention.ts'
+import { restorePrunedSubmissionsSql } from './retention.ts'
 import {
   conflictRetryMs,
   differentRowMessage,
@@ -57,7 +57,7 @@ async function insert(
 ): Promise<Insertion> {
   const { records, discarded } = await discardRepeatedDocuments(client, captured)
   const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
-    insertCaptured(client, records, deps.who),
+    insertCapturedRecords(client, records, deps.who),
   )
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
   const retryInMs = conflictRetryMs
@@ -156,7 +156,7 @@ function whoKnows(type: string, instances: Standing['instances']): string {
  *
  * Records with a key start held. `releaseFirstRecordsOfKeys` releases them in the same transaction.
  */
-export async function insertCaptured(
+export async function insertCapturedRecords(
   db: Database,
   records: readonly CapturedRecord[],
   who: string,
@@ -198,7 +198,7 @@ export async function insertCaptured(
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
      ), of_same as (
        select * from pruned where same
-     ), ${restorePrunedSql('of_same', '$2')}, event as (
+     ), ${restorePrunedSubmissionsSql('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
          when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${actorDetailSql('$4', '$5')} end,

@@ -138,11 +138,7 @@ export async function answerReload(
   ])
 }
 
-export async function publishInstanceTypes(
-  db: Database,
-  instanceId: string,
-  types: readonly string[],
-): Promise<boolean> {
+export async function publishMappedTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
     [instanceId, types],

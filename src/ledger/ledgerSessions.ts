@@ -1,7 +1,12 @@
 import type pg from 'pg'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { catalogPathSettings, connectionsMax, daemonSessionNames, textSettings } from '../postgres/sessionSettings.ts'
+import {
+  catalogPathSettings,
+  connectionsMax,
+  daemonSessionNames,
+  textFormatSettings,
+} from '../postgres/sessionSettings.ts'
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
@@ -10,7 +15,7 @@ import { catalogPathSettings, connectionsMax, daemonSessionNames, textSettings }
  *
  * A plain index scan clears dead entries. A bitmap scan reads them again each time (a quarter of the server's time).
  */
-export const shortReadOptions = {
+export const shortReadPlannerOptions = {
   enable_seqscan: 'off',
   enable_sort: 'off',
   enable_bitmapscan: 'off',
@@ -28,9 +33,9 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     // waits at most 3 s for a locked row
     settings: {
       ...catalogPathSettings,
-      ...shortReadOptions,
+      ...shortReadPlannerOptions,
       lock_timeout: '3000',
-      extra_float_digits: textSettings.extra_float_digits,
+      extra_float_digits: textFormatSettings.extra_float_digits,
     },
   })
 }

@@ -11,7 +11,7 @@ import * as pauses from './pauses.ts'
 import type { PollPlan, Queue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { countRequests } from './requestCounts.ts'
-import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
+import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepValues, recordsetFieldsSql } from './submissions.ts'
 import {
   findNewTransaction,
   holdDuplicateTransactions,
@@ -164,7 +164,7 @@ export async function writeTransitions(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
-         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${recordFieldsSql})
+         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${recordsetFieldsSql})
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
@@ -213,7 +213,7 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
     // Columns that a change leaves out keep the values that were read, which the fence guarantees.
-    ...Object.fromEntries(lastingColumns.map((name) => [name, submission[name]])),
+    ...Object.fromEntries(columnsKeptAcrossSteps.map((name) => [name, submission[name]])),
     ...emptyStepValues,
     ...storable({ ...change, cause }),
     metPause: change.met?.reason ?? null,

@@ -27,7 +27,7 @@ export function pauseBackoff({
   }
 }
 
-export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+export function backoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly number[] {
   if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
   return call.patient ? backoff.patient : backoff[call.reason]
 }
@@ -96,7 +96,7 @@ const nextLevel = `case when p.cleared_at is not null and not (p.${isUnprovenPau
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
-  const steps = backoffSteps(call, backoff)
+  const steps = backoffStepsMs(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)

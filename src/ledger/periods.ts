@@ -24,7 +24,7 @@ const timedMax = 1_000
 const settled = `interval '5 seconds'`
 
 /** Writes up to `mostAtOnce` missing past periods, the oldest first. One daemon writes at a time. */
-export async function writePeriods(
+export async function writePeriodStatistics(
   db: Database,
   span: Span,
   outboxWaiting: number | null,
@@ -87,7 +87,7 @@ export async function writePeriods(
   return { written, hasMore: written === mostAtOnce }
 }
 
-export async function writeRequestHours(db: Database): Promise<void> {
+export async function sumRequestCountsByHour(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
      select date_trunc('hour', minute, 'UTC'), kind, sum(requests), sum(failed), sum(answered), sum(slow)
@@ -98,7 +98,7 @@ export async function writeRequestHours(db: Database): Promise<void> {
   )
 }
 
-export async function prunePeriods(db: Database): Promise<void> {
+export async function prunePeriodStatistics(db: Database): Promise<void> {
   await db.query(
     `with periods as (
        delete from outboxd.period where span = 'minute' and began_at < clock_timestamp() - $1::interval
@@ -109,7 +109,7 @@ export async function prunePeriods(db: Database): Promise<void> {
   )
 }
 
-export async function readPeriods(db: Database, span: Span, withinMs: number): Promise<Period[]> {
+export async function readPeriodStatistics(db: Database, span: Span, withinMs: number): Promise<Period[]> {
   const { rows } = await db.query<Period>(
     `select extract(epoch from began_at)::float8 * 1000 as "beganMs", completed, failed, rejected, uncertain, discarded,
        wait_p50_ms as "waitP50Ms", wait_p95_ms as "waitP95Ms", waiting::float8 as waiting

@@ -4,7 +4,7 @@ import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { catalogPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { shortReadOptions } from './ledgerSessions.ts'
+import { shortReadPlannerOptions } from './ledgerSessions.ts'
 
 export interface PollPlan {
   jobId: string
@@ -89,7 +89,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     name: daemonSessionNames.queue,
     connections: connectionsMax.queue,
     onIdleError: onError,
-    settings: { ...catalogPathSettings, ...shortReadOptions, lock_timeout: '3000' },
+    settings: { ...catalogPathSettings, ...shortReadPlannerOptions, lock_timeout: '3000' },
   })
   const boss = new PgBoss({
     db: within(pool),

@@ -4,7 +4,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
 import { mayHaveLostDataSql } from './history/readHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import { restorePrunedSql } from './retention.ts'
+import { restorePrunedSubmissionsSql } from './retention.ts'
 
 /**
  * Reads due reports, new ones in the order of their records, then repeated ones. Reads none while the ledger may have
@@ -28,7 +28,7 @@ export async function readDueReports(
 }
 
 /** Reads what to write back now. Locks nothing, so that no step waits for the outbox's database. */
-export async function readReports(
+export async function readReportsToWriteBack(
   { ledger, history }: { ledger: Database; history: Pick<History, 'stands'> },
   due: readonly DueReport[],
 ): Promise<Report[]> {
@@ -84,7 +84,7 @@ export async function makeEndReportsDue(db: Database, outboxIds: readonly string
        returning id
      ), pruned as (
        select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
-     ), ${restorePrunedSql('pruned', '$2')}
+     ), ${restorePrunedSubmissionsSql('pruned', '$2')}
      select count(*)::int as count from (select id from known union all select id from back) due`,
     [outboxIds, who],
   )

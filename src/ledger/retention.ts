@@ -131,7 +131,7 @@ export async function forgetGoneRows(
  * CTEs that bring back pruned submissions as `back`, so that their rows are written back. Each keeps its `seq`, because
  * the last record of a document decides whether the document is sent again.
  */
-export const restorePrunedSql = (pruned: string, who: string): string => `back as (
+export const restorePrunedSubmissionsSql = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
       document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
     select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document, request_digest,
@@ -161,7 +161,10 @@ export interface PrunableCount {
   toEmpty: number
 }
 
-export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
+export async function countPrunableSubmissions(
+  db: Database,
+  { days, payloadDays }: Retention,
+): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
     // Uses now(), because an index scan cannot use clock_timestamp(). Each branch has an index.
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",

@@ -28,12 +28,12 @@ export const isSameRowSql = `case
   else true end`
 
 /** True if the row was edited, or is a different row of the same identity. */
-export const differsInContentSql = (one: string, other: string): string =>
+export const stampsDifferInContentSql = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${sameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
 /** True if an edit by the ERP may explain the difference, because no time of recording contradicts it. */
-export const mayBeEditedSql = (one: string, other: string): string =>
-  `coalesce(${sameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${differsInContentSql(one, other)}), false)`
+export const stampsMayDifferByEditSql = (one: string, other: string): string =>
+  `coalesce(${sameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
 /** True if an operator has said that the ERP edits rows after their capture. */
 export const rowsAreEditedSql = '(select rows_edited from outboxd.outbox where is_current)'
@@ -41,7 +41,7 @@ export const rowsAreEditedSql = '(select rows_edited from outboxd.outbox where i
 /** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-export const isAcceptedEditSql = `(${mayBeEditedSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEditedSql}))`
+export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEditedSql}))`
 
 /** Compares times of recording, if one description made both stamps. */
 export function stampTimesDiffer(one: string, other: string): boolean {

@@ -54,7 +54,7 @@ async function renewAgreement(pool: pg.Pool, own: InstanceSettings): Promise<Agr
   })
 }
 
-export async function withdrawSettings(db: Database, instanceId: string): Promise<void> {
+export async function withdrawInstanceSettings(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
 }
 

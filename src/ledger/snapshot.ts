@@ -1,4 +1,4 @@
-import { type Demand, type PauseReason, type ProblemKind, type State, states } from '../model.ts'
+import { type PauseReason, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isAliveSql } from './instances.ts'
@@ -122,8 +122,8 @@ export async function readLastEventId(db: Database): Promise<string> {
  * Runs without a transaction, so that `now()` is the time of the call: it bounds an index scan, clock_timestamp() does
  * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
  */
-export async function countDueRequests(db: Database, most: number): Promise<Demand> {
-  const { rows } = await db.query<Demand>(
+export async function countDueRequests(db: Database, most: number): Promise<RequestDemand> {
+  const { rows } = await db.query<RequestDemand>(
     `select
        (select count(*)::int from (select from outboxd.submission
           where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
@@ -158,7 +158,7 @@ export async function countDueRequests(db: Database, most: number): Promise<Dema
         from outboxd.pause where ${isUnprovenPauseSql}) as proof`,
     [most],
   )
-  return rows[0] as Demand
+  return rows[0] as RequestDemand
 }
 
 /** Milliseconds from acceptance until a transaction was done, as an interval. */

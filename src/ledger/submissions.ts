@@ -2,11 +2,11 @@ import { z } from 'zod'
 import {
   type ColumnLifetime,
   type ColumnName,
-  columns,
   type LastingValues,
   pauseReasons,
   type Submission,
   states,
+  submissionColumns,
 } from '../model.ts'
 import { resourceNames } from '../resources.ts'
 import { metPauseSql, refusedPollsSql } from './pauses.ts'
@@ -14,15 +14,18 @@ import { metPauseSql, refusedPollsSql } from './pauses.ts'
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
 
-const names = Object.keys(columns) as ColumnName[]
-const namesOf = (...lasting: ColumnLifetime[]) => names.filter((name) => lasting.includes(columns[name].lasts))
-export const lastingColumns = namesOf('transaction', 'start', 'submission') as (keyof LastingValues)[]
+const names = Object.keys(submissionColumns) as ColumnName[]
+const namesOf = (...lasting: ColumnLifetime[]) =>
+  names.filter((name) => lasting.includes(submissionColumns[name].lasts))
+export const columnsKeptAcrossSteps = namesOf('transaction', 'start', 'submission') as (keyof LastingValues)[]
 
 /** Such as repeated_after_401 for `repeatedAfter401`. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
 export const selectColumnsSql = (s: string, those: readonly ColumnName[]): string =>
-  those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
+  those
+    .map((name) => `${s}.${columnOf(name)}${submissionColumns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`)
+    .join(', ')
 
 const schemas = {
   count: z.number(),
@@ -32,12 +35,12 @@ const schemas = {
   ms: z.number().nullable(),
 }
 
-type Schema<N extends ColumnName> = (typeof schemas)[(typeof columns)[N]['holds']]
+type Schema<N extends ColumnName> = (typeof schemas)[(typeof submissionColumns)[N]['holds']]
 
 export const columnSchemas = <N extends ColumnName>(those: readonly N[]) =>
-  Object.fromEntries(those.map((name) => [name, schemas[columns[name].holds]])) as { [K in N]: Schema<K> }
+  Object.fromEntries(those.map((name) => [name, schemas[submissionColumns[name].holds]])) as { [K in N]: Schema<K> }
 
-const fromTable = [...lastingColumns, 'polledRarely'] as const
+const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
@@ -81,7 +84,7 @@ const row: z.ZodType<Submission> = z.object({
 export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
 
 /** The field definitions for json_to_recordset. */
-export const recordFieldsSql = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
+export const recordsetFieldsSql = names.map((name) => `"${name}" ${sqlTypes[submissionColumns[name].holds]}`).join(', ')
 
 /** Sets every column to the record's value. */
 export const assignColumnsSql = (record: string): string =>
@@ -104,7 +107,7 @@ export function resetColumnsSql(
 }
 
 function emptyOf(name: ColumnName): number | boolean | null {
-  const { holds } = columns[name]
+  const { holds } = submissionColumns[name]
   if (holds === 'uuid') throw new Error(`${name} is never empty`)
   return empty[holds]
 }

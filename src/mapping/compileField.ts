@@ -2,7 +2,7 @@ import { isObject, type PayloadObject, type PayloadValue, writeJson } from '../y
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 import { compilePath } from './compilePath.ts'
-import { converterOf, parseDecimalType } from './convert.ts'
+import { chooseConverter, parseDecimalType } from './convert.ts'
 import { isTimeZone } from './datetime.ts'
 import type { Convert, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
@@ -25,7 +25,7 @@ export function compileField(
   const problemsBefore = document.problems.length
   checkOptions(spec, path, document)
   if (document.problems.length > problemsBefore) return null
-  const convert = converterOf(spec)
+  const convert = chooseConverter(spec)
   return {
     name,
     from: spec.from ?? spec.path ?? null,

@@ -1,4 +1,4 @@
-import { type Invalid, invalid, isObject, nameKind, type PayloadValue } from '../yaml/exactJson.ts'
+import { type Invalid, invalid, isObject, nameJsonKind, type PayloadValue } from '../yaml/exactJson.ts'
 import type { PayloadRead, ReadPath } from './mapping.ts'
 
 /** A key of an object or an index of an array. */
@@ -62,7 +62,7 @@ function follow(steps: readonly Step[], payload: PayloadValue): PayloadRead {
 }
 
 function wrongTurn(steps: readonly Step[], at: number, value: PayloadValue, expected: string): Invalid {
-  return invalid(`cannot be read: ${writePath(steps.slice(0, at))} is ${nameKind(value)}, not ${expected}`)
+  return invalid(`cannot be read: ${writePath(steps.slice(0, at))} is ${nameJsonKind(value)}, not ${expected}`)
 }
 
 function writePath(steps: readonly Step[]): string {

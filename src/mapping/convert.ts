@@ -1,6 +1,13 @@
-import { type Invalid, invalid, isDigits, nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import {
+  type Invalid,
+  invalid,
+  isExactNumber,
+  nameJsonKind,
+  type PayloadValue,
+  quoteForMessage,
+} from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { toUtc } from './datetime.ts'
+import { convertToUtc } from './datetime.ts'
 import {
   countDecimals,
   countWholeDigits,
@@ -16,7 +23,7 @@ import type { Convert, Converted } from './mapping.ts'
 import { type FieldSpec, parseTypeName } from './mappingSchema.ts'
 
 /** Chooses the conversion for a field's type and options. The schema has accepted the spec. */
-export function converterOf(spec: FieldSpec): Convert {
+export function chooseConverter(spec: FieldSpec): Convert {
   const name = parseTypeName(spec.type)
   switch (name) {
     case 'string':
@@ -57,13 +64,13 @@ function json(text: string): Converted {
 }
 
 function notA(expected: string, value: PayloadValue): Invalid {
-  return invalid(`is ${nameKind(value)}, not ${expected}`)
+  return invalid(`is ${nameJsonKind(value)}, not ${expected}`)
 }
 
 /** Also accepts a customer number that the ERP keeps as a number, if it has digits only. */
 function readText(value: PayloadValue): string | null {
   if (typeof value === 'string') return value
-  return isDigits(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
+  return isExactNumber(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
 }
 
 /** Counts code points, as JSON Schema does: "Müller" has 6, and a surrogate pair is one. */
@@ -72,7 +79,8 @@ function stringConverter(lengthMax: number): Convert {
     const text = readText(value)
     if (text === null) return notA('text', value)
     const length = text.length > lengthMax ? countCharacters(text) : text.length
-    if (length > lengthMax) return invalid(`has ${length} characters, at most ${lengthMax} are allowed: ${quote(text)}`)
+    if (length > lengthMax)
+      return invalid(`has ${length} characters, at most ${lengthMax} are allowed: ${quoteForMessage(text)}`)
     return json(typeof value === 'string' ? source : JSON.stringify(text))
   }
 }
@@ -89,21 +97,24 @@ function enumConverter(values: readonly string[]): Convert {
   return (value) => {
     const text = readText(value)
     if (text === null) return notA(`one of ${listed}`, value)
-    if (!allowed.has(text)) return invalid(`is not one of ${listed}: ${quote(text)}${didYouMean(text, values)}`)
+    if (!allowed.has(text))
+      return invalid(`is not one of ${listed}: ${quoteForMessage(text)}${didYouMean(text, values)}`)
     return json(JSON.stringify(text))
   }
 }
 
 function convertUuid(value: PayloadValue): Converted {
   if (typeof value !== 'string') return notA('a uuid', value)
-  if (!uuid.test(value)) return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quote(value)}`)
+  if (!uuid.test(value))
+    return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quoteForMessage(value)}`)
   return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: written in lower case, whatever was read
 }
 
 function convertBoolean(value: PayloadValue): Converted {
   if (typeof value === 'boolean') return json(String(value))
   if (value === 'true' || value === 'false') return json(value)
-  if (typeof value === 'string') return invalid(`is neither true nor false: ${quote(value)}; a lookup can translate it`)
+  if (typeof value === 'string')
+    return invalid(`is neither true nor false: ${quoteForMessage(value)}; a lookup can translate it`)
   return notA('true or false', value)
 }
 
@@ -144,11 +155,12 @@ function decimalConverter(spec: FieldSpec): Convert {
 }
 
 function datetimeConverter(zone: string | null): Convert {
-  return (value) => (typeof value === 'string' ? toUtc(value, zone) : notA('an ISO 8601 date-time in text', value))
+  return (value) =>
+    typeof value === 'string' ? convertToUtc(value, zone) : notA('an ISO 8601 date-time in text', value)
 }
 
 function readNumber(value: PayloadValue): Decimal | Invalid {
-  if (isDigits(value))
+  if (isExactNumber(value))
     return parseJsonNumber(value.rawJSON) ?? invalid(`is longer than ${numberCharactersMax} characters`)
   if (typeof value !== 'string') return notA('a number', value)
   if (value === '') return invalid('is empty, not a number')
@@ -156,11 +168,11 @@ function readNumber(value: PayloadValue): Decimal | Invalid {
   if (number !== null) return number
   if (value.length > numberCharactersMax) return invalid(`is longer than ${numberCharactersMax} characters`)
   const hint = value.includes(',') ? '; write a point for the decimals and nothing between thousands' : ''
-  return invalid(`is not a plain number like 1234.50: ${quote(value)}${hint}`)
+  return invalid(`is not a plain number like 1234.50: ${quoteForMessage(value)}${hint}`)
 }
 
 function quoteNumber(value: PayloadValue): string {
-  return quote(isDigits(value) ? value.rawJSON : String(value))
+  return quoteForMessage(isExactNumber(value) ? value.rawJSON : String(value))
 }
 
 function count(number: number, noun: string): string {

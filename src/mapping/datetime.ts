@@ -1,4 +1,4 @@
-import { invalid, quote } from '../yaml/exactJson.ts'
+import { invalid, quoteForMessage } from '../yaml/exactJson.ts'
 import type { Converted } from './mapping.ts'
 
 const date = String.raw`(\d{4})-(\d{2})-(\d{2})`
@@ -31,9 +31,10 @@ interface Written {
  *
  * @param zone the zone of local times and of dates without a time; null refuses both
  */
-export function toUtc(text: string, zone: string | null): Converted {
+export function convertToUtc(text: string, zone: string | null): Converted {
   const written = parse(text)
-  if (written === null) return invalid(`is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quote(text)}`)
+  if (written === null)
+    return invalid(`is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quoteForMessage(text)}`)
   if (written.offset === null && zone === null) return invalid(nameMissingZone(text, written))
   try {
     return written.offset === null
@@ -41,7 +42,7 @@ export function toUtc(text: string, zone: string | null): Converted {
       : writeUtc(fromOffset(written, written.offset), written, text)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return invalid(`is not a date of the calendar or a time of the day: ${quote(text)}`)
+    return invalid(`is not a date of the calendar or a time of the day: ${quoteForMessage(text)}`)
   }
 }
 
@@ -74,7 +75,7 @@ function parse(text: string): Written | null {
 
 function nameMissingZone(text: string, written: Written): string {
   const what = written.minute === null ? 'is a date without a time' : 'has no offset from UTC'
-  return `${what}: ${quote(text)}; name its zone in the mapping, for example timezone: Europe/Berlin`
+  return `${what}: ${quoteForMessage(text)}; name its zone in the mapping, for example timezone: Europe/Berlin`
 }
 
 function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
@@ -96,8 +97,8 @@ function fromLocal(written: Written, zone: string, text: string): Converted {
     const repeated = earlier.toPlainDateTime().equals(local)
     return invalid(
       repeated
-        ? `happens twice in ${zone}: ${quote(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`
-        : `does not exist in ${zone}: ${quote(text)} falls where the clocks go forward`,
+        ? `happens twice in ${zone}: ${quoteForMessage(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`
+        : `does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`,
     )
   }
   // The seconds come from the instant, because a zone's offset may have seconds (before 1972). The fraction stays
@@ -109,6 +110,6 @@ function fromLocal(written: Written, zone: string, text: string): Converted {
 function writeUtc(instant: Temporal.Instant, tail: { second: string; fraction: string }, text: string): Converted {
   const minute = instant.toString({ smallestUnit: 'minute' })
   if (minute.length !== 'yyyy-mm-ddThh:mmZ'.length)
-    return invalid(`is outside the years 0000 to 9999 in UTC: ${quote(text)}`)
+    return invalid(`is outside the years 0000 to 9999 in UTC: ${quoteForMessage(text)}`)
   return { kind: 'value', json: `"${minute.slice(0, -1)}:${tail.second}${tail.fraction}Z"` }
 }

@@ -3,11 +3,11 @@ import type { Resource } from '../resources.ts'
 import {
   type Invalid,
   invalid,
-  isDigits,
-  nameKind,
+  isExactNumber,
+  nameJsonKind,
   type PayloadObject,
   type PayloadValue,
-  quote,
+  quoteForMessage,
   readPayload,
   writeJson,
 } from '../yaml/exactJson.ts'
@@ -72,10 +72,12 @@ function convertValue(field: Field, found: PayloadValue): FieldOutcome {
 }
 
 function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string | Invalid {
-  if (typeof value === 'object' && !isDigits(value))
-    return invalid(`is ${nameKind(value)}, which a lookup table cannot hold`)
-  const text = isDigits(value) ? value.rawJSON : String(value)
-  return table.get(text) ?? invalid(`is not in the lookup table: ${quote(text)}${didYouMean(text, table.keys())}`)
+  if (typeof value === 'object' && !isExactNumber(value))
+    return invalid(`is ${nameJsonKind(value)}, which a lookup table cannot hold`)
+  const text = isExactNumber(value) ? value.rawJSON : String(value)
+  return (
+    table.get(text) ?? invalid(`is not in the lookup table: ${quoteForMessage(text)}${didYouMean(text, table.keys())}`)
+  )
 }
 
 /** The outcome for an outbox row: a frozen request, or the reason against one. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { resourceNames } from '../resources.ts'
-import { nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import { nameJsonKind, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
 export interface FieldSpec {
@@ -123,6 +123,6 @@ const typeNames = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 
 export function explainTypeProblem(type: PayloadValue | undefined): string {
   const known = `one of ${typeNames.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`
-  if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameKind(type)}`
-  return `unknown type ${quote(type)}: ${known}${didYouMean(type, typeNames)}`
+  if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameJsonKind(type)}`
+  return `unknown type ${quoteForMessage(type)}: ${known}${didYouMean(type, typeNames)}`
 }

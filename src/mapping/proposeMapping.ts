@@ -1,7 +1,7 @@
 import { type Resource, resourceNames, resources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
-import { chooseByName, normalizeName, rankByName, type Usual } from './usualNames.ts'
+import { chooseByUsualName, normalizeName, rankByUsualName, type Usual } from './usualNames.ts'
 
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
@@ -76,7 +76,7 @@ export function proposeMapping(
   { endpoint: asked, sql }: MappingSource,
 ): MappingProposal {
   const items = fields?.find(({ path, kind }) => kind === 'array' && /(^|\.)(items|lines|positions)$/i.test(path))
-  const amount = fields?.some(({ path }) => rankByName([path], lastStep, 'amount').named.length > 0)
+  const amount = fields?.some(({ path }) => rankByUsualName([path], lastStep, 'amount').named.length > 0)
   const endpoint = asked ?? endpointOfNoun(items !== undefined && !amount ? 'order' : 'transaction')
   const proposed =
     endpoint === endpointOfNoun('order')
@@ -169,7 +169,7 @@ function head(
 const lastStep = (path: string) => path.split('.').at(-1) ?? ''
 
 const findField = (fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null =>
-  chooseByName(
+  chooseByUsualName(
     fields.filter(({ kind }) => kinds.includes(kind)),
     ({ path }) => lastStep(path),
     usual,
@@ -182,7 +182,7 @@ function fieldLine(
 ): YamlLine {
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
-    const { alike } = rankByName(fitting, ({ path }) => lastStep(path), usual)
+    const { alike } = rankByUsualName(fitting, ({ path }) => lastStep(path), usual)
     // If no field has the type, a text may be a date or an amount.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const likely = [alike, typed, fitting].find((each) => each.length > 0) ?? []

@@ -1,4 +1,4 @@
-import { isDigits, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
+import { isExactNumber, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
 
 /** A field of payloads, found from its column or from some payloads. */
 export interface SourceField {
@@ -9,7 +9,7 @@ export interface SourceField {
 }
 
 /** @param type from the catalog, without a length */
-export function fieldOfColumn(name: string, type: string, exactType: string): SourceField {
+export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
   const path = /^[^.[\]"]+$/.test(name) ? name : `[${JSON.stringify(name)}]`
   return { path, kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
 }
@@ -30,7 +30,7 @@ const depthMax = 3
 const fieldsMax = 200
 
 /** Collects the fields of some payloads by path, without values. */
-export function fieldsOfPayloads(payloads: readonly string[]): SourceField[] {
+export function sourceFieldsOfPayloads(payloads: readonly string[]): SourceField[] {
   const fields = new Map<string, SourceField>()
   for (const text of payloads) {
     const read = readPayload(text)
@@ -50,7 +50,7 @@ function addFields(fields: Map<string, SourceField>, object: PayloadObject, pref
 }
 
 function kindOf(value: PayloadValue): SourceField['kind'] {
-  if (isDigits(value)) return 'number'
+  if (isExactNumber(value)) return 'number'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'boolean'
   return typeof value === 'string' && uuid.test(value) ? 'uuid' : 'text'

@@ -45,7 +45,7 @@ export const normalizeName = (name: string): string => name.toLowerCase().replac
 export const isUsualName = (name: string, what: Usual): boolean => usualNames[what].includes(normalizeName(name))
 
 /** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
-export const wordsOfName = (name: string): string[] =>
+export const splitNameIntoWords = (name: string): string[] =>
   name
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')
     .toLowerCase()
@@ -57,7 +57,7 @@ const beside =
   /^(tax|vat|mwst|steuer|discount|rabatt|skonto|due|faellig|planned|requested|expected|paid|open|residual|rate|kurs|fc|sys|foreign|count|method|type|state|status|by|old|last|ship|shipping|shipment|delivery|lieferung|changed|modified|write|update)$/
 
 /** Ranks by name: `named` has a usual name; `alike` contains one (`Sell-to Customer No_`, `VKAUFTRAGSDATUM`). */
-export function rankByName<T>(
+export function rankByUsualName<T>(
   all: readonly T[],
   nameOf: (each: T) => string,
   what: Usual,
@@ -69,7 +69,7 @@ export function rankByName<T>(
 }
 
 function hasUsualWithin(name: string, usual: readonly string[]): boolean {
-  const words = wordsOfName(name)
+  const words = splitNameIntoWords(name)
   if (words.some((word) => beside.test(word))) return false
   const whole = words.join('')
   const runs = words.flatMap((_, start) =>
@@ -79,7 +79,7 @@ function hasUsualWithin(name: string, usual: readonly string[]): boolean {
 }
 
 /** Chooses the first with a usual name, or else the only one whose name contains a usual name. */
-export function chooseByName<T>(all: readonly T[], nameOf: (each: T) => string, what: Usual): T | null {
-  const { named, alike } = rankByName(all, nameOf, what)
+export function chooseByUsualName<T>(all: readonly T[], nameOf: (each: T) => string, what: Usual): T | null {
+  const { named, alike } = rankByUsualName(all, nameOf, what)
   return named[0] ?? (alike.length === 1 ? (alike[0] as T) : null)
 }

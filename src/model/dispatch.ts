@@ -51,7 +51,7 @@ export interface OutcomeBatch {
 }
 
 /** Ready and due work, and its budget. Counts stop at the given limit. */
-export interface Demand {
+export interface RequestDemand {
   submissionsReady: number
   pollsDue: number
   rarePollsDue: number

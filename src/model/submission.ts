@@ -49,7 +49,7 @@ interface Column {
  * Columns that a step keeps for later steps. The types below and src/ledger/submissions.ts are made from this table. A
  * new column needs a migration and a row here.
  */
-export const columns = {
+export const submissionColumns = {
   idempotencyKey: { holds: 'uuid', lasts: 'submission' },
   inDoubt: { holds: 'flag', lasts: 'submission' },
   /** While probing: the id in the body. */
@@ -74,7 +74,7 @@ export const columns = {
   polledRarely: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 
-type Columns = typeof columns
+type Columns = typeof submissionColumns
 export type ColumnName = keyof Columns
 type NameOf<L extends ColumnLifetime> = { [N in ColumnName]: Columns[N]['lasts'] extends L ? N : never }[ColumnName]
 type Values = { -readonly [N in keyof Columns]: Held[Columns[N]['holds']] }

@@ -1,5 +1,5 @@
-import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
+import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'

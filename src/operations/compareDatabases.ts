@@ -1,4 +1,4 @@
-import { isLedgerMovedElsewhere } from '../ledger/history/decideHistory.ts'
+import { isLedgerMovedElsewhere } from '../ledger/history/judgeHistoryView.ts'
 import { emptyInstanceMemory, type FoundHistory, readAndJudgeHistory } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
@@ -14,7 +14,7 @@ import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistrati
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { findRowsBehindCursor, type RowsBehindCursor } from '../outbox/rowsBehindCursor.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
-import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
+import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { countUnknownStatuses, noUnknownStatuses, type UnknownStatusCount } from '../outbox/unknownStatuses.ts'
@@ -91,7 +91,9 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
 /** True if the ledger's history changed and no daemon has noticed yet. */
 export async function isHistoryChangeUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
-    withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
+    withOutbox(databases, (outbox) =>
+      createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)).find(),
+    )
   const standby = databases.config.ledgerStandby
   const { view, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
   return view !== null && verdict.kind === 'found'

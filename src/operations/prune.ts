@@ -1,4 +1,4 @@
-import { chainLogs } from '../ledger/audit/chain.ts'
+import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import { type Pruned, type PruneEnd, type PruneRound, pruneRound } from '../ledger/prune.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
@@ -11,7 +11,7 @@ export async function pruneLedger(
   { goOn, onProgress }: Pick<PruneRound, 'goOn' | 'onProgress'>,
 ): Promise<PruneEnd> {
   const { retention } = databases.config
-  await chainLogs(ledger, goOn) // entries that are not in the chain yet are not deleted
+  await appendLogsToChain(ledger, goOn) // entries that are not in the chain yet are not deleted
   let pruned: Pruned | null = null
   try {
     return await pruneRound(

@@ -20,7 +20,7 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
-import { readClaimedUnmarked } from '../outbox/lockedRows.ts'
+import { readClaimedUnmarkedRows } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -73,7 +73,7 @@ export async function findLoss(
   const { ledger } = databases
   const found = await readFoundHistory(ledger, sayer)
   // before the comparison, because a locked row may say afterwards that it was captured
-  const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarked)
+  const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))

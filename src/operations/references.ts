@@ -1,4 +1,4 @@
-import type { RecordName } from '../ledger/audit/readActs.ts'
+import type { RecordName } from '../ledger/audit/readOperatorActs.ts'
 import {
   findSubmissions,
   type ListedSubmission,

@@ -2,7 +2,7 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import {
   type Replay,
   type ReplayableSubmission,
-  readReplayable,
+  readReplayableSubmissions,
   writeReplayedSubmissions,
 } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
@@ -108,7 +108,7 @@ async function prepare(
   refresh: boolean,
 ): Promise<Prepared> {
   const replays: Replay[] = []
-  const found = await readReplayable(databases.ledger, batch)
+  const found = await readReplayableSubmissions(databases.ledger, batch)
   const skipped = listChangedSince(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
     if (submission.newer !== null) {

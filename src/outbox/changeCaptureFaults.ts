@@ -104,9 +104,9 @@ const foreignCodeSql = `
   limit 1`
 
 export function changeCaptureProblems(
-  troubles: readonly ChangeCaptureFault[],
+  faults: readonly ChangeCaptureFault[],
 ): { subject: string; detail: string; retryInMs: null }[] {
-  const tables = Map.groupBy(troubles, ({ table }) => table)
+  const tables = Map.groupBy(faults, ({ table }) => table)
   return [...tables].map(([subject, told]) => ({ subject, detail: told.map(sentence).join('; '), retryInMs: null }))
 }
 

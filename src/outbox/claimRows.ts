@@ -7,7 +7,7 @@ import { createKeyOrderFilter, idCharsMax, shortenedIdSql, typeIsLeftToOthersSql
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readFirstWaitingRows } from './readRows.ts'
-import { recordDifferences } from './rowDifferences.ts'
+import { recordRowDifferences } from './rowDifferences.ts'
 import { stateFormOf } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
@@ -23,7 +23,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
     const { scan } = table
     if (scan !== null) {
       const found = await scan.findUnknown(meant)
-      await recordDifferences(outbox.ledger, scan.takeDifferences())
+      await recordRowDifferences(outbox.ledger, scan.takeDifferences())
       return rememberedRows(outbox, table, found)
     }
     const sql = claimStatements(table)

@@ -30,10 +30,10 @@ export function columnOf(shape: TableShape, name: string): Column {
   return found
 }
 
-export const isJson = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
+export const isJsonColumn = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
 
 /** Joins to pg_attribute a: `base.type`, the oid of a column's base type below all domains. */
-export const baseTypeSql = `cross join lateral (
+export const baseTypeJoinSql = `cross join lateral (
       with recursive below as (
         select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid
         union all select oid, typbasetype from below join pg_catalog.pg_type on oid operator(pg_catalog.=) base
@@ -48,7 +48,7 @@ export const isoTimeSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:M
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
 export const columnTextSql = (name: string, shape: TableShape): string =>
-  isJson(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
+  isJsonColumn(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
 
 export function nowForColumnSql(shape: TableShape, name: string): string {
   const { baseType } = columnOf(shape, name)

@@ -2,15 +2,15 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { clearProblems } from '../ledger/problems.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
-import { differsInContentSql, findRepeatedIds, wholeTableSubject } from '../ledger/rowConflicts.ts'
+import { findRepeatedIds, stampsDifferInContentSql, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
 import { updateEditedRowsProblem } from './rowDifferences.ts'
-import { clearRowsBehindCursor, findRowsBehindCursor, rereadFromStart } from './rowsBehindCursor.ts'
-import { sliceMax } from './slices.ts'
+import { clearRowsBehindCursor, findRowsBehindCursor, requestTableReread } from './rowsBehindCursor.ts'
+import { sliceRowsMax } from './slices.ts'
 import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } from './unknownStatuses.ts'
 
 export interface ComparisonOptions {
@@ -23,7 +23,7 @@ export interface ComparisonOptions {
 }
 
 /** A comparison takes about four minutes, most of which are pauses. */
-export const ledgerComparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
+export const ledgerComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 100 } as const
 
 /** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
 export interface LedgerComparison {
@@ -72,7 +72,7 @@ export function createLedgerComparison({
     inParts(slicesMax, async (goOn) => {
       const found = await findRowsBehindCursor(outbox, behindAfter, { goOn, sliceRows })
       behindAfter = found.rows > 0 ? null : found.after
-      if (found.rows > 0) await inTransaction(ledger, (db) => rereadFromStart(db, found))
+      if (found.rows > 0) await inTransaction(ledger, (db) => requestTableReread(db, found))
       else if (behindAfter === null) await clearRowsBehindCursor(ledger)
       return behindAfter === null
     }),
@@ -174,7 +174,7 @@ async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<
     `update outboxd.submission s set row_stamp = r.stamp
      from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
      where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
-       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${differsInContentSql('s.row_stamp', 'r.stamp')}`,
+       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${stampsDifferInContentSql('s.row_stamp', 'r.stamp')}`,
     [JSON.stringify(rows)],
   )
 }

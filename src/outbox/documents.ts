@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { isDigits, readPayload } from '../yaml/exactJson.ts'
+import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 
 /** The payload of a captured change: `{"document": "public.sale_sale", "id": 5}`. */
 export interface DocumentReference {
@@ -31,7 +31,7 @@ export function parseDocumentReference(payload: string): DocumentReference | nul
   const { document, id } = read.payload
   if (typeof document !== 'string' || id === undefined) return null
   if (typeof id === 'string') return { document, id }
-  return isDigits(id) ? { document, id: id.rawJSON } : null
+  return isExactNumber(id) ? { document, id: id.rawJSON } : null
 }
 
 /**

@@ -1,5 +1,12 @@
 import type { z } from 'zod'
-import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
+import {
+  isExactNumber,
+  isObject,
+  nameJsonKind,
+  type PayloadObject,
+  type PayloadValue,
+  toPlainValue,
+} from '../yaml/exactJson.ts'
 import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
@@ -21,8 +28,8 @@ export class EntryReader {
   scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
     if (typeof value === 'string') return value
     if (typeof value === 'boolean') return String(value)
-    if (value !== undefined && isDigits(value)) return value.rawJSON
-    this.report(at, `must be a text, a number, true or false, and is ${nameKind(value ?? null)}`)
+    if (value !== undefined && isExactNumber(value)) return value.rawJSON
+    this.report(at, `must be a text, a number, true or false, and is ${nameJsonKind(value ?? null)}`)
     return null
   }
 
@@ -38,7 +45,7 @@ export class EntryReader {
     const message =
       value === undefined
         ? `"${name}" is missing: ${expected}`
-        : `"${name}" must be ${expected}, and is ${nameKind(value)}`
+        : `"${name}" must be ${expected}, and is ${nameJsonKind(value)}`
     this.report(at, message)
     return false
   }

@@ -26,7 +26,7 @@ import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
 import { lockOneWaitingRowSql } from './tryWriteBack.ts'
-import { unknownStatusSql } from './unknownStatuses.ts'
+import { unknownStatusCountsSql } from './unknownStatuses.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
@@ -75,7 +75,7 @@ function statementsOf(table: OpenTable): NamedStatements {
   const { marked, free, held } = lockedRowStatements(table)
   const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
-  const unknownStatus = unknownStatusSql(table)
+  const unknownStatus = unknownStatusCountsSql(table)
   return {
     ...rowReadStatements(table),
     ...backlogStatements(table),

@@ -17,11 +17,10 @@ export async function findTablesOfView(db: Database, qualified: string): Promise
   return rows.map(({ name }) => name)
 }
 
-/** @param kind pg_class.relkind */
-export function suggestTableInstead(kind: string, below: readonly string[]): string {
-  if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
-  if (below.length === 0) return 'describe the table below it'
-  return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
+export function suggestTableInstead(relkind: string, tablesBelow: readonly string[]): string {
+  if (relkind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
+  if (tablesBelow.length === 0) return 'describe the table below it'
+  return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
 /** Names of relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
@@ -31,25 +30,23 @@ export const relationKindNames: Readonly<Record<string, string>> = {
   f: 'a foreign table',
 }
 
-/** True if rows must be marked on capture. @param kind pg_class.relkind */
-export const mustRowsBeMarked = (kind: string): boolean => relationKindNames[kind] !== undefined
+/** True if rows must be marked on capture. */
+export const mustRowsBeMarked = (relkind: string): boolean => relationKindNames[relkind] !== undefined
 
 /**
  * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
  * table shows 0, so a row that commits late would be missed.
- *
- * @param kind pg_class.relkind
  */
 export async function findRelationKindProblem(
   db: Database,
   qualified: string,
-  kind: string,
+  relkind: string,
   table: OutboxTable,
 ): Promise<string | null> {
-  if (!mustRowsBeMarked(kind) || (kind !== 'm' && isMarkedOnCapture(table))) return null
-  const other = suggestTableInstead(kind, kind === 'f' ? [] : await findTablesOfView(db, qualified))
-  if (kind === 'm') return `is ${relationKindNames[kind]}, in which no row can be locked or marked: ${other}`
-  return `is ${relationKindNames[kind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
+  if (!mustRowsBeMarked(relkind) || (relkind !== 'm' && isMarkedOnCapture(table))) return null
+  const other = suggestTableInstead(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
+  if (relkind === 'm') return `is ${relationKindNames[relkind]}, in which no row can be locked or marked: ${other}`
+  return `is ${relationKindNames[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
 interface IdState {

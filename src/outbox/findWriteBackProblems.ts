@@ -3,7 +3,7 @@ import { textMax } from '../boundText.ts'
 import { endStates, type State, states } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { columnOf, isJson, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
+import { columnOf, isJsonColumn, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
 import { sessionsForRowStatements } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readTableShape } from './readTableShape.ts'
@@ -79,7 +79,7 @@ export const trialTransactionId = '00000000-0000-4000-8000-000000000000'
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
   const found = columnOf(shape, column)
   const { exactType, type } = found
-  if (isJson(found))
+  if (isJsonColumn(found))
     return { column, exactType, what, written: `to_jsonb(${literalSql(text)}::text)::${exactType}`, whole: null }
   const whole = isWhole ? `v = ${literalSql(text)}::${type}` : null
   return { column, exactType, what, written: `${literalSql(text)}::text::${exactType}`, whole }

@@ -66,7 +66,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
  * Reads the rows that a daemon has claimed and that are not in the ledger yet. Includes rows whose holder cannot be
  * seen.
  */
-export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
+export function readClaimedUnmarkedRows(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)

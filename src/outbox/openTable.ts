@@ -8,7 +8,7 @@ import { createSettledHorizon } from './horizon.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
-import { type RowExpressions, rowExpressions, selectionDigest } from './rowExpressions.ts'
+import { cursorSelectionDigest, type RowExpressions, rowExpressions } from './rowExpressions.ts'
 
 export interface TableShapeAndIdentity {
   readonly shape: TableShape
@@ -49,7 +49,7 @@ export function openTable(
 ): OpenTable {
   const rows = rowExpressions(table, shape, served.start, failingIds)
   const ideal = rowExpressions(table, shape, served.start)
-  const memory = new LedgerMemory(ledger, served.epoch, selectionDigest(ideal, served.readings))
+  const memory = new LedgerMemory(ledger, served.epoch, cursorSelectionDigest(ideal, served.readings))
   const db = sessionsForRowStatements(pool, shape)
   const scan = isMarkedOnCapture(table)
     ? null

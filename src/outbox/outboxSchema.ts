@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { stateJsonForms, stateListSchema } from './stateEntries.ts'
+import { stateEntryJsonSchemas, stateListSchema } from './stateEntries.ts'
 
 /**
  * The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one form.
@@ -90,7 +90,7 @@ export function outboxJsonSchema(): string {
     type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),
     created_at: z.union([column, createdAt]).describe(about.created_at).optional(),
     payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload).optional(),
-    state: z.union([z.literal('none'), ...stateJsonForms]).describe(about.state),
+    state: z.union([z.literal('none'), ...stateEntryJsonSchemas]).describe(about.state),
     write: z
       .record(z.string(), z.union([z.enum(whats), writeForm]))
       .describe(about.write)

@@ -88,7 +88,7 @@ export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 't
   [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
 /** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
-export const tableDigest = (table: OutboxTable): string =>
+export const tableDescriptionDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** False if the ledger has to remember which rows were captured. */

@@ -1,4 +1,4 @@
-import { isObject, nameKind, type PayloadObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import { isObject, nameJsonKind, type PayloadObject, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { EntryReader } from './entryReader.ts'
 import { outboxFileForms } from './outboxSchema.ts'
@@ -27,7 +27,10 @@ export function readCreatedAtEntry(entry: EntryReader, value: PayloadValue | und
   if (unit !== null && checked.timezone !== undefined)
     entry.report(['created_at', 'timezone'], 'a number since 1970 has no timezone: remove it, or the unit')
   if (!isTimezone(timezone))
-    entry.report(['created_at', 'timezone'], `unknown timezone ${quote(timezone)}: write it like Europe/Berlin`)
+    entry.report(
+      ['created_at', 'timezone'],
+      `unknown timezone ${quoteForMessage(timezone)}: write it like Europe/Berlin`,
+    )
   return { column, unit, timezone }
 }
 
@@ -41,7 +44,7 @@ export function readWriteEntry(entry: EntryReader, value: PayloadValue | undefin
     if (typeof what === 'string' && !outboxFileForms.whats.some((each) => each === what)) {
       entry.report(
         at,
-        `must be one of ${outboxFileForms.whats.join(', ')}, and is ${quote(what)}${didYouMean(what, outboxFileForms.whats)}`,
+        `must be one of ${outboxFileForms.whats.join(', ')}, and is ${quoteForMessage(what)}${didYouMean(what, outboxFileForms.whats)}`,
       )
       return []
     }
@@ -67,7 +70,7 @@ export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undef
   if (checked === null) return null
   const { column, encoding = 'utf-8' } = checked
   if (!isEncoding(encoding)) {
-    const message = `unknown encoding ${quote(encoding)}${didYouMean(encoding, encodings) || `: known are ${encodings.join(', ')}`}`
+    const message = `unknown encoding ${quoteForMessage(encoding)}${didYouMean(encoding, encodings) || `: known are ${encodings.join(', ')}`}`
     entry.report(['payload', 'encoding'], message)
   }
   return { kind: 'column', column, encoding: encoding.toLowerCase() }
@@ -86,7 +89,7 @@ function readColumns(entry: EntryReader, value: PayloadObject): OutboxTable['pay
   if (named.length === 0) entry.report(at, '"columns" must be all, a list of columns, or name: column')
   for (const [step, column] of named) {
     if (typeof column !== 'string' || column === '')
-      entry.report([...at, step], `must be a column's name, and is ${nameKind(column)}`)
+      entry.report([...at, step], `must be a column's name, and is ${nameJsonKind(column)}`)
   }
   const pairs = named.map(([step, column]): [string, string] => [
     typeof step === 'number' ? String(column) : step,

@@ -2,7 +2,7 @@ import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
 import { blameForDatabaseError, isStatementError } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { isDigits, readPayload } from '../yaml/exactJson.ts'
+import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import {
   type ContentRow,
   contentsQuery,
@@ -127,7 +127,7 @@ function readId(payload: string): string | null {
   const read = readPayload(payload)
   const id = read.kind === 'payload' ? read.payload.id : undefined
   if (typeof id === 'string') return id
-  return id !== undefined && isDigits(id) ? id.rawJSON : null
+  return id !== undefined && isExactNumber(id) ? id.rawJSON : null
 }
 
 async function readGroup(

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
 import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgres/database.ts'
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
-import { baseTypeSql, type Column, type TableShape } from './columns.ts'
+import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
 import {
   findFilterProblems,
   findIdColumnProblems,
@@ -70,7 +70,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        pg_catalog.format_type(base.type, null) as "baseType"
      from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
-       ${baseTypeSql}
+       ${baseTypeJoinSql}
      where a.attrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
      order by a.attnum`,
     [qualified],

@@ -53,7 +53,7 @@ export interface FoundDifferences {
 const namedMax = 100
 const editedMax = 10_000
 
-export async function recordDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
+export async function recordRowDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
   await raiseProblems(
     ledger,
     conflicts.map(({ outboxId, detail }: RowConflict) => ({

@@ -85,7 +85,10 @@ export function rowExpressions(
  * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
  * @param readings the number of times that the table was read from its beginning again
  */
-export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
+export function cursorSelectionDigest(
+  { waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>,
+  readings: number,
+): string {
   const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }

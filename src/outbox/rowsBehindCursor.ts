@@ -74,7 +74,7 @@ export function rowsBehindCursorMessage({ rows, firstId, after }: RowsBehindCurs
 const compareAgainMinutes = 5
 
 /** Makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
-export async function rereadFromStart(db: Database, found: RowsBehindCursor): Promise<void> {
+export async function requestTableReread(db: Database, found: RowsBehindCursor): Promise<void> {
   await raiseProblems(db, [
     { kind: 'rows_passed_over', subject: '', detail: rowsBehindCursorMessage(found), retryInMs: null },
   ])

@@ -7,7 +7,7 @@ import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
-import { inSliceSql, readSlice, sliceMax } from './slices.ts'
+import { inSliceSql, readSlice, sliceRowsMax } from './slices.ts'
 import { stateFormOf } from './stateForms.ts'
 
 export interface RowUnderWay {
@@ -85,7 +85,7 @@ export async function readRowsUnderWay(
   const canTell = statements.underWay !== null
   const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
   if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
-  const { upTo } = await readSlice(db, table.rows, after, sliceMax)
+  const { upTo } = await readSlice(db, table.rows, after, sliceRowsMax)
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
   const { known, conflicts } = await memory.findKnown(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))

@@ -1,5 +1,5 @@
-import type { NamedRowSearch } from '../ledger/history/createHistory.ts'
-import type { NamedRow } from '../ledger/history/decideHistory.ts'
+import type { RowWithTransactionSearch } from '../ledger/history/createHistory.ts'
+import type { NamedRow } from '../ledger/history/judgeHistoryView.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
 import { isolateFailingRows } from './failingRows.ts'
@@ -67,10 +67,10 @@ type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown'
  * Searches for a row that waits or is under way and names a transaction. Does not search a table without an index on
  * the id.
  */
-export function createNamedRowSearch(
+export function createRowWithTransactionSearch(
   readSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
-): NamedRowSearch {
+): RowWithTransactionSearch {
   const search = createSearch(readSlice, elapsedMs)
   const searchNow = createSearch(readSlice, elapsedMs)
   let noneUntilMs = Number.NEGATIVE_INFINITY

@@ -10,7 +10,7 @@ export interface Slice {
   readonly upTo: string | null
 }
 
-export const sliceMax = 10_000
+export const sliceRowsMax = 10_000
 
 /**
  * Selects the id that ends a slice. $1 is the slice's number of rows less one; $2 is the id before the slice, or null.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type State, states } from '../model.ts'
-import { type PayloadObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import { type PayloadObject, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import type { EntryReader } from './entryReader.ts'
 import type { StateColumn } from './stateForms.ts'
 
@@ -72,7 +72,7 @@ const entriesOfForms: Record<StateColumn['kind'], Record<string, StateEntry>> = 
 
 const stateEntries = new Map(Object.values(entriesOfForms).flatMap((entries) => Object.entries(entries)))
 
-export const stateJsonForms = [...stateEntries.values()].map(({ json }) => json)
+export const stateEntryJsonSchemas = [...stateEntries.values()].map(({ json }) => json)
 
 export function readStateEntry(entry: EntryReader, value: PayloadValue | undefined): StateColumn | 'none' | null {
   if (value === 'none') return 'none'
@@ -124,7 +124,7 @@ function setValue(
   key: string = state,
 ): void {
   if (waiting.includes(text)) {
-    const why = `"${key}" is ${quote(text)}, the same as "new": the row would be captured again and again`
+    const why = `"${key}" is ${quoteForMessage(text)}, the same as "new": the row would be captured again and again`
     entry.report(['state', key], why)
   }
   values.set(state, text)

@@ -20,7 +20,7 @@ const statusesMax = 10
  * Counts rows whose status `outbox.yaml` does not name. Such a row neither waits nor is under way, so no claim reads
  * it. Null if `outbox.yaml` names only the statuses of waiting rows, or none.
  */
-export function unknownStatusSql({ table, shape, rows, served }: OpenTable): string | null {
+export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = stateFormOf(table.state)
   const isUnknown = form?.unknownSql(shape) ?? null
   if (form === null || isUnknown === null) return null
@@ -52,7 +52,7 @@ export async function countUnknownStatuses(
   const readNext = (from: string | null) =>
     nullIfCanceled(() =>
       outbox.ask(async (table) => {
-        const sql = unknownStatusSql(table)
+        const sql = unknownStatusCountsSql(table)
         if (sql === null) return null
         const { upTo } = await readSlice(table.db, table.rows, from, sliceRows)
         const { rows } = await table.db.query<UnknownStatus>(sql, [from, upTo])

@@ -1,13 +1,21 @@
 import {
   awaitsRepairSql,
-  differsInContentSql,
-  mayBeEditedSql,
   sameStampKindSql,
   stampsAgreeSql,
+  stampsDifferInContentSql,
+  stampsMayDifferByEditSql,
 } from '../ledger/rowConflicts.ts'
 import { endStates, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { columnOf, columnSql, isJson, literalSql, literalsSql, nowForColumnSql, type TableShape } from './columns.ts'
+import {
+  columnOf,
+  columnSql,
+  isJsonColumn,
+  literalSql,
+  literalsSql,
+  nowForColumnSql,
+  type TableShape,
+} from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateFormOf } from './stateForms.ts'
@@ -48,10 +56,10 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // `offset 0` computes the stamp only once, because it reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
-  const differs = ofRow(differsInContentSql('r.stamp', 'here.stamp'))
+  const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
-    `(${stampMatchesSql('here.stamp')} or ${differsInContentSql('r.stamp', 'here.stamp')} and ${isTaken}
-      or ${mayBeEditedSql('r.stamp', 'here.stamp')} and ${isMeant})`,
+    `(${stampMatchesSql('here.stamp')} or ${stampsDifferInContentSql('r.stamp', 'here.stamp')} and ${isTaken}
+      or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
     mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
@@ -93,7 +101,7 @@ const isEnd = (state: State): boolean => endStates.some((each) => each === state
 // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
 function assign(shape: TableShape, name: string, value: string): string {
   const type = columnOf(shape, name)
-  return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
+  return `${quoteIdentifier(name)} = ${isJsonColumn(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
 }
 
 function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {

@@ -110,6 +110,6 @@ const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLoc
  *
  * @param tables SQL: their oids, or a query for them
  */
-export const tableWritersSql = (tables: string): string => `select virtualtransaction from pg_locks
+export const tableWriterSessionsSql = (tables: string): string => `select virtualtransaction from pg_locks
   where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
     and relation in (${tables}) and mode in (${writingModes})`

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
 import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
-import { applySessionSettings, catalogPathSettings, statementSettings, textSettings } from './sessionSettings.ts'
+import { applySessionSettings, catalogPathSettings, statementSettings, textFormatSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
 /** Limits the wait for a lock, because all users of the table wait behind it. */
@@ -36,7 +36,7 @@ export function inMigrationSession<T>(
         await client.query('select set_config(key, value, false) from json_each_text($1)', [
           JSON.stringify({
             ...statementSettings,
-            ...textSettings,
+            ...textFormatSettings,
             ...limits,
             ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
           }),

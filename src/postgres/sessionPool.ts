@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { type DatabaseAddress, fixedDatabaseAddress } from './databaseAddress.ts'
 import { createCharacterReplacement, type Replacement } from './serverEncoding.ts'
-import { applySessionSettings, statementSettings, textSettings } from './sessionSettings.ts'
+import { applySessionSettings, statementSettings, textFormatSettings } from './sessionSettings.ts'
 import { errorCodeOf, isReadOnlyError } from './sqlState.ts'
 
 export interface PoolOptions {
@@ -11,7 +11,7 @@ export interface PoolOptions {
   connections: number
   /** Called when an idle connection broke. The pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Beyond `statementSettings` and `textSettings`. */
+  /** Beyond `statementSettings` and `textFormatSettings`. */
   settings?: Record<string, string>
   /** If true, commits survive a crash, whatever the server's settings. */
   durable?: boolean
@@ -240,7 +240,7 @@ const timeoutsOf = ({ limits = usualLimits }: PoolOptions) => ({
 })
 
 const startOptions = ({ settings }: PoolOptions): string =>
-  Object.entries({ ...statementSettings, ...settings, ...textSettings })
+  Object.entries({ ...statementSettings, ...settings, ...textFormatSettings })
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
     .join(' ')
 

@@ -7,7 +7,7 @@ import { errorCodeOf } from './sqlState.ts'
  */
 
 /** Payloads and hashes of rows must not depend on settings. */
-export const textSettings = {
+export const textFormatSettings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO,MDY',
   IntervalStyle: 'postgres',

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { boundText } from '../boundText.ts'
 
-export interface Digits {
+export interface ExactNumber {
   readonly rawJSON: string
 }
 
 /** A JSON value whose numbers were never doubles. */
-export type PayloadValue = string | boolean | null | Digits | readonly PayloadValue[] | PayloadObject
+export type PayloadValue = string | boolean | null | ExactNumber | readonly PayloadValue[] | PayloadObject
 export interface PayloadObject {
   readonly [key: string]: PayloadValue
 }
@@ -14,8 +14,8 @@ export interface PayloadObject {
 declare global {
   // TypeScript 7.0 lacks the JSON.parse source text access proposal (in Node since 21).
   interface JSON {
-    rawJSON(text: string): Digits
-    isRawJSON(value: unknown): value is Digits
+    rawJSON(text: string): ExactNumber
+    isRawJSON(value: unknown): value is ExactNumber
     parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   }
 }
@@ -42,38 +42,38 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
     return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
   if (keyFlaw !== null) return invalid(keyFlaw.message)
-  if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)
+  if (!isObject(value)) return invalid(`is ${nameJsonKind(value)}, not an object`)
   return { kind: 'payload', payload: value }
 }
 
-export function isDigits(value: unknown): value is Digits {
+export function isExactNumber(value: unknown): value is ExactNumber {
   return JSON.isRawJSON(value)
 }
 
 export function isObject(value: PayloadValue): value is PayloadObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isDigits(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
 }
 
 export function writeJson(value: PayloadValue): string {
-  return typeof value === 'object' && isDigits(value) ? value.rawJSON : JSON.stringify(value)
+  return typeof value === 'object' && isExactNumber(value) ? value.rawJSON : JSON.stringify(value)
 }
 
 export function toPlainValue(value: PayloadValue): unknown {
-  if (isDigits(value)) return Number(value.rawJSON)
+  if (isExactNumber(value)) return Number(value.rawJSON)
   if (Array.isArray(value)) return value.map(toPlainValue)
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toPlainValue(member)]))
 }
 
 /** The value in quotes for an error message, cut at 60 characters. */
-export function quote(text: string): string {
+export function quoteForMessage(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }
 
-export function nameKind(value: PayloadValue): string {
+export function nameJsonKind(value: PayloadValue): string {
   if (typeof value === 'string') return 'text'
   if (value === null || typeof value === 'boolean') return String(value)
-  if (isDigits(value)) return 'a number'
+  if (isExactNumber(value)) return 'a number'
   return Array.isArray(value) ? 'an array' : 'an object'
 }
 
@@ -149,7 +149,7 @@ function noteKey(keys: Set<string> | undefined, quoted: string): KeyFlaw | null 
   const key = quoted.includes('\\') ? unescapeKey(quoted) : quoted.slice(1, -1)
   if (key === '__proto__') return { kind: 'proto', message: 'contains the key "__proto__", which is not a field name' }
   if (keys?.has(key))
-    return { kind: 'repeated', message: `has the key ${quote(key)} twice in one object: which one is meant?` }
+    return { kind: 'repeated', message: `has the key ${quoteForMessage(key)} twice in one object: which one is meant?` }
   keys?.add(key)
   return null
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isDigits, isObject, nameKind, type PayloadValue, quote } from './exactJson.ts'
+import { isExactNumber, isObject, nameJsonKind, type PayloadValue, quoteForMessage } from './exactJson.ts'
 import { didYouMean } from './nearestWord.ts'
 import type { YamlPath } from './yamlDocument.ts'
 
@@ -43,10 +43,10 @@ export function explainSchemaIssue(
 }
 
 function explainKey(key: string, keys: readonly string[], optionsElsewhere: ReadonlySet<string>): string {
-  if (isCutRest.test(key)) return `${quote(key)} is the end of a value that must be in quotes within { }`
+  if (isCutRest.test(key)) return `${quoteForMessage(key)} is the end of a value that must be in quotes within { }`
   if (key === 'path' && keys.includes('from')) return 'unknown key "path"; did you mean "from"?'
   if (optionsElsewhere.has(key)) return `"${key}" does not go with this type`
-  return `unknown key ${quote(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
+  return `unknown key ${quoteForMessage(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
 }
 
 /** YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key. */
@@ -55,15 +55,15 @@ const isCutRest = /^\d+\s*\)$/
 
 function explainValue(issue: Issue, found: PayloadValue): string {
   if (issue.code === 'invalid_type') {
-    const kind = isDigits(found) && issue.expected === 'int' ? found.rawJSON : nameKind(found)
+    const kind = isExactNumber(found) && issue.expected === 'int' ? found.rawJSON : nameJsonKind(found)
     return `must be ${kindWord(issue.expected)}, and is ${kind}`
   }
   if (issue.code === 'invalid_value' && typeof found === 'string') {
     const values = issue.values.map(String)
-    return `must be ${values.join(' or ')}, and is ${quote(found)}${didYouMean(found, values)}`
+    return `must be ${values.join(' or ')}, and is ${quoteForMessage(found)}${didYouMean(found, values)}`
   }
   if (issue.code === 'invalid_value')
-    return `must be ${issue.values.map(String).join(' or ')}, and is ${nameKind(found)}`
+    return `must be ${issue.values.map(String).join(' or ')}, and is ${nameJsonKind(found)}`
   if (issue.code === 'invalid_format')
     return typeof found === 'string' && isCutDecimal.test(found)
       ? `must be in quotes within { }, where a comma ends a value: for example "${found},2)"`

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type Scalar } from 'yaml'
 import type { PayloadValue } from './exactJson.ts'
-import { findFillIns } from './yamlLines.ts'
+import { findFillInPlaces } from './yamlLines.ts'
 
 const fileCharactersMax = 1_000_000
 const depthMax = 100
@@ -27,7 +27,7 @@ export class YamlDocument {
 
   constructor(file: string, text: string) {
     this.file = file
-    this.#toFillIn = new Map(findFillIns(text).map(({ line, what }) => [line, what]))
+    this.#toFillIn = new Map(findFillInPlaces(text).map(({ line, what }) => [line, what]))
     this.content = this.#read(text)
   }
 

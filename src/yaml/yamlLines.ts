@@ -22,7 +22,7 @@ export function writeTrialYaml(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
-export function findFillIns(text: string): { line: number; what: string }[] {
+export function findFillInPlaces(text: string): { line: number; what: string }[] {
   return text.split('\n').flatMap((line, i) => {
     const what = placeForm.exec(line)?.[1]
     return what === undefined ? [] : [{ line: i + 1, what }]

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
 let fixture: Fixture
@@ -16,7 +16,7 @@ async function run(options: OptionsOf<typeof audit> = {}) {
   const code = await audit.action(context, { verify: true, ...options })
   return { code, printed: context.printed(), messages: context.messages() }
 }
-const chain = () => chainLogs(fixture.ledger.pool, () => true)
+const chain = () => appendLogsToChain(fixture.ledger.pool, () => true)
 
 test('it prints the head, to be noted; given with --noted the chain must still have it', async () => {
   await fixture.ledger.capture([{}, {}])

@@ -6,7 +6,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +23,7 @@ const person = 'Erika Mustermann'
 const payload = payloadOf({ field2: `"${person}"` })
 const given = { key: person, reason: 'request 2026-17', as: 'officer', yes: true }
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
-const chain = () => chainLogs(fixture.ledger.pool, () => true)
+const chain = () => appendLogsToChain(fixture.ledger.pool, () => true)
 const verify = () => verifyChain(fixture.ledger.pool, null, () => {})
 
 async function run(options: Partial<OptionsOf<typeof erase>> = {}) {

@@ -6,7 +6,7 @@ import {
   toSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
-import { agreeOnSettings, withdrawSettings } from '../../src/ledger/settings.ts'
+import { agreeOnSettings, withdrawInstanceSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
@@ -126,7 +126,7 @@ test('settings that differ are said when they begin to, and when they no longer 
   const { runOnce, warned } = setup()
   await runOnce()
   await runOnce()
-  await withdrawSettings(database.pool, other.instanceId)
+  await withdrawInstanceSettings(database.pool, other.instanceId)
   await runOnce()
   expect(warned()).toEqual([
     'rate limit of all instances changed to 50 requests in 60 s',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { plannerView } from '../../src/daemon/createDispatch.ts'
-import type { Demand } from '../../src/model.ts'
+import type { RequestDemand } from '../../src/model.ts'
 
-const demand: Demand = {
+const demand: RequestDemand = {
   submissionsReady: 0,
   pollsDue: 0,
   rarePollsDue: 0,

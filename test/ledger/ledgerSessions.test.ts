@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { shortReadOptions } from '../../src/ledger/ledgerSessions.ts'
+import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { countDueRequests } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
@@ -16,7 +16,13 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 /** The plans of the statements that the work asks for, by a pool as the daemon's. */
 async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string> {
   const url = ledger.url
-  const pool = createPool({ url, name: 'plans', connections: 1, onIdleError: () => {}, settings: shortReadOptions })
+  const pool = createPool({
+    url,
+    name: 'plans',
+    connections: 1,
+    onIdleError: () => {},
+    settings: shortReadPlannerOptions,
+  })
   const plans: string[] = []
   const explaining: Database = {
     async query(text, values) {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { readLedgerName, readLedgerRow } from '../../src/ledger/servedService.ts'
 import { createDatabase } from '../support/database.ts'
@@ -303,7 +303,7 @@ test('0024: rows in every state come through with their events; the first chain 
   expect(before0024).toHaveLength(8)
   await migrate()
   expect((await pool.query(rows)).rows).toEqual(before0024)
-  expect(await chainLogs(pool, () => true)).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
+  expect(await appendLogsToChain(pool, () => true)).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
   expect(await verifyChain(pool, null, () => {})).toMatchObject({ broken: null, entries: 8, waiting: 0 })
 })
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { backoffSteps, pauseBackoff } from '../../src/ledger/pauses.ts'
+import { backoffStepsMs, pauseBackoff } from '../../src/ledger/pauses.ts'
 import type { PauseCall } from '../../src/model.ts'
 
 const backoff = pauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
 const steps = (reason: PauseCall['reason'], more: Partial<PauseCall> = {}) =>
-  backoffSteps({ reason, askedMs: null, detail: '', ...more }, backoff)
+  backoffStepsMs({ reason, askedMs: null, detail: '', ...more }, backoff)
 
 test('each reason has its own steps', () => {
   expect(steps('throttled')).toEqual([1_000, 2_000, 4_000, 8_000])

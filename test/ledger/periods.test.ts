@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { prunePeriods, readPeriods, writePeriods, writeRequestHours } from '../../src/ledger/periods.ts'
+import {
+  prunePeriodStatistics,
+  readPeriodStatistics,
+  sumRequestCountsByHour,
+  writePeriodStatistics,
+} from '../../src/ledger/periods.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 
@@ -50,7 +55,7 @@ async function ended(state: string, ats: readonly number[], waitMs = 1_000): Pro
 
 async function writeAll(span: 'minute' | 'hour', waiting: number | null = null): Promise<number> {
   let rounds = 1
-  while ((await writePeriods(ledger.pool, span, waiting)).hasMore) rounds += 1
+  while ((await writePeriodStatistics(ledger.pool, span, waiting)).hasMore) rounds += 1
   return rounds
 }
 
@@ -64,8 +69,8 @@ test('a minute that is over says how many records ended in it and how, how long 
   // Long waits of what a person gives up say nothing of the service.
   await ended('discarded', [at + 30, at + 40], 90 * dayMs)
   await ledger.capture([{}, {}])
-  await writePeriods(ledger.pool, 'minute', 40)
-  const period = (await readPeriods(ledger.pool, 'minute', hourMs)).find(({ beganMs }) => beganMs === at)
+  await writePeriodStatistics(ledger.pool, 'minute', 40)
+  const period = (await readPeriodStatistics(ledger.pool, 'minute', hourMs)).find(({ beganMs }) => beganMs === at)
   expect(period).toEqual({
     ...{ beganMs: at, completed: 4, failed: 1, rejected: 1, uncertain: 1, discarded: 2 },
     ...{ waitP50Ms: 2_000, waitP95Ms: expect.closeTo(7_600, 0), waiting: 42 },
@@ -73,13 +78,13 @@ test('a minute that is over says how many records ended in it and how, how long 
 })
 
 test('a new ledger begins with the last minute, an older one with its past, in small portions; what waited then is not known', async () => {
-  await writePeriods(ledger.pool, 'minute', 3)
-  expect(await readPeriods(ledger.pool, 'minute', dayMs)).toHaveLength(1)
+  await writePeriodStatistics(ledger.pool, 'minute', 3)
+  expect(await readPeriodStatistics(ledger.pool, 'minute', dayMs)).toHaveLength(1)
   await ledger.reset()
   const at = await latest()
   await ended('completed', [at - 130 * minuteMs, at - 3 * minuteMs])
   expect(await writeAll('minute', 3)).toBe(3)
-  const periods = await readPeriods(ledger.pool, 'minute', dayMs)
+  const periods = await readPeriodStatistics(ledger.pool, 'minute', dayMs)
   expect(periods.length).toBeGreaterThanOrEqual(131)
   expect(periods.filter(({ completed }) => completed === 1).map(({ beganMs }) => beganMs)).toEqual([
     at - 130 * minuteMs,
@@ -90,23 +95,23 @@ test('a new ledger begins with the last minute, an older one with its past, in s
 })
 
 test('minutes in which no daemon lived are written later; twice, and by two at once, changes nothing', async () => {
-  await writePeriods(ledger.pool, 'minute', 1)
+  await writePeriodStatistics(ledger.pool, 'minute', 1)
   const at = await latest()
   await ledger.pool.query(`update outboxd.period set began_at = began_at - interval '10 minutes'`)
   await ended('rejected', [at - 4 * minuteMs])
-  await Promise.all([1, 2, 3].map(() => writePeriods(ledger.pool, 'minute', 1)))
-  const periods = await readPeriods(ledger.pool, 'minute', dayMs)
+  await Promise.all([1, 2, 3].map(() => writePeriodStatistics(ledger.pool, 'minute', 1)))
+  const periods = await readPeriodStatistics(ledger.pool, 'minute', dayMs)
   expect(periods.length).toBeGreaterThanOrEqual(11)
   expect(periods.reduce((sum, { rejected }) => sum + rejected, 0)).toBe(1)
-  await writePeriods(ledger.pool, 'minute', 99)
-  expect((await readPeriods(ledger.pool, 'minute', dayMs)).slice(0, periods.length)).toEqual(periods)
+  await writePeriodStatistics(ledger.pool, 'minute', 99)
+  expect((await readPeriodStatistics(ledger.pool, 'minute', dayMs)).slice(0, periods.length)).toEqual(periods)
 })
 
 test('after a month without a daemon no more is made up for than is looked at', async () => {
-  await writePeriods(ledger.pool, 'minute', 1)
+  await writePeriodStatistics(ledger.pool, 'minute', 1)
   await ledger.pool.query(`update outboxd.period set began_at = began_at - interval '30 days'`)
-  await writePeriods(ledger.pool, 'minute', 1)
-  const [, second] = (await readPeriods(ledger.pool, 'minute', 60 * dayMs)).map(({ beganMs }) => beganMs)
+  await writePeriodStatistics(ledger.pool, 'minute', 1)
+  const [, second] = (await readPeriodStatistics(ledger.pool, 'minute', 60 * dayMs)).map(({ beganMs }) => beganMs)
   expect((await latest()) - (second ?? 0)).toBeLessThanOrEqual(2 * dayMs)
 })
 
@@ -115,7 +120,7 @@ test('one daemon at a time writes them: another leaves it to that one', async ()
   try {
     await busy.query('begin')
     await busy.query('select pg_advisory_xact_lock(7167)')
-    expect(await writePeriods(ledger.pool, 'minute', 1)).toEqual({ written: 0, hasMore: false })
+    expect(await writePeriodStatistics(ledger.pool, 'minute', 1)).toEqual({ written: 0, hasMore: false })
   } finally {
     await busy.query('rollback')
     busy.release()
@@ -132,8 +137,8 @@ test('an hour is told of its own records, with the most that waited in a minute 
      from unnest(array[5, 70, null]) with ordinality t(w, i)`,
     [at],
   )
-  await writePeriods(ledger.pool, 'hour', null)
-  expect(await readPeriods(ledger.pool, 'hour', dayMs)).toEqual([
+  await writePeriodStatistics(ledger.pool, 'hour', null)
+  expect(await readPeriodStatistics(ledger.pool, 'hour', dayMs)).toEqual([
     {
       ...{ beganMs: at, completed: 3, failed: 0, rejected: 0, uncertain: 0, discarded: 0 },
       ...{ waitP50Ms: 3_000, waitP95Ms: expect.closeTo(4_800, 0), waiting: 70 },
@@ -149,8 +154,8 @@ test('the requests of an hour are added up once it is over, once', async () => {
       [minute, randomUUID()],
     )
   for (const minute of [at - 5 * hourMs, at, at + 59 * minuteMs, at + hourMs]) await count(minute)
-  await writeRequestHours(ledger.pool)
-  await writeRequestHours(ledger.pool)
+  await sumRequestCountsByHour(ledger.pool)
+  await sumRequestCountsByHour(ledger.pool)
   const { rows } = await ledger.pool.query(
     `select extract(epoch from hour)::float8 * 1000 as at, kind, requests::int, failed::int, answered::int, slow::int
      from outboxd.request_hour order by hour`,
@@ -171,7 +176,7 @@ test('minutes are kept for two days, hours and their requests for 29', async () 
     `insert into outboxd.request_hour select now() - age, 'status', 1, 0, 1, 0
      from unnest(array['28 days', '30 days']::interval[]) age`,
   )
-  await prunePeriods(ledger.pool)
+  await prunePeriodStatistics(ledger.pool)
   const kept = (await ledger.pool.query('select span from outboxd.period order by began_at')).rows
   expect(kept.map(({ span }) => span)).toEqual(['hour', 'hour', expect.anything(), expect.anything()])
   expect((await ledger.pool.query('select from outboxd.request_hour')).rowCount).toBe(1)

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
-import { makeReportsDueAgain, readDueReports, readReports, writeReportResults } from '../../src/ledger/reports.ts'
+import {
+  makeReportsDueAgain,
+  readDueReports,
+  readReportsToWriteBack,
+  writeReportResults,
+} from '../../src/ledger/reports.ts'
 import type { Report, ReportResult, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -37,7 +42,7 @@ async function uncertain(): Promise<Submission> {
 
 async function read(): Promise<Report[]> {
   const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-  return readReports({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
+  return readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
 }
 const knows = (report: Report): ReportResult => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ReportResult => ({
@@ -142,7 +147,9 @@ describe('what is put off', () => {
 test('in a ledger that went back in time nothing is told, also before that was said: rows may know more', async () => {
   await uncertain()
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-  expect(await readReports({ ledger: ledger.pool, history: { stands: async () => true } }, fresh)).toHaveLength(1)
+  expect(
+    await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
+  ).toHaveLength(1)
   const known = createHistory({
     pool: ledger.pool,
     who: 'test',
@@ -150,8 +157,8 @@ test('in a ledger that went back in time nothing is told, also before that was s
     standby: 'none',
     namedRows: noNamedRows,
   })
-  expect(await readReports({ ledger: ledger.pool, history: known }, fresh)).toHaveLength(1)
+  expect(await readReportsToWriteBack({ ledger: ledger.pool, history: known }, fresh)).toHaveLength(1)
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')
-  expect(await readReports({ ledger: ledger.pool, history: known }, fresh)).toEqual([])
+  expect(await readReportsToWriteBack({ ledger: ledger.pool, history: known }, fresh)).toEqual([])
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint - 1')
 })

@@ -6,7 +6,7 @@ import {
   agreeOnSettings,
   type InstanceSettings,
   isOutboxFileInUse,
-  withdrawSettings,
+  withdrawInstanceSettings,
 } from '../../src/ledger/settings.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
@@ -32,7 +32,7 @@ function instance(settings: Partial<InstanceSettings> = {}) {
   return {
     own,
     agree: () => agreeOnSettings(ledger.pool, own),
-    leave: () => withdrawSettings(ledger.pool, own.instanceId),
+    leave: () => withdrawInstanceSettings(ledger.pool, own.instanceId),
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { resetColumnsSql, selectColumnsSql } from '../../src/ledger/submissions.ts'
-import { type ColumnName, columns } from '../../src/model.ts'
+import { type ColumnName, submissionColumns } from '../../src/model.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -10,18 +10,18 @@ beforeAll(async () => {
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 
-const names = Object.keys(columns) as ColumnName[]
+const names = Object.keys(submissionColumns) as ColumnName[]
 const types = { count: 'integer', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'bigint' }
 const columnOf: Record<string, string> = { repeatedAfter401: 'repeated_after_401', notDoneMs: 'not_done_ms' }
 
-describe('the table of columns', () => {
+describe('the table of submissionColumns', () => {
   test.each(names)('%s is a column of the ledger, of its type, and empty where null cannot be', async (name) => {
     const { rows } = await ledger.pool.query<{ type: string; nullable: boolean }>(
       `select a.atttypid::regtype::text as type, not a.attnotnull as nullable from pg_attribute a
        where a.attrelid = 'outboxd.submission'::regclass and a.attname = $1`,
       [columnOf[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)],
     )
-    const { holds } = columns[name]
+    const { holds } = submissionColumns[name]
     expect(rows).toEqual([{ type: types[holds], nullable: holds === 'text' || holds === 'ms' }])
   })
 })

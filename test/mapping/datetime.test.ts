@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toUtc } from '../../src/mapping/datetime.ts'
+import { convertToUtc } from '../../src/mapping/datetime.ts'
 import { numRuns } from './mappingOf.ts'
 
 // The oracle is Date's arithmetic on whole minutes and Intl's zones; the mapper uses Temporal.
@@ -50,8 +50,8 @@ test('for every ISO 8601 instant the UTC text is the same instant, to the last d
       const utc = partsAt(written.minutes)
       const tail = `${pad(written.second)}${written.fraction === '' ? '' : `.${written.fraction}`}`
       const expected = `${pad(utc.year, 4)}-${pad(utc.month)}-${pad(utc.day)}T${pad(utc.hour)}:${pad(utc.minute)}:${tail}Z`
-      expect(toUtc(written.text, null)).toEqual({ kind: 'value', json: `"${expected}"` })
-      expect(toUtc(written.text, 'Asia/Kathmandu')).toEqual({ kind: 'value', json: `"${expected}"` })
+      expect(convertToUtc(written.text, null)).toEqual({ kind: 'value', json: `"${expected}"` })
+      expect(convertToUtc(written.text, 'Asia/Kathmandu')).toEqual({ kind: 'value', json: `"${expected}"` })
     }),
     { numRuns },
   )
@@ -124,7 +124,7 @@ test('for every local time of a zone the UTC text is that instant, or an error w
         .filter((other) => onClock(zone, other) === local)
       const utc = partsAt(at)
       const expected = `"${utc.year}-${pad(utc.month)}-${pad(utc.day)}T${pad(utc.hour)}:${pad(utc.minute)}:00.10Z"`
-      const converted = toUtc(`${local}:00.10`, zone)
+      const converted = convertToUtc(`${local}:00.10`, zone)
       if (twins.length === 0) expect(converted).toEqual({ kind: 'value', json: expected })
       else expect(converted).toMatchObject({ kind: 'invalid', message: expect.stringContaining('happens twice') })
     }),
@@ -135,9 +135,9 @@ test('for every local time of a zone the UTC text is that instant, or an error w
 test('a local time that no instant has is an error', () => {
   for (let minute = 0; minute < 60; minute++) {
     const text = `2026-03-29T02:${pad(minute)}:59.999`
-    expect(toUtc(text, 'Europe/Berlin')).toMatchObject({ message: expect.stringContaining('does not exist') })
+    expect(convertToUtc(text, 'Europe/Berlin')).toMatchObject({ message: expect.stringContaining('does not exist') })
   }
-  expect(toUtc('2011-12-30T12:00', 'Pacific/Apia')).toMatchObject({
+  expect(convertToUtc('2011-12-30T12:00', 'Pacific/Apia')).toMatchObject({
     message: expect.stringContaining('does not exist'),
   })
 })
@@ -151,7 +151,7 @@ test('whatever the text, the answer is a UTC text or an error, never a crash', (
     .map(([at, c]) => sample.slice(0, at) + c + sample.slice(at + 1))
   fc.assert(
     fc.property(fc.oneof(near, broken, fc.string()), fc.constantFrom(null, 'Europe/Berlin'), (text, zone) => {
-      const converted = toUtc(text, zone)
+      const converted = convertToUtc(text, zone)
       if (converted.kind === 'value') expect(converted.json).toMatch(/^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"$/)
       else expect(converted.message.length).toBeLessThan(400)
     }),

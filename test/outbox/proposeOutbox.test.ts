@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
 import { proposeOutbox } from '../../src/outbox/propose/proposeOutbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { findFillIns, writeTrialYaml, writeYamlLines } from '../../src/yaml/yamlLines.ts'
+import { findFillInPlaces, writeTrialYaml, writeYamlLines } from '../../src/yaml/yamlLines.ts'
 
 const names = [
   ...[
@@ -61,7 +61,7 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
       expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
       expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
       const asItIs = readOutboxFile('outbox.yaml', text)
-      expect(asItIs.problems.length > 0).toBe(findFillIns(text).length > 0)
+      expect(asItIs.problems.length > 0).toBe(findFillInPlaces(text).length > 0)
       if (asItIs.table !== null) expect(asItIs.table).toEqual(tried.table)
     }),
     { numRuns: 500 },

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, pruneRound } from '../../src/ledger/prune.ts'
 
 /** An outbox that no row is ever deleted from. */
@@ -47,4 +47,4 @@ export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
 }
 
 /** What is not in the logs' chain is not deleted; by then a daemon has long chained it. */
-const chainAll = (pool: pg.Pool) => chainLogs(pool, () => true)
+const chainAll = (pool: pg.Pool) => appendLogsToChain(pool, () => true)

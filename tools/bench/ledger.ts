@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
-import { readOperatorLog } from '../../src/ledger/audit/readActs.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { readAudit } from '../../src/ledger/audit/readAudit.ts'
-import { insertCaptured } from '../../src/ledger/capture.ts'
+import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
+import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readOrphanedSubmissions, readUnheldClaims } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
-import { shortReadOptions } from '../../src/ledger/ledgerSessions.ts'
+import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readActivity } from '../../src/ledger/operator/readActivity.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { countFailureCauses } from '../../src/ledger/operator/search.ts'
@@ -18,7 +18,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { writePeriods } from '../../src/ledger/periods.ts'
+import { writePeriodStatistics } from '../../src/ledger/periods.ts'
 import { pruneRound } from '../../src/ledger/prune.ts'
 import { readPlannedPolls, recreateMissingJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
@@ -74,7 +74,7 @@ const daemon = createPool({
   connections: 2,
   onIdleError,
   prepares: true,
-  settings: { ...shortReadOptions },
+  settings: { ...shortReadPlannerOptions },
 })
 const command = createPool({ url: database.url, name: 'command', connections: 2, onIdleError })
 await fillLedger(database, { first: 1, count: submissions, oldestDays: 89, newestDays: 0 })
@@ -136,7 +136,7 @@ async function statements(): Promise<void> {
     [
       'daemon',
       '100 new records taken in (rolled back)',
-      () => undone(daemon, (db) => insertCaptured(db, newRecords(), 'bench')),
+      () => undone(daemon, (db) => insertCapturedRecords(db, newRecords(), 'bench')),
     ],
     [
       'daemon',
@@ -146,7 +146,11 @@ async function statements(): Promise<void> {
           claimQueuedSubmissions(db, { id: randomUUID(), instanceId: randomUUID(), limit: 32, who: 'bench' }),
         ),
     ],
-    ['daemon', 'minutes that are over (rolled back)', () => undone(daemon, (db) => writePeriods(db, 'minute', null))],
+    [
+      'daemon',
+      'minutes that are over (rolled back)',
+      () => undone(daemon, (db) => writePeriodStatistics(db, 'minute', null)),
+    ],
     ['daemon', 'a block of the chain', () => chainBlocks(1)],
     ['status', 'activity', () => readActivity(command, 'continue')],
     ['status', 'snapshot', () => readSnapshot(command)],
@@ -242,7 +246,7 @@ function newRecords(): CapturedRecord[] {
 /** Only what is chained can be pruned; to chain all would take longer than all else here. */
 async function chainBlocks(most: number): Promise<void> {
   let blocks = 0
-  await chainLogs(database.pool, () => blocks++ < most)
+  await appendLogsToChain(database.pool, () => blocks++ < most)
 }
 
 async function medianMs(ask: () => Promise<unknown>): Promise<number> {
@@ -290,7 +294,7 @@ async function year(): Promise<void> {
       oldestDays: agoDays + 1,
       newestDays: agoDays,
     })
-    await chainLogs(database.pool, () => true)
+    await appendLogsToChain(database.pool, () => true)
     const beganMs = performance.now()
     let done = 0
     await pruneRound(

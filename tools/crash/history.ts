@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { chainLogs } from '../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
@@ -110,7 +110,7 @@ export interface History {
 
 /** Chains what is left, and looks whether each event is in the chain, once and as it was. */
 async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
-  await chainLogs(ledger, () => true)
+  await appendLogsToChain(ledger, () => true)
   const { broken, entries, gone } = await verifyChain(ledger, null, () => {})
   const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
   const expected = events + (rows[0]?.acts ?? 0)

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { StoreConfig } from '../../config.ts'
-import type { LedgerStandby } from '../../ledger/history/decideHistory.ts'
+import type { LedgerStandby } from '../../ledger/history/judgeHistoryView.ts'
 import { standbyMissingMessage } from '../../ledger/history/writeHistory.ts'
 import {
   type Durability,

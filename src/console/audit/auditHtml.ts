@@ -1,5 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import type { ActRecord, OperatorLogEntry, OperatorLogPosition } from '../../ledger/audit/readActs.ts'
+import type { ActRecord, OperatorLogEntry, OperatorLogPosition } from '../../ledger/audit/readOperatorActs.ts'
 import { escapeControl } from '../../plainText.ts'
 import { emptyNote, foreignText, momentHtml, notice, table } from '../html/elements.ts'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readActs.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../../ledger/audit/readAudit.ts'
+import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { amountNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
 import type { Databases } from '../../operations/databases.ts'

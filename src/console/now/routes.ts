@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { readPeriods } from '../../ledger/periods.ts'
+import { readPeriodStatistics } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, nowVersion } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
@@ -28,7 +28,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function readHistory(range: Range): Promise<HtmlSafeString> {
     const { span, withinMs } = rangeSpans[range]
-    const periods = await readPeriods((await databases()).ledger, span, withinMs)
+    const periods = await readPeriodStatistics((await databases()).ledger, span, withinMs)
     return unsafeHtml(historySection(toHistory(range, periods)).toString())
   }
 

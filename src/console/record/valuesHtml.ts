@@ -6,7 +6,7 @@ import type { MappedRecord } from '../../mapping/mapRecord.ts'
 import { noneBecause } from '../../operations/submissionFacts.ts'
 import { escapeLines } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
-import { isDigits, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
+import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { emptyNote, foreign, notice, section, table } from '../html/elements.ts'
 import { form } from '../html/form.ts'
@@ -121,7 +121,7 @@ const shownValue = (json: string, isMasked: boolean): string =>
 
 function masked(value: PayloadValue): unknown {
   if (Array.isArray(value)) return value.map(masked)
-  if (typeof value === 'string' || isDigits(value)) return mask
+  if (typeof value === 'string' || isExactNumber(value)) return mask
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, masked(member)]))
 }

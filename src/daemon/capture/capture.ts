@@ -39,7 +39,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  publishInstanceTypes(types: readonly string[]): Promise<boolean>
+  publishMappedTypes(types: readonly string[]): Promise<boolean>
   /** In [0, 1), new for each call. */
   random(): number
 }
@@ -54,12 +54,7 @@ export interface CaptureRounds {
 
 const publishAgainMs = 10_000
 
-export function createCaptureRounds({
-  capture,
-  sleep,
-  publishInstanceTypes,
-  random,
-}: CaptureRoundsDeps): CaptureRounds {
+export function createCaptureRounds({ capture, sleep, publishMappedTypes, random }: CaptureRoundsDeps): CaptureRounds {
   let captured = 0
   let published: string | null = null
   let publishAgainAtMs = 0
@@ -68,7 +63,7 @@ export function createCaptureRounds({
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
-    if (await publishInstanceTypes(types)) published = these
+    if (await publishMappedTypes(types)) published = these
     publishAgainAtMs = capture.elapsedMs() + publishAgainMs
   }
 

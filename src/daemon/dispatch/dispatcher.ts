@@ -5,9 +5,9 @@ import {
   type Claim,
   type ClaimedSubmission,
   type ClaimRequest,
-  type Demand,
   type Outcome,
   type PollJob,
+  type RequestDemand,
   type Slot,
   type Submission,
   type TokenVerdict,
@@ -39,8 +39,8 @@ export interface DispatcherDeps {
   windowMs: number
   maxInFlight: number
   slotPool: SlotPool
-  countDueRequests(countedMax: number): Promise<Demand>
-  onDemand(demand: Demand): void
+  countDueRequests(countedMax: number): Promise<RequestDemand>
+  onDemand(demand: RequestDemand): void
   /** @param onCommit called when the COMMIT leaves; if it is not called, nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
@@ -128,7 +128,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return carryOut(plan, demand, () => answers.pausesCalled() > pausesBefore)
   }
 
-  async function carryOut(plan: RoundPlan, { nextSlotMs }: Demand, isOutdated: () => boolean): Promise<number> {
+  async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
     if (token.kind === 'no-slot') return nextSlotMs ?? lookAgainMs

@@ -1,4 +1,4 @@
-import type { Demand } from '../../model.ts'
+import type { RequestDemand } from '../../model.ts'
 import { allocateSlots, initialBalance, type SlotBalance } from './allocateSlots.ts'
 
 export type RoundPlan = { balance: SlotBalance | null } & (
@@ -53,7 +53,7 @@ export function waitWithoutLookMs(own: InstanceState): number | null {
  * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up
  * everything. A trial is never a record, because the record could be lost.
  */
-export function planRound(own: InstanceState, demand: Demand): RoundPlan {
+export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
   const wait = (forMs: number, balance = own.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
   const withoutLookMs = waitWithoutLookMs(own)
@@ -81,20 +81,20 @@ export function planRound(own: InstanceState, demand: Demand): RoundPlan {
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
 
-function recordsMax(own: InstanceState, { proof }: Demand): number {
+function recordsMax(own: InstanceState, { proof }: RequestDemand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
   return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
 }
 
 function untilMore(
-  { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,
+  { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: RequestDemand,
   againInMs: number | undefined,
 ): number {
   const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
   return Math.max(1, Math.min(lookAgainMs, more ?? lookAgainMs, againInMs ?? lookAgainMs))
 }
 
-function untilPauseEnds(pauses: Demand['pauses']): number {
+function untilPauseEnds(pauses: RequestDemand['pauses']): number {
   const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? lookAgainMs))
   return Math.max(1, Math.min(lookAgainMs, longest))
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { tableWritersSql } from '../../postgres/locks.ts'
+import { tableWriterSessionsSql } from '../../postgres/locks.ts'
 
 export interface ChainEntry {
   kind: 'event' | 'act'
@@ -166,7 +166,7 @@ const waitMaxMs = 2_000
 const lookAgainMs = 20
 
 /** Never delays appending to the logs. */
-export async function chainLogs(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
+export async function appendLogsToChain(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
   let endOfDay: ChainHead | null = null
@@ -187,7 +187,7 @@ interface Ids {
   act: string
 }
 
-/** Reads the ids below which no open transaction can still commit (see `tableWritersSql`). */
+/** Reads the ids below which no open transaction can still commit (see `tableWriterSessionsSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
@@ -201,7 +201,7 @@ async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | nul
   return null
 }
 
-const writersSql = tableWritersSql("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
+const writersSql = tableWriterSessionsSql("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
 
 async function areWriting(db: Database, writers: readonly string[]): Promise<boolean> {
   if (writers.length === 0) return false

@@ -3,7 +3,7 @@ import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { likePatternsOf } from '../operator/search.ts'
 import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
-import { type AuditedAct, type RecordName, readActs, recordNameParameters } from './readActs.ts'
+import { type AuditedAct, type RecordName, readOperatorActs, recordNameParameters } from './readOperatorActs.ts'
 
 export interface AuditSpan {
   sinceMs: number | null
@@ -60,8 +60,8 @@ export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<
   if (span.type !== null || span.containing !== null) yield* readRecords(db, span, nowMs)
   else if (span.key !== null || span.record !== null) {
     yield* readNamed(db, span)
-    yield* readActs(db, { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) })
-  } else yield* readRecords(db, span, nowMs, readActs(db, span))
+    yield* readOperatorActs(db, { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) })
+  } else yield* readRecords(db, span, nowMs, readOperatorActs(db, span))
 }
 
 async function* readRecords(

@@ -80,7 +80,7 @@ export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | 
  * Reports a break only if a second verification finds one, too, because a restore between two statements looks like a
  * break.
  */
-export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
+export function createLastDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockBefore | null = null
   let wasBroken = false
   return async (goOn) => {

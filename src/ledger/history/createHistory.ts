@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
-import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './decideHistory.ts'
+import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeHistoryView.ts'
 import {
   emptyInstanceMemory,
   hasSynchronousCommits,
@@ -45,7 +45,7 @@ export interface History {
  * Finds a row of the outbox that names a transaction. Each call takes about a second and continues where the last one
  * stopped.
  */
-export interface NamedRowSearch {
+export interface RowWithTransactionSearch {
   /** May find later rows late. */
   find(): Promise<NamedRow>
   /** Reads to the end of the table. */
@@ -57,7 +57,7 @@ export interface HistoryDeps {
   who: string
   reachMs: number
   standby: LedgerStandby
-  namedRows: NamedRowSearch
+  namedRows: RowWithTransactionSearch
 }
 
 const markEveryMs = 10_000

@@ -1,14 +1,14 @@
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import {
-  decideHistory,
   type HistoryIdentity,
   type HistoryMemory,
   type HistoryVerdict,
   type HistoryView,
   isHistoryAgreedSince,
+  judgeHistoryView,
   type LedgerStandby,
   type NamedRow,
-} from './decideHistory.ts'
+} from './judgeHistoryView.ts'
 
 export interface LastClaim {
   id: string
@@ -82,9 +82,9 @@ export async function readAndJudgeHistory(
   const view = await readHistory(db, remembered)
   if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
   const memory = remembered.memory !== null && isHistoryAgreedSince(view, remembered.memory) ? null : remembered.memory
-  const verdict = decideHistory(view, { memory, standby, named: { kind: 'unknown' } })
+  const verdict = judgeHistoryView(view, { memory, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { view, verdict }
-  return { view, verdict: decideHistory(view, { memory, standby, named: await findNamed() }) }
+  return { view, verdict: judgeHistoryView(view, { memory, standby, named: await findNamed() }) }
 }
 
 const rowIsGone = 'the row of outboxd.history is gone'

@@ -19,7 +19,7 @@ export interface Adoption {
   start: StartPosition | null
 }
 
-export interface UnderWay {
+export interface WorkUnderWay {
   submissions: number
   /** Outcomes to write back. They are lost if the ledger serves a different outbox. */
   reports: number
@@ -27,8 +27,8 @@ export interface UnderWay {
   sent: number
 }
 
-export async function countWorkUnderWay(db: Database): Promise<UnderWay> {
-  const { rows } = await db.query<UnderWay>(
+export async function countWorkUnderWay(db: Database): Promise<WorkUnderWay> {
+  const { rows } = await db.query<WorkUnderWay>(
     `select (select count(*)::int from outboxd.submission
         where state in ('queued', 'sending', 'accepted') and outbox = outboxd.current_outbox()) as submissions,
        (select count(*)::int from outboxd.submission
@@ -38,7 +38,7 @@ export async function countWorkUnderWay(db: Database): Promise<UnderWay> {
        + (select count(*)::int from outboxd.pruned_submission
           where state = 'completed' and outbox = outboxd.current_outbox()) as sent`,
   )
-  return rows[0] as UnderWay
+  return rows[0] as WorkUnderWay
 }
 
 /** Waits for the instance that captures, so that all instances know the new outbox before they take a row. */

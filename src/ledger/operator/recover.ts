@@ -3,7 +3,7 @@ import { boundText } from '../../boundText.ts'
 import type { CapturedRecord } from '../../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { insertCaptured } from '../capture.ts'
+import { insertCapturedRecords } from '../capture.ts'
 import { restoredMessage } from '../history/readHistory.ts'
 import { agreeToHistoryByOperator, lockFindingIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
@@ -228,7 +228,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       }
       const kept = records.map((record) => ({ ...record, doubt: whyHeaderIsNotTrusted(record) }))
       await withKeysLocked(db, records, keyOnFailure, async () => {
-        await insertCaptured(db, kept, actor.who, actor)
+        await insertCapturedRecords(db, kept, actor.who, actor)
         const arrivals = free.map(({ id, transactionId }) => ({
           ...{ id, revision: 0, transactionId, jobId: randomUUID() },
         }))

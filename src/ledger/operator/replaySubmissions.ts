@@ -41,7 +41,7 @@ export interface Replay {
 }
 
 /** Leaves out submissions that took a step since. */
-export async function readReplayable(
+export async function readReplayableSubmissions(
   db: Database,
   seen: readonly { id: string; revision: number }[],
 ): Promise<ReplayableSubmission[]> {

@@ -1,5 +1,5 @@
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
-import { baseTypeSql } from '../columns.ts'
+import { baseTypeJoinSql } from '../columns.ts'
 import { findTablesOfView } from '../findTableProblems.ts'
 
 export interface CatalogColumn {
@@ -78,7 +78,7 @@ const columnsSql = `
     exists (select from pg_sequence s where s.seqincrement > 0 and s.seqcache = 1
       and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass::oid) as "isDrawn"
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-    ${baseTypeSql}
+    ${baseTypeJoinSql}
   where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
 /** Reads the values of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */

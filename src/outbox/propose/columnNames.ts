@@ -1,4 +1,4 @@
-import { normalizeName, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
+import { normalizeName, splitNameIntoWords, usualNames } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 
 /** Column names of known outboxes, the likeliest first, in the form of `normalizeName`. */
@@ -94,7 +94,7 @@ const otherwise =
 
 /** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
 export function isNameAboutSending(name: string): boolean {
-  const words = wordsOfName(name)
+  const words = splitNameIntoWords(name)
   return (
     !words.some((word) => otherwise.test(word)) &&
     (words.some((word) => done.test(word)) || doneWithin.test(normalizeName(name)))

@@ -3,7 +3,7 @@ import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
-import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
+import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import { type Database, type Sessions, withSearchPathOfRole } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
@@ -32,7 +32,7 @@ import type { ValuesOfColumn } from './findSentColumnCandidates.ts'
 import { proposeCapture } from './proposeCapture.ts'
 import { type OutboxProposal, pathSafeName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
-import { createValuesLookup, readOrWarn, readValuesByColumn, type Words } from './readValuesByColumn.ts'
+import { createValuesLookup, readOrWarn, readValuesByColumn, type ValuesByColumn } from './readValuesByColumn.ts'
 import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -41,7 +41,7 @@ export interface DescribedFile {
   readonly text: string
 }
 
-export type Described =
+export type DescribedTable =
   | { readonly kind: 'missing'; readonly nearest: string | null }
   /** A right is missing; `problem` has the grant. */
   | { readonly kind: 'denied'; readonly problem: string }
@@ -66,7 +66,7 @@ export async function describeTable(
   named: TableName,
   mapped: Mappings,
   endpoint: Resource | null,
-): Promise<Described> {
+): Promise<DescribedTable> {
   const name = await resolveTableSchema(pool, named)
   const qualified = qualifiedName(name)
   const denied = await findSchemaProblem(pool, name)
@@ -171,7 +171,11 @@ async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]
   return (await readOrWarn('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
 }
 
-function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
+function typesOf(
+  { columns }: CatalogTable,
+  { type }: OutboxProposal,
+  words: ValuesByColumn,
+): readonly string[] | UntoldType {
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
   const types = column?.allowed ?? words.get(type.column)
@@ -207,11 +211,11 @@ async function readFields(
   warnings: string[],
 ): Promise<SourceField[] | null> {
   if ('columns' in payload)
-    return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
+    return [...payload.columns].map(([name, { type, exactType }]) => sourceFieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
   if (type === 'bytea' || !isReadable) return null
   const payloads = await readOrWarn(`what "${name}" holds`, warnings, () => readSamplePayloads(pool, table, name))
-  const fields = fieldsOfPayloads(payloads ?? [])
+  const fields = sourceFieldsOfPayloads(payloads ?? [])
   return fields.length === 0 ? null : fields
 }
 

@@ -1,5 +1,5 @@
-import { fieldOfColumn, type SourceField } from '../../mapping/sourceFields.ts'
-import { chooseByName, isUsualName, rankByName, type Usual } from '../../mapping/usualNames.ts'
+import { type SourceField, sourceFieldOfColumn } from '../../mapping/sourceFields.ts'
+import { chooseByUsualName, isUsualName, rankByUsualName, type Usual } from '../../mapping/usualNames.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumnCandidates.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
@@ -55,7 +55,7 @@ export function proposeSource(document: ErpDocument, isOrder: boolean): SourcePr
   return {
     sql: sql.split('\n'),
     fields: [
-      ...selected.map(({ name, column }) => fieldOfColumn(name, column.type, column.exactType)),
+      ...selected.map(({ name, column }) => sourceFieldOfColumn(name, column.type, column.exactType)),
       ...items.map(() => ({ path: 'items', kind: 'array', about: '' }) as const),
     ],
     warnings: isOrder ? [] : currencyWarnings(header),
@@ -69,7 +69,7 @@ const nameOf = ({ name }: CatalogColumn) => name
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
   const own =
     customer === null
-      ? chooseByName(header.columns, nameOf, 'customer')
+      ? chooseByUsualName(header.columns, nameOf, 'customer')
       : header.columns.find(({ name }) => name === customer.column)
   const uuid = isOrder && own?.type !== 'uuid' ? customer?.table.columns.find(({ type }) => type === 'uuid') : undefined
   if (customer !== null && uuid !== undefined) return [select(uuid, 'c', 'customerId')]
@@ -97,7 +97,9 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
 function findCode({ table, key }: Lookup): CatalogColumn | null {
   const others = table.columns.filter((column) => column.name !== key && isName(column))
   return (
-    chooseByName(others, nameOf, 'code') ?? others.find((column) => isTextColumn(column) && column.isUnique) ?? null
+    chooseByUsualName(others, nameOf, 'code') ??
+    others.find((column) => isTextColumn(column) && column.isUnique) ??
+    null
   )
 }
 
@@ -107,10 +109,10 @@ function selectUsual(
   what: 'orderDate' | 'amount' | 'reference',
   isOptional: boolean,
 ) {
-  const chosen = chooseByName(fitting, nameOf, what)
+  const chosen = chooseByUsualName(fitting, nameOf, what)
   if (chosen !== null) return [select(chosen, 'h', what)]
   if (isOptional) return []
-  const { alike } = rankByName(fitting, nameOf, what)
+  const { alike } = rankByUsualName(fitting, nameOf, what)
   const candidates = alike.length > 0 ? alike : fitting
   return candidates.slice(0, candidatesMax).map((column) => select(column, 'h', column.name))
 }
@@ -127,7 +129,8 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
   const free = table.columns.filter(({ name }) => name !== column)
   const used = new Set<string>()
   const member = (name: string, what: Usual, fits: (column: CatalogColumn) => boolean, lookup: Looked = null) => {
-    const own = free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByName(free.filter(fits), nameOf, what)
+    const own =
+      free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByUsualName(free.filter(fits), nameOf, what)
     if (own === null) return []
     used.add(own.name)
     const code =
@@ -156,7 +159,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     }
   const left = free.filter(({ name }) => !used.has(name)).map(({ name }) => name)
   const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
-  const position = chooseByName(free.filter(isNumberColumn), nameOf, 'position')?.name
+  const position = chooseByUsualName(free.filter(isNumberColumn), nameOf, 'position')?.name
   const orders = new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))
   return [
     '(select jsonb_agg(jsonb_build_object(',
@@ -172,13 +175,14 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
 
 type Looked = { readonly lookup: Lookup; readonly alias: string } | null
 
-const findDescription = ({ table }: Lookup) => chooseByName(table.columns.filter(isTextColumn), nameOf, 'description')
+const findDescription = ({ table }: Lookup) =>
+  chooseByUsualName(table.columns.filter(isTextColumn), nameOf, 'description')
 
 const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
   `left join ${sqlTable(table)} ${alias} on ${alias}.${sqlName(key)} = ${from}.${sqlName(column)}`
 
 function currencyWarnings({ name, columns }: CatalogTable): string[] {
-  const currency = chooseByName(columns, nameOf, 'currency')
+  const currency = chooseByUsualName(columns, nameOf, 'currency')
   if (currency === null) return []
   return [
     `the service takes amounts in euro, and "${name}" has a currency in "${currency.name}": leave out documents in other currencies`,

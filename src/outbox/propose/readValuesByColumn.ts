@@ -8,10 +8,14 @@ import { findSentColumnCandidates, type ValuesOfColumn } from './findSentColumnC
 import { findColumnsToReadValuesOf } from './proposeOutbox.ts'
 
 /** The words of each column; null if there are many. Columns that could not be read are missing. */
-export type Words = Map<string, readonly string[] | null>
+export type ValuesByColumn = Map<string, readonly string[] | null>
 
-export async function readValuesByColumn(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
-  const words: Words = new Map()
+export async function readValuesByColumn(
+  db: Database,
+  table: CatalogTable,
+  warnings: string[],
+): Promise<ValuesByColumn> {
+  const words: ValuesByColumn = new Map()
   for (const column of findColumnsToReadValuesOf(table)) {
     const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
     if (!isReadable) continue
@@ -22,7 +26,7 @@ export async function readValuesByColumn(db: Database, table: CatalogTable, warn
 }
 
 export const createValuesLookup =
-  (words: Words): ValuesOfColumn =>
+  (words: ValuesByColumn): ValuesOfColumn =>
   (column) => {
     const found = words.get(column)
     return found === undefined ? [] : found

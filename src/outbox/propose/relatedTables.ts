@@ -1,4 +1,4 @@
-import { isUsualName, normalizeName, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
+import { isUsualName, normalizeName, rankByUsualName, splitNameIntoWords } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import {
   type CatalogColumn,
@@ -126,7 +126,7 @@ function scoreLines(header: string, table: CatalogTable, reference: string): num
   const { name, columns } = table
   const others = columns.filter((column) => column.name !== reference)
   const has = (what: 'quantity' | 'article') => {
-    const { named, alike } = rankByName(others, nameOf, what)
+    const { named, alike } = rankByUsualName(others, nameOf, what)
     return named.length > 0 || alike.length > 0
   }
   const isLines = /line|position|pos$|item|detail|zeile|entry|artikel/.test(normalizeName(name))
@@ -150,7 +150,9 @@ function isKeyedByHeader({ primaryKey, columns }: CatalogTable, reference: strin
 
 /** True for OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
 function sharesStem(header: string, other: string): boolean {
-  return normalizeName(other).startsWith(stemOf(header)) || wordsOfName(other)[0] === wordsOfName(header)[0]
+  return (
+    normalizeName(other).startsWith(stemOf(header)) || splitNameIntoWords(other)[0] === splitNameIntoWords(header)[0]
+  )
 }
 
 const stemOf = (header: string): string =>
@@ -172,7 +174,7 @@ async function findLookup(
   table: CatalogTable,
   what: 'customer' | 'article' | 'unit',
 ): Promise<Lookup | null> {
-  const { named, alike } = rankByName(table.columns, nameOf, what)
+  const { named, alike } = rankByUsualName(table.columns, nameOf, what)
   const { rows: foreign } = await db.query<Reference>(referencesSql, [qualifiedTable(table)])
   for (const column of [...named, ...alike]) {
     const found = foreign.find((each) => each.column === column.name) ?? (await findByName(db, table, column))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Digits, isDigits } from '../../yaml/exactJson.ts'
+import { type ExactNumber, isExactNumber } from '../../yaml/exactJson.ts'
 import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isRegularExpression } from '../notShownSettings.ts'
@@ -17,7 +17,7 @@ type Pattern = z.infer<typeof patternSchema>
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
 /** A number that a double cannot hold. */
-const exactNumber = z.custom<Digits>(isDigits).meta({ type: 'number' })
+const exactNumber = z.custom<ExactNumber>(isExactNumber).meta({ type: 'number' })
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
 
@@ -107,7 +107,7 @@ export function readBody(text: string | null): unknown {
 }
 
 function holds(match: FieldMatch, value: unknown): boolean {
-  if (typeof match !== 'object' || match === null || isDigits(match)) return equal(match, value)
+  if (typeof match !== 'object' || match === null || isExactNumber(match)) return equal(match, value)
   if ('exists' in match) return match.exists === (value !== undefined)
   const text = typeof value === 'string' ? value : digitsOf(value)
   return text !== undefined && matchesPattern(match, text)

@@ -84,7 +84,7 @@ function setup(given: {
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },
-    async publishInstanceTypes(types) {
+    async publishMappedTypes(types) {
       calls.push(`types ${types}`)
       return state.isNews
     },

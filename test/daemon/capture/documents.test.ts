@@ -3,10 +3,10 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { captureFault } from '../../../src/daemon/createCapturePart.ts'
-import { chainLogs } from '../../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failOvertakenDocuments } from '../../../src/ledger/documents.ts'
 import { writeDiscardedSubmissions } from '../../../src/ledger/operator/discardSubmissions.ts'
-import { readReplayable, writeReplayedSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { readReplayableSubmissions, writeReplayedSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { emptyOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
@@ -404,7 +404,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
 
   test('if an operator replays it', async () => {
     const { older, second } = await versions('rejected', 'completed')
-    const [found] = await readReplayable(ledger.pool, [older])
+    const [found] = await readReplayableSubmissions(ledger.pool, [older])
     expect(found?.newer).toBe(second)
     const replay = {
       ...older,
@@ -438,7 +438,7 @@ test('retention that emptied the request, or pruned the record, does not make an
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  await chainLogs(ledger.pool, () => true)
+  await appendLogsToChain(ledger.pool, () => true)
   const pruned = await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, old))
   expect(pruned).toBe(1)
   await note(5)
@@ -462,7 +462,7 @@ test('a record that comes back from what was pruned does not count as the newest
   await captureAll()
   await end('completed')
   await ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '9 days'`)
-  await chainLogs(ledger.pool, () => true)
+  await appendLogsToChain(ledger.pool, () => true)
   await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))
   await setPrice(5, '2')
   const second = await note(5)

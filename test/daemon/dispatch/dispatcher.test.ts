@@ -6,8 +6,8 @@ import type {
   Answer,
   AttemptResult,
   ClaimRequest,
-  Demand,
   PauseCall,
+  RequestDemand,
   Submission,
   TokenVerdict,
 } from '../../../src/model.ts'
@@ -36,16 +36,16 @@ function setup(
     due?: number
     free?: number
     maxInFlight?: number
-    pauses?: Demand['pauses']
-    proof?: Demand['proof']
+    pauses?: RequestDemand['pauses']
+    proof?: RequestDemand['proof']
   } = {},
 ) {
   const ledger = {
     ready: 0,
     due: 0,
     free: 100,
-    pauses: [] as Demand['pauses'],
-    proof: 'none' as Demand['proof'],
+    pauses: [] as RequestDemand['pauses'],
+    proof: 'none' as RequestDemand['proof'],
     ...given,
   }
   const claims: ClaimRequest[] = []
@@ -77,7 +77,7 @@ function setup(
   }
   let [ids, slots] = [0, 0]
   let onRoom = () => {}
-  const demands: Demand[] = []
+  const demands: RequestDemand[] = []
   const slotPool = createSlotPool(windowMs)
   const send = (each: Submission, accessToken: string, isValid: () => boolean) =>
     new Promise<AttemptResult>((resolve, reject) => {
@@ -329,7 +329,7 @@ describe('when to look again:', () => {
       ],
       1_000,
     ],
-  ] as [Demand['pauses'], number][])('while %j, nothing is sent; again after %d ms', async (pauses, againMs) => {
+  ] as [RequestDemand['pauses'], number][])('while %j, nothing is sent; again after %d ms', async (pauses, againMs) => {
     const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses })
     expect(await dispatcher.runOnce()).toBe(againMs)
     expect(claims).toEqual([])
@@ -337,7 +337,7 @@ describe('when to look again:', () => {
 })
 
 describe('a trial', () => {
-  const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1, forMs: 0 }]
+  const over: RequestDemand['pauses'] = [{ reason: 'throttled', leftMs: -1, forMs: 0 }]
   const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
 
   test('is a question about nothing, and never a record: each record that went as a trial was in doubt afterwards', async () => {

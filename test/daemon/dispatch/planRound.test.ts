@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type InstanceState, planRound, waitWithoutLookMs } from '../../../src/daemon/dispatch/planRound.ts'
-import type { Demand } from '../../../src/model.ts'
+import type { RequestDemand } from '../../../src/model.ts'
 
 const idle: InstanceState = {
   nowMs: 1_000_000,
@@ -19,7 +19,7 @@ const idle: InstanceState = {
   balance: null,
 }
 
-const nothingWaits: Demand = {
+const nothingWaits: RequestDemand = {
   submissionsReady: 0,
   pollsDue: 0,
   rarePollsDue: 0,
@@ -34,7 +34,7 @@ const nothingWaits: Demand = {
   proof: 'none',
 }
 
-const work: Partial<Demand> = { submissionsReady: 3, pollsDue: 2, rarePollsDue: 1 }
+const work: Partial<RequestDemand> = { submissionsReady: 3, pollsDue: 2, rarePollsDue: 1 }
 const waits = (forMs: number) => ({ kind: 'wait', forMs })
 const sends = (submissions: number, polls: number, rarePolls: number) => ({
   kind: 'send',
@@ -42,10 +42,14 @@ const sends = (submissions: number, polls: number, rarePolls: number) => ({
   polls,
   rarePolls,
 })
-const pause = (leftMs: number | null): Demand['pauses'][number] => ({ reason: 'throttled', leftMs, forMs: 5_000 })
+const pause = (leftMs: number | null): RequestDemand['pauses'][number] => ({
+  reason: 'throttled',
+  leftMs,
+  forMs: 5_000,
+})
 const over = pause(-1)
 
-test.each<[string, Partial<InstanceState>, Partial<Demand>, object]>([
+test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['work and slots', {}, work, sends(3, 2, 1)],
   ['work, and slots in hand alone', { permitsHeld: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
   ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],

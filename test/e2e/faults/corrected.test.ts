@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { command as audit } from '../../../src/commands/audit.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
-import { chainLogs } from '../../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -63,7 +63,7 @@ test('a log entry is changed by hand: `status` says so', async () => {
     expect((await pool.query('select status from outbox')).rows).toEqual([{ status: 'completed' }]),
   )
   await stop()
-  await chainLogs(pool, () => true)
+  await appendLogsToChain(pool, () => true)
   const owner = await pool.connect()
   await owner.query(`set session_replication_role = replica; update outboxd.submission set body = replace(body, '1.50', '9.50');
     set session_replication_role = origin`)

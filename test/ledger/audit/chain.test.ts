@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as pause } from '../../../src/commands/pause.ts'
 import { command as prune } from '../../../src/commands/prune.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
-import { chainLogs } from '../../../src/ledger/audit/chain.ts'
-import { createDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
+import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
+import { createLastDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
-const run = () => chainLogs(fixture.ledger.pool, () => true)
+const run = () => appendLogsToChain(fixture.ledger.pool, () => true)
 const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted, () => {})
 
 /** What whoever owns the database can do: no trigger looks. */
@@ -75,7 +75,7 @@ test('a body that a replay makes anew, that was emptied or erased, is no break; 
 
 describe('each night the daemon verifies the last day:', () => {
   const verifyDay = async () => {
-    const part = createDayVerification(fixture.ledger.pool)
+    const part = createLastDayVerification(fixture.ledger.pool)
     const first = await part(() => true)
     return first.end === 'through' ? first : part(() => true)
   }
@@ -99,7 +99,7 @@ describe('each night the daemon verifies the last day:', () => {
     await fixture.end({ state: 'queued' })
     await run()
     await tamper()
-    const part = createDayVerification(fixture.ledger.pool)
+    const part = createLastDayVerification(fixture.ledger.pool)
     expect(await part(() => false)).toEqual({ end: 'begun' })
     expect(await part(() => true)).toEqual({ end: 'begun' })
     expect(await part(() => true)).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
@@ -110,7 +110,7 @@ describe('each night the daemon verifies the last day:', () => {
     await asOwner(
       `update outboxd.submission_event set cause = cause || 'x' where id = (select min(id) from outboxd.submission_event)`,
     )
-    const part = createDayVerification(fixture.ledger.pool)
+    const part = createLastDayVerification(fixture.ledger.pool)
     expect(await part(() => true)).toEqual({ end: 'begun' })
     await asOwner(
       `update outboxd.submission_event set cause = rtrim(cause, 'x') where id = (select min(id) from outboxd.submission_event)`,
@@ -253,7 +253,7 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
     [id],
   )
   let asked = 0
-  const round = await chainLogs(fixture.ledger.pool, () => asked++ < 3) // the daemon ends while it waits
+  const round = await appendLogsToChain(fixture.ledger.pool, () => asked++ < 3) // the daemon ends while it waits
   expect(round.blocks).toBe(0)
   expect(round.behindMs).toBeGreaterThan(0)
   await slow.query('rollback')

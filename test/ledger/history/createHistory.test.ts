@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
-import { chainLogs } from '../../../src/ledger/audit/chain.ts'
+import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
-import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
+import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/judgeHistoryView.ts'
 import { readFoundHistory } from '../../../src/ledger/history/readHistory.ts'
 import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
@@ -80,7 +80,7 @@ test('older rows that are put back are found by the event that is gone, though t
   await without(
     `update outboxd.submission set state = 'discarded', due_at = null, ended_at = now() - interval '9 days', report_due = false where id = '${id}'`,
   )
-  await chainLogs(ledger.pool, () => true)
+  await appendLogsToChain(ledger.pool, () => true)
   expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
   expect(await historyOf().look()).toEqual({ kind: 'stands' })
 })

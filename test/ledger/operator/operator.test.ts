@@ -4,7 +4,7 @@ import { writeDiscardedSubmissions } from '../../../src/ledger/operator/discardS
 import type { Operator } from '../../../src/ledger/operator/operator.ts'
 import {
   type Replay,
-  readReplayable,
+  readReplayableSubmissions,
   writeReplayedSubmissions,
 } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
@@ -57,7 +57,7 @@ describe('what took a step since an operator saw it is left alone', () => {
   test('by a replay', async () => {
     const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
-    expect(await readReplayable(databases.ledger, [submission])).toEqual([])
+    expect(await readReplayableSubmissions(databases.ledger, [submission])).toEqual([])
     expect(await writeReplayedSubmissions(operator, [replayOf(submission)], false)).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })

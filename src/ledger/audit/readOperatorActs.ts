@@ -53,7 +53,10 @@ export const namedRecordsSql = (first: number): string => `cross join lateral (
   ) s on true
 ) named`
 
-export const actFilterValues = ({ key, record }: ActFilter): (string | null)[] => [key, ...recordNameParameters(record)]
+export const actFilterParameters = ({ key, record }: ActFilter): (string | null)[] => [
+  key,
+  ...recordNameParameters(record),
+]
 
 export const recordNameParameters = (record: RecordName | null): [id: string | null, outboxId: string | null] => [
   record !== null && 'id' in record ? record.id : null,
@@ -62,7 +65,7 @@ export const recordNameParameters = (record: RecordName | null): [id: string | n
 
 const pageRows = 500
 
-export async function* readActs(
+export async function* readOperatorActs(
   db: Database,
   { sinceMs, untilMs, ...filter }: { sinceMs: number | null; untilMs: number | null } & ActFilter,
 ): AsyncGenerator<AuditedAct> {
@@ -75,7 +78,7 @@ export async function* readActs(
          where id > $1 and at >= coalesce($2::timestamptz, '-infinity') and at < coalesce($3::timestamptz, 'infinity')
          order by id limit ${pageRows}) a ${namedRecordsSql(4)}
        order by a.id`,
-      [after, isoTime(sinceMs), isoTime(untilMs), ...actFilterValues(filter)],
+      [after, isoTime(sinceMs), isoTime(untilMs), ...actFilterParameters(filter)],
     )
     for (const { id, fits, ...act } of rows) {
       after = id
@@ -165,7 +168,7 @@ async function readActRows(db: Database, filter: OperatorLogFilter, before: stri
        named.records, a.detail ->> 'unnamed' as unnamed
      from outboxd.operator_act a ${namedRecordsSql(5)}
      where a.id < $1 and ${isWanted('a')} and named.fits order by a.id desc limit $8`,
-    [before, ...valuesOf(filter), ...actFilterValues(filter), limit],
+    [before, ...valuesOf(filter), ...actFilterParameters(filter), limit],
   )
   return rows
 }
