@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { authorityProblem, pairProblem } from './pem.ts'
+import { authorityFileProblem, certificateKeyProblem } from './pem.ts'
 import { ConfigInvalid, type Environment, readVariables } from './readVariables.ts'
 import { type Contract, isOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
@@ -133,11 +133,11 @@ function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
   )
-  return Object.fromEntries(names.map((name) => [name, inVariableUnit(name, value(name))]))
+  return Object.fromEntries(names.map((name) => [name, toVariableUnit(name, value(name))]))
 }
 
 /** Null stands for 0, never. */
-export function inVariableUnit(name: string, value: unknown): string {
+export function toVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
@@ -154,7 +154,7 @@ const readSecret = ({ value }: Reader) => ({
 
 function readAuthority({ fileText, mistake }: Reader, inForce: Partial<Credentials> = {}) {
   const ca = fileText('SERVICE_CA_FILE')
-  const problem = ca === null || ca === inForce.ca ? null : authorityProblem(ca)
+  const problem = ca === null || ca === inForce.ca ? null : authorityFileProblem(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
@@ -164,7 +164,7 @@ function readCertificate({ fileText, together, mistake }: Reader, inForce: Parti
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
   const isInForce = cert === inForce.cert && key === inForce.key
-  const problem = cert === null || key === null || isInForce ? null : pairProblem(cert, key)
+  const problem = cert === null || key === null || isInForce ? null : certificateKeyProblem(cert, key)
   if (problem !== null) mistake(problem)
   return { cert, key }
 }

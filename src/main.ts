@@ -15,9 +15,11 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of the version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environment.ts')
-const { explain } = await import('./operations/explainError.ts')
-const { describeCommand } = await import('./commands/terminal/command.ts')
+const { findEnvironmentFile, findFileThatImpliesMappings, addEnvironmentFile } = await import(
+  './commands/terminal/environment.ts'
+)
+const { explainError } = await import('./operations/explainError.ts')
+const { addCommandDefinition } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
 const { escapeLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
@@ -63,10 +65,10 @@ const program = new Command('outboxd')
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
-    context.env = withFile(process.env, context.envFile)
+    context.env = addEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
     const { mappingsNote } = await import('./config.ts')
-    const note = mappingsNote(context.env, impliedBy(context.env, context.envFile))
+    const note = mappingsNote(context.env, findFileThatImpliesMappings(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureOutput({
@@ -117,7 +119,7 @@ for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()
   if (name === wanted) given = command
-  describeCommand(program.command(name), command).action((...words) =>
+  addCommandDefinition(program.command(name), command).action((...words) =>
     finish(command.action(context, ...(words as never[]))),
   )
 }
@@ -156,7 +158,7 @@ function nobodyReads(error: NodeJS.ErrnoException): void {
 }
 
 function complain(error: unknown): number {
-  const { message, exitCode } = explain(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
+  const { message, exitCode } = explainError(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
   context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
   return exitCode
 }

@@ -18,13 +18,13 @@ export function isCertificateValidAt(pem: string, nowMs: number): boolean {
 }
 
 /** Says why a file of authorities cannot be used, as the end of a sentence. */
-export function authorityProblem(ca: string): string | null {
+export function authorityFileProblem(ca: string): string | null {
   const certificates = readOr(() => certificatesIn(ca), null)
   return certificates === null || certificates.length === 0 ? 'holds no certificate that can be read (PEM)' : null
 }
 
 /** Says why a client certificate cannot be used with its key, in a sentence that names the variable. */
-export function pairProblem(cert: string, key: string): string | null {
+export function certificateKeyProblem(cert: string, key: string): string | null {
   const [shown] = readOr(() => certificatesIn(cert), [])
   if (shown === undefined) return 'SERVICE_CERT_FILE holds no certificate that can be read (PEM)'
   const privateKey = readKey(key)

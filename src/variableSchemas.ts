@@ -93,8 +93,8 @@ export const proxyUrl = z.string().refine((text) => {
   return protocol === 'http:' && hostname !== '' && isWhole
 }, 'must be http://host:port or http://user:password@host:port, with special characters of user and password percent-encoded')
 
-export const file = z.string().min(1, 'must name a file')
-export const name = z.string().min(1, 'must not be empty')
+export const filePath = z.string().min(1, 'must name a file')
+export const nonEmptyText = z.string().min(1, 'must not be empty')
 
 /** Browsers choose the values of these headers, or every server on the way reads them. */
 const takenHeaders =
@@ -108,7 +108,7 @@ export const headerName = z
   .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
 
 /** Addresses and networks, separated by commas. Refuses a network of all addresses. */
-export const addresses = z
+export const addressesAndNetworks = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
@@ -146,7 +146,7 @@ const contractNames = [
 export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], string>>>
 
 /** `name=value` with blanks between. */
-export const contract = z
+export const discoveredContractPairs = z
   .string()
   .transform((text) => text.trim().split(/\s+/))
   .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as outboxd discover writes them')

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { readVariables, Variable } from './readVariables.ts'
 import {
-  addresses,
-  contract,
-  file,
+  addressesAndNetworks,
+  discoveredContractPairs,
+  filePath,
   headerName,
   hostNames,
   integer,
-  name,
+  nonEmptyText,
   postgresUrl,
   proxyUrl,
   seconds,
@@ -71,29 +71,29 @@ export const variables = {
   },
   SERVICE_CLIENT_ID: {
     instances: 'same: refused',
-    schema: name,
+    schema: nonEmptyText,
     secret: true,
     about: 'OAuth client id',
   },
   SERVICE_CLIENT_SECRET: {
     instances: 'own: while it is renewed, two are valid',
-    schema: name,
+    schema: nonEmptyText,
     secret: true,
     about: 'OAuth client secret',
   },
   SERVICE_CA_FILE: {
     instances: 'own: a path on this host',
-    schema: file.optional(),
+    schema: filePath.optional(),
     about: 'PEM file of the authorities to trust for the service, instead of Node’s; read again at run time',
   },
   SERVICE_CERT_FILE: {
     instances: 'own: a path on this host',
-    schema: file.optional(),
+    schema: filePath.optional(),
     about: 'PEM file of the client certificate and its intermediate ones; read again at run time, as is its key',
   },
   SERVICE_KEY_FILE: {
     instances: 'own: a path on this host',
-    schema: file.optional(),
+    schema: filePath.optional(),
     about: 'PEM file of the client certificate’s key',
   },
   SERVICE_PROXY: {
@@ -136,7 +136,7 @@ export const variables = {
   },
   DISCOVERED_CONTRACT: {
     instances: 'own: it decides what this instance counts, and nothing of what it sends',
-    schema: contract.optional(),
+    schema: discoveredContractPairs.optional(),
     about:
       'answers that `outboxd discover --write FILE` saw; `check --contract` compares, the daemon counts contradictions',
   },
@@ -210,13 +210,13 @@ export const variables = {
   },
   MAPPINGS_DIR: {
     instances: 'own: a path on this host; what its files mean is compared',
-    schema: name.default('mappings'),
+    schema: nonEmptyText.default('mappings'),
     about:
       'folder of the mapping files. If it is missing and the service is on loopback, the package’s examples are used',
   },
   HTTP_HOST: {
     instances: 'own: an address of this host',
-    schema: name.default('127.0.0.1'),
+    schema: nonEmptyText.default('127.0.0.1'),
     about: 'address of /metrics, /livez, /readyz',
   },
   HTTP_PORT: {
@@ -242,7 +242,7 @@ export const variables = {
   },
   CONSOLE_PASSWORD_FILE: {
     instances: 'own: no daemon reads it',
-    schema: file.optional(),
+    schema: filePath.optional(),
     about: 'file with the line that `outboxd console --hash-password` prints: the console then asks for that password',
   },
   CONSOLE_TRUST_HEADER: {
@@ -252,7 +252,7 @@ export const variables = {
   },
   CONSOLE_TRUST_PROXY: {
     instances: 'own: no daemon reads it',
-    schema: addresses.optional(),
+    schema: addressesAndNetworks.optional(),
     about:
       'addresses of that proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; the header counts only from these',
   },

@@ -11,7 +11,7 @@ import {
   type WorkUnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
 import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
-import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
+import { hiddenRowsMessage, startPositionMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
 import {
@@ -24,7 +24,7 @@ import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -89,14 +89,15 @@ Examples:
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
       const underWay = await countWorkUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?')))
+        return exitCodes.unconfirmed
       if (!options.dryRun) {
         await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
         context.stderr.write(`The ledger belongs to the outbox ${describeOutboxIdentity(identity)}.\n`)
       }
       if (options.json)
         printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
-      return exit.done
+      return exitCodes.done
     })
   },
 })
@@ -118,7 +119,8 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
       context.stderr.write(
         `The ledger belongs to ${former}. It will belong to ${service.baseUrl}${others}. ${meaning}.\n`,
       )
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?')))
+        return exitCodes.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
     const adoption = mayWrite
@@ -127,7 +129,7 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
     if (options.json)
       printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.use })
     if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
-    return adoption.kind === 'adopted' || adoption.kind === 'served' ? exit.done : exit.failed
+    return adoption.kind === 'adopted' || adoption.kind === 'served' ? exitCodes.done : exitCodes.failed
   })
 }
 
@@ -180,8 +182,8 @@ function preview(
     rows === 'new' && sent > 0
       ? `The ledger has already sent ${pluralize(sent, 'record')} of this outbox. If their rows still wait (in a table without a state: if they still exist), they are sent AGAIN.`
       : null,
-    startMessage(start),
-    hiddenMessage(hidden),
+    startPositionMessage(start),
+    hiddenRowsMessage(hidden),
     notCaptured > 0
       ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
       : null,

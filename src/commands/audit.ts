@@ -7,22 +7,22 @@ import {
   type AuditLine,
   type AuditSum,
   type AuditSums,
-  amountNames,
+  amountFieldNames,
   auditCsv,
   auditCsvHead,
   auditJson,
   auditLine,
+  auditSumsCsv,
+  auditSumsText,
   auditText,
   createAuditSums,
   loadMappingsOrNone,
-  sumsCsv,
-  sumsText,
 } from '../operations/audit.ts'
-import { readSpan } from '../operations/filters.ts'
+import { readTimeSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -57,7 +57,7 @@ Examples:
   outboxd audit --verify --noted 4711:9f86d081…     with a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
   async action(context, options): Promise<number> {
-    const span = readSpan(options, systemClock.nowMs())
+    const span = readTimeSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = readRecordName(options.record, problems)
@@ -72,7 +72,7 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
-      const names = amountNames(loadMappingsOrNone(mappingsDir))
+      const names = amountFieldNames(loadMappingsOrNone(mappingsDir))
       const sums = createAuditSums()
       const form = sum ? sumForm(options, sums) : formOf(options, names)
       const counts = { record: 0, pruned: 0, act: 0 }
@@ -88,8 +88,8 @@ Examples:
       }
       await write(context, form.end())
       context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
-      if (context.signal.aborted) return exit.failed
-      return counts.record + counts.pruned + counts.act === 0 ? exit.nothing : exit.done
+      if (context.signal.aborted) return exitCodes.failed
+      return counts.record + counts.pruned + counts.act === 0 ? exitCodes.nothing : exitCodes.done
     })
   },
 })
@@ -114,7 +114,7 @@ function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
 }
 
 function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
-  const show = csv ? sumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : sumsText
+  const show = csv ? auditSumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : auditSumsText
   return {
     head: '',
     line(line) {
@@ -160,8 +160,8 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)
-    if (verdict.broken !== null) return exit.failed
-    return verdict.head === null ? exit.nothing : exit.done
+    if (verdict.broken !== null) return exitCodes.failed
+    return verdict.head === null ? exitCodes.nothing : exitCodes.done
   })
 }
 

@@ -3,17 +3,17 @@ import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../c
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Mapping } from '../mapping/mapping.ts'
-import { explain } from '../operations/explainError.ts'
+import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkContract } from './check/contract.ts'
-import { type Finding, finding, findingMarks, type Mark, type Noticed, notAsked } from './check/finding.ts'
+import { type Finding, finding, findingMarks, type Mark, type Noticed, notAskedFinding } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
-import { checkService, judgeCertificates, ownCertificates } from './check/service.ts'
+import { checkService, judgeCertificates, ourCertificateEnds } from './check/service.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
 export const command = defineCommand({
@@ -38,7 +38,8 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
     const noticed: Noticed = { clocks: [], certificates: [] }
     const findings: Finding[] = []
     for (const { of, look } of looksFor(context, options)) {
-      const found = (await look(configured, noticed)) ?? of.map((what) => notAsked(what, 'the configuration is wrong'))
+      const found =
+        (await look(configured, noticed)) ?? of.map((what) => notAskedFinding(what, 'the configuration is wrong'))
       findings.push(...found)
       if (options.json) continue
       for (const { what, mark, message } of found)
@@ -50,8 +51,10 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
         findings.map(({ what, mark, message }) => ({ what, ok: findingMarks[mark].ok, words: message })),
       )
     context.stderr.write(`${summary(findings)}\n`)
-    if (configured.config === null) return exit.usage
-    return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
+    if (configured.config === null) return exitCodes.usage
+    return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings)
+      ? exitCodes.failed
+      : exitCodes.done
   },
 })
 
@@ -90,7 +93,7 @@ const looksFor = (context: CommandContext, options: CheckOptions): readonly Look
   {
     of: [],
     look: ({ config }, { certificates }) =>
-      config && judgeCertificates([...ownCertificates(config.service), ...certificates], systemClock.nowMs()),
+      config && judgeCertificates([...ourCertificateEnds(config.service), ...certificates], systemClock.nowMs()),
   },
   { of: [], look: (_, { clocks }) => [judgeClocks(clocks)] },
 ]
@@ -98,7 +101,7 @@ const looksFor = (context: CommandContext, options: CheckOptions): readonly Look
 async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
   const found = await orProblem('outbox', () => checkOutbox(config))
   const hasTypes = found.some(({ what }) => what === 'types')
-  return hasTypes ? found : [...found, notAsked('types', 'the outbox has a problem')]
+  return hasTypes ? found : [...found, notAskedFinding('types', 'the outbox has a problem')]
 }
 
 const wasNothingAsked = (findings: readonly Finding[]) =>
@@ -151,7 +154,7 @@ async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<
   try {
     return await look()
   } catch (error) {
-    return [finding(what, 'problem', explain(error).message)]
+    return [finding(what, 'problem', explainError(error).message)]
   }
 }
 
@@ -162,7 +165,7 @@ function checkMappings({ mappingsDir }: StoreConfig): Finding[] {
   try {
     mappings = [...loadMappings(mappingsDir).values()]
   } catch (error) {
-    return [finding('mappings', 'problem', explain(error).message)]
+    return [finding('mappings', 'problem', explainError(error).message)]
   }
   const names = mappings.map(({ type, endpoint }) => `${type} to ${endpoint}`)
   const warned = mappings.map((mapping) => ({ type: mapping.type, warnings: findBodyWarnings(mapping) }))

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander'
 import type { CommandModule } from './terminal/command.ts'
-import { type CommandContext, exit } from './terminal/context.ts'
+import { type CommandContext, exitCodes } from './terminal/context.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
@@ -21,7 +21,7 @@ export const command: CommandModule = {
 async function completion({ stdout }: CommandContext, shell: Shell, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
   stdout.write(`${{ bash, zsh, fish }[shell](program, program.commands).join('\n')}\n`)
-  return exit.done
+  return exitCodes.done
 }
 
 const optionsOf = (command: Command) => command.createHelp().visibleOptions(command)

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import { inVariableUnit, readConfig, readMappingsDir } from '../config.ts'
+import { readConfig, readMappingsDir, toVariableUnit } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 
 interface Row {
   name: string
@@ -32,7 +32,7 @@ Examples:
     const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
     if (options.json) printJson(context, rows)
     else context.stdout.write(markdown(rows))
-    return exit.done
+    return exitCodes.done
   },
 })
 
@@ -51,7 +51,7 @@ function printEffective(context: CommandContext, { json }: ConfigOptions): numbe
   }
   const mistakes = mistakesIn(context)
   for (const mistake of mistakes) context.stderr.write(`outboxd: ${mistake}\n`)
-  return mistakes.length > 0 ? exit.usage : exit.done
+  return mistakes.length > 0 ? exitCodes.usage : exitCodes.done
 }
 
 function mistakesIn({ env }: CommandContext): readonly string[] {
@@ -69,7 +69,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
   return {
     name,
     default: parsed.success
-      ? (shownDefault ?? (parsed.data === undefined ? 'none' : inVariableUnit(name, parsed.data)))
+      ? (shownDefault ?? (parsed.data === undefined ? 'none' : toVariableUnit(name, parsed.data)))
       : 'required',
     instances,
     about,
@@ -132,5 +132,5 @@ const notSet = 'not set'
 function show(name: string, { secret, shownDefault }: Variable, value: unknown): string | null {
   if (secret) return value === undefined ? (shownDefault ?? notSet) : 'set'
   if (value === undefined) return null
-  return name.endsWith('_FILE') ? resolve(String(value)) : inVariableUnit(name, value)
+  return name.endsWith('_FILE') ? resolve(String(value)) : toVariableUnit(name, value)
 }

@@ -4,19 +4,19 @@ import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
 import { createSemaphore } from '../console/createSemaphore.ts'
-import { troubleMessage } from '../console/errors.ts'
-import { type Access, readAccess } from '../console/guard/access.ts'
+import { consoleErrorMessage } from '../console/errors.ts'
+import { type Access, readConsoleAccess } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { openLazily } from '../console/parts.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
-import { explain } from '../operations/explainError.ts'
+import { explainError } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
-import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
+import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
-import { type CommandContext, exit, slotWaitOptions, untilAborted, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, slotWaitOptions, untilAborted, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
@@ -37,7 +37,7 @@ export const command = defineCommand({
     [
       '--port <number>',
       'port to listen on; 0 takes a free one',
-      { read: wholeNumber(0, 65_535), default: portDefault },
+      { read: wholeNumberParser(0, 65_535), default: portDefault },
     ],
     [
       '--host <address>',
@@ -63,7 +63,7 @@ Examples:
     if (options.hashPassword) return printHash(context)
     const { host, port } = options
     const config = readStoreConfig(context.env)
-    const read = readAccess(host, readConsoleConfig(context.env))
+    const read = readConsoleAccess(host, readConsoleConfig(context.env))
     const problems = ['problems' in read ? read.problems : [], actorProblems(options)].flat()
     if ('problems' in read || problems.length > 0) return usageError(context, problems)
     const { who } = actorOf(context, options)
@@ -80,10 +80,10 @@ Examples:
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-    await opened.get().catch((error: unknown) => say(troubleMessage(error))) // the page says so, too, and looks again
+    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // the page says so, too, and looks again
     if (options.open) openInBrowser(url, say)
     await untilAborted(context.signal)
-    return exit.done
+    return exitCodes.done
   },
 })
 
@@ -94,7 +94,7 @@ async function askService(context: CommandContext, transaction: TransactionRef):
   try {
     return await askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
   } catch (error) {
-    return { kind: 'silent', message: `the service cannot be asked: ${explain(error).message}` }
+    return { kind: 'silent', message: `the service cannot be asked: ${explainError(error).message}` }
   }
 }
 
@@ -127,7 +127,7 @@ async function printHash(context: CommandContext): Promise<number> {
   const problem = passwordProblem(password)
   if (problem !== null) return usageError(context, [problem])
   context.stdout.write(`${await hashPassword(password)}\n`)
-  return exit.done
+  return exitCodes.done
 }
 
 function passwordProblem(password: string): string | null {

@@ -1,9 +1,9 @@
-import { install } from '../demo/installation.ts'
+import { installDemo } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAllCorrect, outcomeText, runOrders } from '../demo/runOrders.ts'
-import { defineCommand, wholeNumber } from './terminal/command.ts'
+import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
+import { defineCommand, wholeNumberParser } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
-import { endWithNpx } from './terminal/endWithNpx.ts'
 
 const recordsDefault = 40
 const recordsMax = 10_000
@@ -15,7 +15,7 @@ export const command = defineCommand({
     [
       '--records <number>',
       'records that the ERP writes',
-      { read: wholeNumber(1, recordsMax), default: recordsDefault },
+      { read: wholeNumberParser(1, recordsMax), default: recordsDefault },
     ],
     ['--keep', 'keep everything running until Ctrl-C, with the console'],
   ],
@@ -30,10 +30,10 @@ Examples:
   npm run demo -- --keep              the same in a checkout`,
   async action(context, { records, keep = false }): Promise<number> {
     const { env, stdout, stderr } = context
-    const signal = endWithNpx(context.signal, env)
+    const signal = abortWhenNpxEnds(context.signal, env)
     const print = (message: string) => void stderr.write(`${message}\n`)
     try {
-      await using installation = await install({ env, signal, hasConsole: keep, print })
+      await using installation = await installDemo({ env, signal, hasConsole: keep, print })
       print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
       stderr.write(expectationText(records))
       print('outboxd status --watch')

@@ -9,7 +9,7 @@ import { resourceNames } from '../resources.ts'
 
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -56,7 +56,7 @@ Examples:
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })
       context.stderr.write(`outboxd: ${described.problem}\n`)
-      return exit.failed
+      return exitCodes.failed
     }
     if (described.kind === 'missing') return missing(context, name, described.nearest, options)
 
@@ -75,10 +75,10 @@ Examples:
       context.stderr.write(
         `outboxd: nothing was written, because ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'exists' : 'exist'}. Move ${present.length === 1 ? 'it' : 'them'} away, or run without --write and copy by hand\n`,
       )
-      return exit.failed
+      return exitCodes.failed
     }
     context.stderr.write(`${nextStep(written, places.length)}\n`)
-    return exit.done
+    return exitCodes.done
   },
 })
 
@@ -105,7 +105,7 @@ function missing(
   context.stderr.write(
     `outboxd: there is no table ${name} in the outbox's database, or this user has no permission to see it${hint}\n`,
   )
-  return exit.nothing
+  return exitCodes.nothing
 }
 
 /** @returns the paths written */

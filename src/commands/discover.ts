@@ -3,23 +3,23 @@ import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
 import { type Answered, type Plan, planQuestions } from '../discover/askQuestions.ts'
-import { renewalsMax } from '../discover/createParts.ts'
+import { tokenRenewalsMax } from '../discover/createQuestionParts.ts'
 import type { Exchange } from '../discover/exchange.ts'
-import { type Given, samplesOf } from '../discover/question.ts'
+import { type Given, neededSamples } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import { exchangeText, harOf, maskExchanges } from '../discover/savedExchanges.ts'
-import { contractOf, isSettingsFile, settingsFile, settingsOf } from '../discover/settingsFile.ts'
-import { givenBodies } from '../discover/testRecord.ts'
+import { discoveredContract, discoveredSettings, isSettingsFile, settingsFile } from '../discover/settingsFile.ts'
+import { pickGivenBodies } from '../discover/testRecord.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
 import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
-import { askService } from './askService.ts'
+import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
-import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
-import { confirm } from './terminal/confirm.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
+import { askYesOrNo } from './terminal/confirm.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 
 const budgetDefault = 300
 const budgetWithRate = 900
@@ -31,7 +31,7 @@ export const command = defineCommand({
     [
       '--budget <number>',
       `make at most this many requests (default: ${budgetDefault}, with --rate ${budgetWithRate})`,
-      { read: wholeNumber(1, 99_999) },
+      { read: wholeNumberParser(1, 99_999) },
     ],
     ['--customer <id>', 'a known customer; without it no record is created'],
     ['--unknown-customer <id>', 'a customer that the service does not know'],
@@ -75,14 +75,14 @@ Examples:
     const plan = planQuestions(questions, given, only)
     context.stderr.write(escapeLines(announce(plan, config, budget)))
     if (!options.yes) {
-      const answer = await confirm(context, 'Ask the service?')
+      const answer = await askYesOrNo(context, 'Ask the service?')
       if (answer !== 'yes') {
         const why = answer === 'no-terminal' ? ': standard input is not a terminal. Give --yes' : ''
         context.stderr.write(`Nothing was sent${why}.\n`)
-        return exit.unconfirmed
+        return exitCodes.unconfirmed
       }
     }
-    const { answered, exchanges, requests, seen } = await askService(context, {
+    const { answered, exchanges, requests, seen } = await askDiscoverQuestions(context, {
       config,
       given,
       plan,
@@ -103,7 +103,7 @@ Examples:
       if (isWhole) writeSettings(context, options.write, answered, config)
       else context.stderr.write(`Not written: ${options.write}, because discover was interrupted or found nothing.\n`)
     }
-    return isWhole ? exit.done : exit.failed
+    return isWhole ? exitCodes.done : exitCodes.failed
   },
 })
 
@@ -129,7 +129,7 @@ function list(context: CommandContext, { json }: DiscoverOptions): number {
         questions.map(({ name, section, asks, decides }) => [name, section, asks, decides]),
       ),
     )
-  return exit.done
+  return exitCodes.done
 }
 
 function misread(records: readonly TestRecord[], { record, type }: DiscoverOptions): string[] {
@@ -143,7 +143,7 @@ function misread(records: readonly TestRecord[], { record, type }: DiscoverOptio
 }
 
 function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): Given {
-  const { record, order } = givenBodies(records.filter((each) => each.kind === 'record'))
+  const { record, order } = pickGivenBodies(records.filter((each) => each.kind === 'record'))
   return {
     record,
     order,
@@ -184,8 +184,8 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
 
 function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
   const { asked, left, recordsMax } = plan
-  const samples = new Set(asked.flatMap((question) => [...samplesOf(question, plan.given)]))
-  const requestsMax = Math.min(budget, plan.requestsMax + 2 * renewalsMax)
+  const samples = new Set(asked.flatMap((question) => [...neededSamples(question, plan.given)]))
+  const requestsMax = Math.min(budget, plan.requestsMax + 2 * tokenRenewalsMax)
   const isShort = plan.requestsMax > budget
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(requestsMax, 'request')} at most.`,
@@ -218,8 +218,8 @@ function tell(
         ...finding,
       })),
       seen,
-      set: settingsOf(answered),
-      contract: contractOf(answered),
+      set: discoveredSettings(answered),
+      contract: discoveredContract(answered),
     })
   else context.stdout.write(escapeLines(discoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
@@ -282,7 +282,7 @@ const trouble = (answered: readonly Answered[]) =>
   )
 
 const settings = (answered: readonly Answered[]) =>
-  settingsOf(answered).map(({ variable, value, why }) => `${variable}=${value}  (${why})`)
+  discoveredSettings(answered).map(({ variable, value, why }) => `${variable}=${value}  (${why})`)
 
 const advice = (answered: readonly Answered[]) =>
   answered.flatMap(({ question, finding }) => finding.advice.map((each) => `${question.name}: ${each}`))

@@ -3,10 +3,10 @@ import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
-import { printDone, skippedLines } from './selection.ts'
+import { printChangeResult, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { createProgress, exit, usageError } from './terminal/context.ts'
+import { createProgress, exitCodes, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -37,7 +37,7 @@ Examples:
       const records = await readRecordsOfKey(databases.ledger, key)
       if (records.length === 0) {
         context.stderr.write('There is no record with that key.\n')
-        return exit.nothing
+        return exitCodes.nothing
       }
       const erasable = records.filter((record) => whyNotErased(record) === null)
       const kept = records.flatMap((submission) => {
@@ -47,7 +47,7 @@ Examples:
       if (!options.json || !options.yes) context.stderr.write(preview(erasable, kept, records.length))
       const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
       if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
-        return exit.unconfirmed
+        return exitCodes.unconfirmed
       const operator = operatorOf(databases, actorOf(context, options))
       const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
       const run = { signal: context.signal, onProgress }
@@ -55,7 +55,7 @@ Examples:
         ? { done: erasable.map(({ id }) => id), skipped: [] }
         : await eraseData(operator, erasable, run)
       if (!options.json) context.stderr.write(skippedLines(skipped))
-      return printDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
+      return printChangeResult(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })
   },
 })

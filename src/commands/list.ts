@@ -8,15 +8,15 @@ import {
   createTextSearch,
   type FiltersRead,
   hasFilters,
-  isLookup,
-  narrowByText,
+  isRecordSearch,
+  narrowFilterByText,
   readListFilters,
 } from '../operations/filters.ts'
-import { skippedRowMessages } from '../operations/problemMessage.ts'
+import { skippedRowMessages } from '../operations/problemMessages.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
@@ -58,7 +58,7 @@ Examples:
     if (options.byCause) return listCauses(context, options, read)
     const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
     return withDatabases(context, async (databases) => {
-      const filter = await narrowByText(
+      const filter = await narrowFilterByText(
         createTextSearch(databases.ledger),
         read,
         (cut) => void context.stderr.write(`${cut}\n`),
@@ -72,9 +72,9 @@ Examples:
       if (found.length > limit) context.stderr.write(await totalMessage(databases, filter, limit))
       if (found.length === 0) {
         context.stderr.write(noneMessage(options))
-        return exit.nothing
+        return exitCodes.nothing
       }
-      return exit.done
+      return exitCodes.done
     })
   },
 })
@@ -88,7 +88,7 @@ async function listCauses(
 ): Promise<number> {
   const limit = read.limit ?? limitDefault
   return withDatabases(context, async (databases) => {
-    const filter = await narrowByText(
+    const filter = await narrowFilterByText(
       createTextSearch(databases.ledger),
       read,
       (cut) => void context.stderr.write(`${cut}\n`),
@@ -105,12 +105,12 @@ async function listCauses(
     if (causes.length > limit) context.stderr.write(`${limit} of ${causes.length} causes; --limit shows more.\n`)
     if (causes.length === 0) {
       context.stderr.write(noneMessage(options))
-      return exit.nothing
+      return exitCodes.nothing
     }
     context.stderr.write(
       'Before you replay, fix the cause: the mapping, the row (then --refresh), or the data of the service. `outboxd discard` takes the same filters.\n',
     )
-    return exit.done
+    return exitCodes.done
   })
 }
 
@@ -123,7 +123,7 @@ async function totalMessage(databases: Databases, filter: SubmissionFilter, show
 
 function noneMessage(options: ListOptions): string {
   const what =
-    options.state === undefined && !isLookup(options) ? 'No record needs attention' : 'There is no such record'
+    options.state === undefined && !isRecordSearch(options) ? 'No record needs attention' : 'There is no such record'
   const { state: _, ...others } = options
   const hint = options.transaction === undefined ? '' : ': give --transaction the whole id'
   return `${what}${options.state === undefined && !hasFilters(others) ? '' : ' that matches'}${hint}.\n`

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { variables } from '../variables.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
-import { type CommandContext, exit } from './terminal/context.ts'
+import { type CommandContext, exitCodes } from './terminal/context.ts'
 
 export const command: CommandModule = {
   action: man,
@@ -16,7 +16,7 @@ export const command: CommandModule = {
 
 async function man({ stdout }: CommandContext, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
-  const exitCodes = /Exit codes: (.*)$/s.exec(helpOf(program))?.[1] ?? ''
+  const codesText = /Exit codes: (.*)$/s.exec(helpOf(program))?.[1] ?? ''
   const lines = [
     `.TH OUTBOXD 1 "" "outboxd ${version}"`,
     '.SH NAME',
@@ -29,11 +29,11 @@ async function man({ stdout }: CommandContext, _: object, own: Command): Promise
     '.SH ENVIRONMENT',
     ...Object.entries(variables).flatMap(([name, { about }]) => ['.TP', `.B ${escaped(name)}`, escaped(about)]),
     '.SH EXIT STATUS',
-    ...verbatim(exitCodes),
+    ...verbatim(codesText),
     '',
   ]
   stdout.write(lines.join('\n'))
-  return exit.done
+  return exitCodes.done
 }
 
 function helpOf(command: Command): string {

@@ -5,11 +5,11 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { parseLimitOption } from '../operations/filters.ts'
 import {
-  chooseType,
-  exampleId,
+  chooseRecordType,
+  exampleSubmissionId,
   type MapPreview,
   mapPayloads,
-  previewRow,
+  previewRowMapping,
   previewWarnings,
 } from '../operations/mapRecords.ts'
 import { readContentsDespiteFailures, readRecordWithContent } from '../outbox/readRecordContents.ts'
@@ -17,7 +17,7 @@ import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 const limitDefault = 1_000
@@ -33,7 +33,7 @@ export const command = defineCommand({
     ['--limit <number>', `with --all-new: map at most this many (default: ${limitDefault})`],
     ['--json', 'print JSON'],
   ],
-  help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
+  help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleSubmissionId}.
 The exit code is 1 if a record does not map. What the service may refuse though it maps is a warning.
 
 Examples:
@@ -62,13 +62,13 @@ Examples:
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
         if (records.length === limit)
           context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-        const previews = records.map((record) => previewRow(mappings, record))
+        const previews = records.map((record) => previewRowMapping(mappings, record))
         warnOfBodies(context, mappings, previews)
         return summarise(context, previews, options)
       }
       const record = await withOutbox(databases, (erp) => readRecordWithContent(erp, mappings, options.outbox ?? ''))
       if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-      const previews = [previewRow(mappings, record)]
+      const previews = [previewRowMapping(mappings, record)]
       warnOfBodies(context, mappings, previews)
       return printEach(context, previews, options)
     })
@@ -83,7 +83,7 @@ async function mapFile(
   file: string,
   options: MapOptions,
 ): Promise<number> {
-  const chosen = chooseType(mappings, options.type)
+  const chosen = chooseRecordType(mappings, options.type)
   if (chosen.kind === 'invalid') return usageError(context, [chosen.problem])
   let content: string
   try {
@@ -104,7 +104,7 @@ function warnOfBodies(context: CommandContext, mappings: Mappings, previews: rea
 
 function nothing(context: CommandContext, message: string): number {
   context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
-  return exit.nothing
+  return exitCodes.nothing
 }
 
 function printEach(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
@@ -113,7 +113,7 @@ function printEach(context: CommandContext, previews: readonly MapPreview[], opt
     printJson(context, previews.length === 1 && previews[0] ? jsonOf(previews[0]) : previews.map(jsonOf))
   else context.stdout.write(escapeLines(previews.map(describe).join('\n')))
   if (previews.length > 1) context.stderr.write(`${previews.length - bad} of ${previews.length} records map.\n`)
-  return bad > 0 ? exit.failed : exit.done
+  return bad > 0 ? exitCodes.failed : exitCodes.done
 }
 
 function describe(preview: MapPreview): string {
@@ -185,5 +185,5 @@ function summarise(context: CommandContext, previews: readonly MapPreview[], opt
         )}`,
       )
   }
-  return bad > 0 ? exit.failed : exit.done
+  return bad > 0 ? exitCodes.failed : exitCodes.done
 }

@@ -2,7 +2,7 @@ import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateState, readMissingMigrations } from '../ledger/migrations.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
-import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
+import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readGrants } from '../operations/readGrants.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
@@ -12,7 +12,7 @@ import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 import { migratePlan } from './migratePlan.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -73,13 +73,13 @@ async function createOutbox(
   { wake = null }: { wake?: boolean | null | undefined },
 ): Promise<string> {
   const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
-  return `the outbox table ${config.outboxTable} exists; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
+  return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }
 
 async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)
-    return historyMessage(await withOutbox(databases, readInitialBacklog))
+    return initialBacklogMessage(await withOutbox(databases, readInitialBacklog))
   } catch {
     return null
   }
@@ -100,11 +100,11 @@ async function printGrants(context: CommandContext, { role, kind, json }: GrantO
     context.stdout.write(
       `${[...block('ledger', 'STATE_DATABASE_URL', ledger), ...block('outbox', 'DATABASE_URL', outbox ?? [])].join('\n')}\n`,
     )
-  if (outbox !== null) return exit.done
+  if (outbox !== null) return exitCodes.done
   context.stderr.write(
     `outboxd: there is no table ${table.table} to grant rights on. \`outboxd migrate --outbox\` creates it; OUTBOX_TABLE or mappings/outbox.yaml can name a different one\n`,
   )
-  return exit.failed
+  return exitCodes.failed
 }
 
 const block = (what: string, variable: string, statements: readonly string[]) => [

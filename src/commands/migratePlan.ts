@@ -3,7 +3,7 @@ import { type MigrationCost, readMigrationPlan, type TableCost, type TableSize }
 import type { QueueVersions } from '../ledger/queue.ts'
 import { pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
-import { type CommandContext, exit, printJson } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 
 export async function migratePlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
   const { missing, sizes, queue } = await readMigrationPlan(readStoreConfig(context.env).stateDatabaseUrl)
@@ -12,7 +12,7 @@ export async function migratePlan(context: CommandContext, { json }: { json: boo
   if (json) printJson(context, { missing: planned, aboutMs, pgboss: queue })
   else for (const each of planned) context.stdout.write(`${describe(each).join('\n')}\n`)
   for (const line of summary(planned, queue)) context.stderr.write(`${line}\n`)
-  return exit.done
+  return exitCodes.done
 }
 
 function describe({ name, adds, drops, tables, aboutMs }: PlannedMigration): string[] {

@@ -4,7 +4,7 @@ import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exit, printJson, usageError } from './terminal/context.ts'
+import { exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -36,7 +36,7 @@ Examples:
       const untilMs = forMs === null ? null : nowMs + forMs
       if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
       context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
-      return exit.done
+      return exitCodes.done
     })
   },
 })

@@ -6,7 +6,7 @@ import { type Databases, operatorOf } from '../operations/databases.ts'
 import { pruneLedger } from '../operations/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -40,8 +40,8 @@ Examples:
       context.stderr.write(
         `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
       )
-      if (due.length === 0) return exit.nothing
-      return end === 'through' ? exit.done : exit.failed
+      if (due.length === 0) return exitCodes.nothing
+      return end === 'through' ? exitCodes.done : exitCodes.failed
     })
   },
 })

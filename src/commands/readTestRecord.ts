@@ -4,7 +4,7 @@ import { readMappingsDir } from '../config.ts'
 import type { Body } from '../discover/question.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
-import { chooseType } from '../operations/mapRecords.ts'
+import { chooseRecordType } from '../operations/mapRecords.ts'
 import { type Resource, resources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
@@ -29,7 +29,7 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
   const own = type === undefined ? resourceOf(read.payload) : null
   if (own !== null) return { kind: 'record', resource: own, body: read.payload }
   const mappings = loadMappings(readMappingsDir(env))
-  const chosen = chooseType(mappings, type)
+  const chosen = chooseRecordType(mappings, type)
   if (chosen.kind === 'invalid') return invalid(chosen.problem)
   const mapped = mapOutboxRecord(
     mappings,

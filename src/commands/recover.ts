@@ -6,17 +6,17 @@ import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.t
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
   describeOtherDaemons,
-  findLedgerBesideOurs,
+  findSecondLedgerOfOutbox,
   isHistoryChangeUnseen,
-  stopAsRestored,
+  stopForRestoredLedger,
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
-import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossMessages.ts'
+import { lastRecoveryMessage, ledgerLossJson, ledgerLossMessages } from '../operations/lossMessages.ts'
 import {
   compareAfterRecovery,
-  countNamed,
-  exceptNamedText,
+  countRowsNamingTransaction,
+  exceptRowsNamingTransactionText,
   findLoss,
   type Loss,
   recaptureLostRows,
@@ -26,8 +26,8 @@ import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { confirm } from './terminal/confirm.ts'
-import { createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { askYesOrNo } from './terminal/confirm.ts'
+import { createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, byOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -81,12 +81,12 @@ Examples:
       const unusable = await whyUnusable(databases, options)
       if (unusable !== null) {
         say(`outboxd: ${unusable}. Nothing was changed.`)
-        return exit.failed
+        return exitCodes.failed
       }
       const isStopped =
         options.restored === true && !options.dryRun && (await readFoundHistory(databases.ledger)) === null
       if (isStopped) {
-        await stopAsRestored(databases, operator)
+        await stopForRestoredLedger(databases, operator)
         say('All daemons are paused (history) now, and the whole budget counts as spent.')
       }
       const unchanged = isStopped
@@ -103,32 +103,32 @@ Examples:
       })
       if (context.signal.aborted && loss.history !== null) {
         say(`outboxd: interrupted before everything was read. ${unchanged}`)
-        return exit.failed
+        return exitCodes.failed
       }
       const last = await readLastRecovery(databases.ledger)
-      const second = await findLedgerBesideOurs(databases)
+      const second = await findSecondLedgerOfOutbox(databases)
       if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
-      if (options.json) printJson(context, lossJson(loss, last))
-      const messages = lossMessages(loss).map(escapeControl)
+      if (options.json) printJson(context, ledgerLossJson(loss, last))
+      const messages = ledgerLossMessages(loss).map(escapeControl)
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
         if (!options.dryRun) await compareAfterRecovery({ databases, operator, say, ...reading })
-        return exit.nothing
+        return exitCodes.nothing
       }
       if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
       if (options.restored && options.dryRun) say('This was a dry run: no daemon was stopped.')
-      if (options.dryRun || as === undefined) return exit.done
+      if (options.dryRun || as === undefined) return exitCodes.done
       if (loss.history !== null && loss.gap.isCut)
         say('outboxd: not everything was read. Run the command again after this: only then does sending resume')
-      if (context.signal.aborted) return exit.failed
+      if (context.signal.aborted) return exitCodes.failed
       if (!options.yes) {
-        const answer = await confirm(context, question(loss, as))
+        const answer = await askYesOrNo(context, question(loss, as))
         if (answer === 'no-terminal')
           say('outboxd: you could not be asked, because standard input is not a terminal. Add --yes')
         if (answer !== 'yes') {
           if (isStopped) say(unchanged)
-          return exit.unconfirmed
+          return exitCodes.unconfirmed
         }
       }
       const onTaken = createProgress(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
@@ -158,11 +158,11 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
 }
 
 function question({ gap, history }: Loss, as: RecoveredAs): string {
-  const named = history === null ? countNamed(gap.rows) : history.named.length
+  const named = history === null ? countRowsNamingTransaction(gap.rows) : history.named.length
   const risk =
     as === 'new' && (history !== null || named < gap.rows.length) ? ' What has arrived will arrive twice.' : ''
   const what = history === null ? `Capture ${pluralize(gap.rows.length, 'row')} again` : 'Settle all of these'
-  return `${what} as ${as}${exceptNamedText(named)}${history === null ? '' : ', and resume sending'}?${risk}`
+  return `${what} as ${as}${exceptRowsNamingTransactionText(named)}${history === null ? '' : ', and resume sending'}?${risk}`
 }
 
 async function conclude(
@@ -178,9 +178,9 @@ async function conclude(
       `The findings have changed, so nothing more was done. Run the command again.${last === null ? '' : ` ${escapeControl(last)}`}`,
     )
   }
-  if (taken !== 'done') return exit.failed
+  if (taken !== 'done') return exitCodes.failed
   if (isStanding) say(whenItGoesOn(await readActivity(databases.ledger, databases.config.keyOnFailure)))
-  return exit.done
+  return exitCodes.done
 }
 
 function whenItGoesOn({ nextSlotMs, nowMs }: Pick<Activity, 'nextSlotMs' | 'nowMs'>): string {

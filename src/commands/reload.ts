@@ -4,7 +4,7 @@ import { type InstanceReload, readReloads, requestLoggedReload } from '../ledger
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exit, printJson, usageError } from './terminal/context.ts'
+import { exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -30,11 +30,11 @@ files, could not try the table yet, or does not answer.`,
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {
         context.stderr.write('No daemon is running. A daemon reads its files when it starts.\n')
-        return exit.nothing
+        return exitCodes.nothing
       }
       for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)
       const isGood = dryRun || answers.every(({ hasAnswered, problem }) => hasAnswered && problem === null)
-      return isGood ? exit.done : exit.failed
+      return isGood ? exitCodes.done : exitCodes.failed
     })
   },
 })

@@ -5,18 +5,18 @@ import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
   type Answer,
-  answerProblems,
-  considerAnswer,
+  previewResolution,
   type Question,
   type ResolveOutcome,
+  resolveOptionProblems,
   resolveSubmission,
   type Settling,
 } from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import { resolveFile } from './resolveFile.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
-import { type CommandContext, exit, printJson, slotWaitOptions, usageError } from './terminal/context.ts'
+import { isConfirmed, isConfirmedOrScripted } from './terminal/confirm.ts'
+import { type CommandContext, exitCodes, printJson, slotWaitOptions, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -66,18 +66,18 @@ type ResolveOptions = OptionsOf<typeof command>
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)
   const problems = name === '' ? ['give the id of a record, such as outbox:4711, or --file FILE.csv'] : []
-  problems.push(...answerProblems(answer), ...actorProblems(options))
+  problems.push(...resolveOptionProblems(answer), ...actorProblems(options))
   if (problems.length > 0) return usageError(context, problems)
   return withDatabases(context, async (databases) => {
-    const found = await considerAnswer(databases, name, answer)
+    const found = await previewResolution(databases, name, answer)
     if (found.kind === 'invalid') return usageError(context, found.problems)
     if (found.kind === 'missing') {
       context.stderr.write(`outboxd: there is no record ${name}\n`)
-      return exit.nothing
+      return exitCodes.nothing
     }
     const { settling, outcome, questions } = found
     if (outcome.kind === 'left' || options.dryRun) return conclude(context, settling, outcome, options)
-    if (!options.yes && !(await isMeant(context, questions))) return exit.unconfirmed
+    if (!options.yes && !(await isMeant(context, questions))) return exitCodes.unconfirmed
     return conclude(
       context,
       settling,
@@ -97,7 +97,7 @@ const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveO
 
 async function isMeant(context: CommandContext, questions: readonly Question[]): Promise<boolean> {
   for (const { text, isImplied } of questions)
-    if (!(await (isImplied ? isNotRefused : isConfirmed)(context, text))) return false
+    if (!(await (isImplied ? isConfirmedOrScripted : isConfirmed)(context, text))) return false
   return true
 }
 
@@ -129,5 +129,5 @@ function conclude(
   const isData = isSettled && options.dryRun && !options.json
   if (isData) context.stdout.write(`${words}\n`)
   else context.stderr.write(`${words}\n`)
-  return isSettled ? exit.done : exit.failed
+  return isSettled ? exitCodes.done : exitCodes.failed
 }

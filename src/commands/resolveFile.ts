@@ -5,14 +5,14 @@ import { resolveAsArrived, resolveAsNotArrived } from '../ledger/operator/resolv
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type AskedTestimony, askForTransactions } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
+import { type Matched, matchAnswersToRecords, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import {
   type CommandContext,
   createProgress,
-  exit,
+  exitCodes,
   printJson,
   slotWaitOptions,
   usageError,
@@ -36,7 +36,7 @@ export async function resolveFile(context: CommandContext, path: string, options
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   return withDatabases(context, async (databases) => {
     const checked = createProgress(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
-    const matched = await matchAnswers(databases, read.lines, checked)
+    const matched = await matchAnswersToRecords(databases, read.lines, checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { unanswered } = read
     if (options.dryRun && !options.json) context.stdout.write(preview(matched, unanswered, options))
@@ -44,7 +44,7 @@ export async function resolveFile(context: CommandContext, path: string, options
     const { settling } = matched
     const asks = settling.length > 0 && !options.dryRun && !options.yes
     const question = `Settle ${pluralize(settling.length, 'record')}?`
-    if (asks && !(await isConfirmed(context, question))) return exit.unconfirmed
+    if (asks && !(await isConfirmed(context, question))) return exitCodes.unconfirmed
     const progress = createProgress(context, (done: number) => `Settled ${done} of ${settling.length} …`)
     const operator = operatorOf(databases, actorOf(context, options))
     const run = { context, operator, options, done: [], skipped: [...matched.skipped], progress }
@@ -216,7 +216,7 @@ function conclude(
   const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
   context.stderr.write(`${dryRun ? 'Would settle' : 'Settled'} ${pluralize(done.length, 'record')}${left}.\n`)
   if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Give the file again.\n')
-  if (matched.settling.length === 0 && skipped.length === 0) return exit.nothing
-  if (dryRun && done.length > 0) return exit.done
-  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+  if (matched.settling.length === 0 && skipped.length === 0) return exitCodes.nothing
+  if (dryRun && done.length > 0) return exitCodes.done
+  return skipped.length > 0 || context.signal.aborted ? exitCodes.failed : exitCodes.done
 }

@@ -4,7 +4,7 @@ import { previewResume, type Resumed, resumeMessages, resumeSending } from '../o
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { exit, printJson, usageError } from './terminal/context.ts'
+import { exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -38,7 +38,7 @@ Examples:
       if (options.json) printJson(context, jsonOf(resumed, options))
       for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
         context.stderr.write(`${escapeControl(line)}\n`)
-      return exit.done
+      return exitCodes.done
     })
   },
 })

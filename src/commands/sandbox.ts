@@ -12,9 +12,9 @@ import {
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
+import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
 import { defineCommand } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
-import { endWithNpx } from './terminal/endWithNpx.ts'
 
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
@@ -52,7 +52,7 @@ export const command = defineCommand({
       return 2
     }
     context.stderr.write(borrowedText(read.borrowed, read.settings))
-    const signal = endWithNpx(context.signal, context.env)
+    const signal = abortWhenNpxEnds(context.signal, context.env)
     let running: Sandbox | undefined
     try {
       running = await startUnlessTold(read.settings, signal)

@@ -6,9 +6,9 @@ import {
   type BulkRun,
   type CarriedOut,
   type Chosen,
+  changedAtOnceMax,
   choiceProblems,
   chooseSubmissions,
-  mostAtOnce,
   type Skipped,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
@@ -17,7 +17,7 @@ import { previewChange } from '../operations/previewChange.ts'
 import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
 export const filterOptions = (defaultStates: readonly State[], limitHelp: string) =>
@@ -64,12 +64,12 @@ async function selectForChange(
   if (chosen.kind === 'invalid') return over(usageError(context, chosen.problems))
   if (chosen.kind === 'missing') {
     for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)
-    return over(exit.nothing)
+    return over(exitCodes.nothing)
   }
   const { submissions, skipped } = chosen
   if (submissions.length === 0 && skipped.length === 0) {
     context.stderr.write(`There is nothing to ${change.verb}.\n`)
-    return over(exit.nothing)
+    return over(exitCodes.nothing)
   }
   if (submissions.length === 0 || options.dryRun) return chosen
   const asks = ids.length !== 1 || submissions.some(change.asksAlways)
@@ -80,7 +80,7 @@ async function selectForChange(
   if (!options.json) context.stderr.write(preview(change, submissions, skipped))
   if (options.yes) return chosen
   const question = `${capitalize(change.verb)} ${pluralize(submissions.length, 'record')}?`
-  return (await isConfirmed(context, question)) ? chosen : over(exit.unconfirmed)
+  return (await isConfirmed(context, question)) ? chosen : over(exitCodes.unconfirmed)
 }
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
@@ -102,19 +102,19 @@ export async function changeSubmissions(
     const changing = submissions.filter(({ id }) => would.has(id))
     context.stdout.write(preview(change, changing, skipped, submissions.length))
   } else if (!options.json) context.stderr.write(skippedLines(skipped))
-  const exitCode = printDone(context, change, { done, skipped }, options)
-  return options.dryRun && submissions.length > 0 ? exit.done : exitCode
+  const exitCode = printChangeResult(context, change, { done, skipped }, options)
+  return options.dryRun && submissions.length > 0 ? exitCodes.done : exitCode
 }
 
 /** `did` is also the key in JSON. */
-export interface DoneWords {
+export interface ChangeWords {
   verb: string
   did: string
 }
 
-export function printDone(
+export function printChangeResult(
   context: CommandContext,
-  { verb, did }: DoneWords,
+  { verb, did }: ChangeWords,
   { done, skipped }: CarriedOut,
   { dryRun = false, json }: BulkOptions,
   of = '',
@@ -129,7 +129,7 @@ export function printDone(
   const said = dryRun ? `Would ${verb}` : capitalize(did)
   context.stderr.write(`${said} ${of}${pluralize(done.length, 'record')}${left}.\n`)
   if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Run the command again.\n')
-  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+  return skipped.length > 0 || context.signal.aborted ? exitCodes.failed : exitCodes.done
 }
 
 function preview(
@@ -140,7 +140,7 @@ function preview(
 ): string {
   const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions, chosen)
   const more = count - first.length
-  const cap = isCapped ? ` (at most ${mostAtOnce} at once: run it again for the rest)` : ''
+  const cap = isCapped ? ` (at most ${changedAtOnceMax} at once: run it again for the rest)` : ''
   return [
     `This would ${verb} ${pluralize(count, 'record')}${cap}:\n\n`,
     renderTable(

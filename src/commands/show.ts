@@ -9,7 +9,7 @@ import {
   explainMissing,
   explainMissingRow,
   type Found,
-  findEachByName,
+  findEachSubmissionByName,
   findSubmissionsByName,
   type NamedSubmissions,
   referenceHelp,
@@ -18,15 +18,15 @@ import {
   conflictLines,
   eventDetails,
   type Fact,
-  noneBecause,
+  missingContentText,
   type OtherRow,
-  readRowNow,
+  readCurrentRow,
   submissionFacts,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
@@ -53,20 +53,20 @@ Examples:
         const row = await explainMissingRow(databases, name)
         if (row === null) return usageError(context, found.problems)
         context.stderr.write(`outboxd: ${row}\n`)
-        return exit.nothing
+        return exitCodes.nothing
       }
       const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
       const detail =
         id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
       if (detail === null) {
         context.stderr.write(`outboxd: ${await explainMissing(databases, name)}\n`)
-        return exit.nothing
+        return exitCodes.nothing
       }
       const explanation = explainSubmission(detail)
-      const row = detail.conflict === null ? null : await readRowNow(databases, detail.outboxId)
+      const row = detail.conflict === null ? null : await readCurrentRow(databases, detail.outboxId)
       if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
       else context.stdout.write(describe(detail, explanation, row))
-      return exit.done
+      return exitCodes.done
     })
   },
 })
@@ -75,9 +75,9 @@ type ShowOptions = OptionsOf<typeof command>
 
 /** Also accepts the id of an outbox row. Only `show` does, because it changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
-  const found = await findEachByName(databases.ledger, [name])
+  const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
-  const ofRow = await findEachByName(databases.ledger, [`outbox:${name}`])
+  const ofRow = await findEachSubmissionByName(databases.ledger, [`outbox:${name}`])
   if (ofRow.kind !== 'found') return found
   context.stderr.write(
     `There is no record with the id ${escapeControl(name)}. This is the record of the outbox row ${escapeControl(name)}.\n`,
@@ -105,7 +105,7 @@ function printSeveral(
   const more = submissions.length > severalMax ? `; these are the newest ${severalMax}` : ''
   const all = by === 'key' && more !== '' ? ', `outboxd list --key KEY` all' : ''
   context.stderr.write(`Several records match ${escapeControl(name)}${more}. \`outboxd show ID\` shows one${all}.\n`)
-  return exit.done
+  return exitCodes.done
 }
 
 function describe(detail: SubmissionDetail, { why, next }: Explanation, row: OtherRow | null): string {
@@ -120,9 +120,9 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Oth
     ...detail.events.flatMap(eventLines),
     '',
     'payload, as the ERP wrote it',
-    `  ${detail.payload ?? `(${noneBecause(detail, 'it could not be read')})`}`,
+    `  ${detail.payload ?? `(${missingContentText(detail, 'it could not be read')})`}`,
     detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
-    `  ${detail.body ?? `(${noneBecause(detail, 'the record did not map')})`}`,
+    `  ${detail.body ?? `(${missingContentText(detail, 'the record did not map')})`}`,
     ...(detail.result === null ? [] : ['result from the service', `  ${detail.result}`]),
   ]
   return lines.map((line) => `${escapeControl(line)}\n`).join('')

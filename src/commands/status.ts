@@ -3,14 +3,20 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { Databases } from '../operations/databases.ts'
-import { joinHalves, type StatusReport } from '../operations/diagnose.ts'
-import { explain } from '../operations/explainError.ts'
-import { ledgerReads, type OutboxHalf, outboxReads, readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
+import { joinStatusHalves, type StatusReport } from '../operations/diagnose.ts'
+import { explainError } from '../operations/explainError.ts'
+import {
+  ledgerStatusReads,
+  type OutboxHalf,
+  outboxStatusReads,
+  readLedgerHalf,
+  readOutboxHalf,
+} from '../operations/readStatus.ts'
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
 import { parseDurationMs } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { createStatusView, statusJson } from './terminal/statusView.ts'
 
@@ -53,15 +59,15 @@ async function look(
   config: StoreConfig,
   json: boolean,
 ): Promise<number> {
-  const asking = readOutboxHalf(outboxReads(databases))
-  const ledger = await readLedgerHalf(ledgerReads(databases))
+  const asking = readOutboxHalf(outboxStatusReads(databases))
+  const ledger = await readLedgerHalf(ledgerStatusReads(databases))
   if (json) {
-    const report = joinHalves(ledger, await asking, config)
+    const report = joinStatusHalves(ledger, await asking, config)
     printJson(context, statusJson(report))
     return conclude(context, report)
   }
   const awaited: OutboxHalf = { kind: 'awaited' }
-  const first = joinHalves(
+  const first = joinStatusHalves(
     ledger,
     await Promise.race([asking, setTimeout(patienceMs, awaited, { ref: false })]),
     config,
@@ -71,14 +77,14 @@ async function look(
     return conclude(context, first)
   }
   context.stdout.write(renderLedgerHalf(first))
-  const report = joinHalves(ledger, await asking, config)
+  const report = joinStatusHalves(ledger, await asking, config)
   context.stdout.write(renderOutboxHalf(report, first))
   return conclude(context, report)
 }
 
 function conclude({ stderr }: CommandContext, { outbox }: StatusReport): number {
   if (outbox.kind === 'unreadable') stderr.write(`outboxd: ${escapeLines(outbox.problem)}\n`)
-  return outbox.kind === 'read' ? exit.done : exit.failed
+  return outbox.kind === 'read' ? exitCodes.done : exitCodes.failed
 }
 
 interface Watch {
@@ -94,16 +100,16 @@ async function watch(context: CommandContext, { databases, config, everyMs, json
   const view = createStatusView(stdout, { json, everyMs })
   const ended = once(signal, 'abort')
   const lookOnce = async () => {
-    const asking = readOutboxHalf(outboxReads(databases))
-    const report = joinHalves(await readLedgerHalf(ledgerReads(databases)), await asking, config)
+    const asking = readOutboxHalf(outboxStatusReads(databases))
+    const report = joinStatusHalves(await readLedgerHalf(ledgerStatusReads(databases)), await asking, config)
     if (!signal.aborted) view.show(report)
   }
   while (!signal.aborted) {
     const looked = lookOnce().catch((error: unknown) => {
-      if (!signal.aborted) view.failed(explain(error).message, systemClock.nowMs())
+      if (!signal.aborted) view.failed(explainError(error).message, systemClock.nowMs())
     })
     await Promise.race([looked, ended])
     await Promise.race([setTimeout(everyMs, undefined, { signal }).catch(() => {}), ended])
   }
-  return exit.done
+  return exitCodes.done
 }

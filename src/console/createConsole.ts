@@ -8,8 +8,8 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { closeOldestBeyond } from '../observe/httpServer.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { changeRoutes } from './change/routes.ts'
-import { errorRoutes, sendUnreadable } from './errors.ts'
-import { createGuard, type GuardOptions, refuseUnstorable } from './guard/createGuard.ts'
+import { answerConsoleErrors, refuseUnreadableAddress } from './errors.ts'
+import { createGuard, type GuardOptions, refuseNulCharacters } from './guard/createGuard.ts'
 import { mappingRoutes } from './mapping/routes.ts'
 import { nowRoutes } from './now/routes.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -33,7 +33,7 @@ const limits = {
 
 /** Builds the server, which does not listen yet. Each page is a folder with its `routes.ts`. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
-  const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
+  const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
   closeOldestBeyond(app.server, connectionsMax)
   app.addHook('preClose', async () => {
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
@@ -44,9 +44,9 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   await app.register(formbody)
   await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
-  errorRoutes(app, parts.say)
+  answerConsoleErrors(app, parts.say)
   createGuard(app, guard, parts)
-  refuseUnstorable(app)
+  refuseNulCharacters(app)
   assetRoutes(app)
   for (const routes of [nowRoutes, recordsRoutes, changeRoutes, recordRoutes, mappingRoutes, auditRoutes])
     routes(app, parts)

@@ -1,12 +1,12 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { explain } from '../operations/explainError.ts'
+import { explainError } from '../operations/explainError.ts'
 import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockOrTimeout, isTransient } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
-import { nowVersion } from './parts.ts'
+import { nowVersionPath } from './parts.ts'
 
 export class Refused extends Error {
   override name = 'Refused'
@@ -36,11 +36,11 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   if (isLockTimeout(error))
     return {
       ...away,
-      words: `The ledger does not answer, because another session holds a lock on it (${explain(error).message}).`,
+      words: `The ledger does not answer, because another session holds a lock on it (${explainError(error).message}).`,
     }
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
-  if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
-  const { message } = explain(error)
+  if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explainError(error).message) }
+  const { message } = explainError(error)
   // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger does not fit this version (${message}). Run \`outboxd migrate\`.` }
@@ -57,9 +57,9 @@ const tooLarge =
   'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
 
 const tooLong = (error: Error) =>
-  `The database did not finish in time (${explain(error).message}). Ask for less, or try again later.`
+  `The database did not finish in time (${explainError(error).message}). Ask for less, or try again later.`
 
-export function troubleMessage(error: unknown): string {
+export function consoleErrorMessage(error: unknown): string {
   return explainConsoleError(error instanceof Error ? error : new Error(String(error))).words
 }
 
@@ -67,7 +67,7 @@ function sentence(message: string): string {
   return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 }
 
-export function errorRoutes(app: FastifyInstance, say: (line: string) => void): void {
+export function answerConsoleErrors(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
     sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
   )
@@ -81,7 +81,7 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
 }
 
 /** Answers an unreadable address. Sets the headers, because hooks do not run then. */
-export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
+export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
 }
@@ -95,7 +95,7 @@ interface Message {
 
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
-  const live = isPassing ? { live: { path: nowVersion } } : {}
+  const live = isPassing ? { live: { path: nowVersionPath } } : {}
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
   const hope = isPassing ? html`<p>This page loads again by itself when the database answers.</p>` : ''
   const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))

@@ -16,7 +16,7 @@ export interface ConsoleParts {
   say(line: string): void
 }
 
-export const nowVersion = '/now/version'
+export const nowVersionPath = '/now/version'
 
 export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined

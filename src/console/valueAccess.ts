@@ -47,7 +47,7 @@ export function logDownload(
  * Logs each search, because results reveal masked values piece by piece. Names the records that were read, or the found
  * ones if over 100 were read.
  */
-export function loggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
+export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
     const found = await searchInTurn(parts, () => searchText(ledger, filter, text, bounds))

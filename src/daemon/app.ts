@@ -14,11 +14,11 @@ import { earliestExpiryMs } from '../pem.ts'
 import { isTransient } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
-import { outcomeOf } from '../service/readAnswer.ts'
+import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
-import { createParts } from './createParts.ts'
-import { raiseOutboxHistory } from './databaseObservation.ts'
+import { createLoopParts } from './createLoopParts.ts'
+import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
@@ -27,7 +27,7 @@ import {
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
-import { settleInFlight } from './settleInFlight.ts'
+import { waitForOutcomes } from './waitForOutcomes.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
   /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
@@ -87,11 +87,11 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => client.close())
   const daemon: DaemonContext = {
     ...deps,
-    telemetry: createTelemetry({ log, metrics, outcomeOf, contract: config.discoveredContract }),
+    telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: config.discoveredContract }),
     ...{ databases, client, wakeups },
     health: createLoopHealth(clock),
   }
-  const parts = createParts(daemon)
+  const parts = createLoopParts(daemon)
   let isSettled = true
   let beginsAgain = false
   // Records left in doubt keep the instance's row, so that others settle them once they are sure that it is dead.
@@ -104,12 +104,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
   await parts.rounds.heartbeat.runOnce()
   // Comes before rows are claimed. Its loop logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
-  await raiseOutboxHistory(daemon)
+  await raiseInitialBacklogProblem(daemon)
 
   const running = startLoops(daemon, parts)
   loops = running
   opened.defer(async () => {
-    isSettled = await settleInFlight({ ...parts.dispatch, log, stopTaking: running.stopTaking })
+    isSettled = await waitForOutcomes({ ...parts.dispatch, log, stopTaking: running.stopTaking })
     await running.stop()
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })

@@ -72,7 +72,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     },
     newId: uuidv7,
     newKey: randomUUID,
-    faultOf: captureFault,
+    faultOf: describeCaptureFault,
     onCaptured(records) {
       telemetry.captured(records)
       wakeups.dispatch.wake()
@@ -106,7 +106,7 @@ const noRows: ClaimedRows = {
  *
  * @param isMark the row was being marked, which the table's own triggers may refuse
  */
-export function captureFault(error: unknown, isMark: boolean): Fault {
+export function describeCaptureFault(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null

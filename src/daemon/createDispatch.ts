@@ -9,14 +9,20 @@ import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/errorCode.ts'
-import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../service/readAnswer.ts'
+import {
+  harmlessRequest,
+  judgeTrialAnswer,
+  readAnswer,
+  readSubmitAnswer,
+  requestOutcomeOf,
+} from '../service/readAnswer.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
-import { createOutcomeWriter, emptyWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { createOutcomeWriter, emptyOutcomeWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
-import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
+import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
 import type { PollPlanner, Seen } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
@@ -52,7 +58,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     capacity,
     stopwatch: clock.stopwatch,
     takeSlots: claims.takeSlots,
-    onReturnable: () => void outcomeWriter.add(emptyWork),
+    onReturnable: () => void outcomeWriter.add(emptyOutcomeWork),
   })
   const tokens = createTokenKeeper(daemon, tokenSlot)
   const stages = stageDeps(daemon, planner, tokens)
@@ -67,7 +73,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenSlot.sawCapacity(demand.capacity)
-      planner.press({ ...plannerView(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
+      planner.press({ ...toPlannerInput(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
     claim: claims.claim,
@@ -97,7 +103,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     ...dispatcher,
     lapsedPermits: () => lapsedPermits,
     unwritten,
-    interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of),
+    interpretAnswer: (...of) => interpretSubmitAnswer(stages.submit, ...of),
     pauses: () => pauses,
   }
 }
@@ -190,9 +196,9 @@ function stageDeps(
 }
 
 function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSigns {
-  const verdict = judgeTrial(answer)
+  const verdict = judgeTrialAnswer(answer)
   const isTokenOutlived = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
-  return { fingerprint: fingerprintOf(answer), outcome: outcomeOf(answer), judged: { verdict, isTokenOutlived } }
+  return { fingerprint: fingerprintOf(answer), outcome: requestOutcomeOf(answer), judged: { verdict, isTokenOutlived } }
 }
 
 /** @returns null if the question never left */
@@ -211,7 +217,7 @@ async function askHarmlessly(
 }
 
 /** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. */
-export function plannerView(
+export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
   captureWindow: number,
   outboxWaiting: number,

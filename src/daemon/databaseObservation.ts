@@ -37,7 +37,7 @@ export function createDatabaseObservation(
     const nowMs = elapsedMs()
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
-    // Half a round earlier, so that no count falls just before its time.
+    // Subtract half a round, because a round that starts a little early would put the count off to the next.
     countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
     return counted
   }
@@ -65,10 +65,10 @@ export function createDatabaseObservation(
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
     const snapshot = await readSnapshot(ledger)
-    metrics.setSnapshot(toSnapshot(snapshot, backlog))
+    metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     await countActs()
     backlog = await countBacklog()
-    metrics.setSnapshot(toSnapshot(snapshot, backlog))
+    metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
     if (mayHaveHistory && backlog.waiting <= outboxHistoryMin) {
       await clearProblems(ledger, 'outbox_history', null)
@@ -85,7 +85,7 @@ const isUp = (db: Database): Promise<boolean> =>
     () => false,
   )
 
-export function toSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
+export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   return {
     ...ledger,
@@ -99,7 +99,10 @@ export function toSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog | null)
 const outboxHistoryMin = 1_000
 
 /** A new ledger for a table sends all its old rows, which is seldom intended. */
-export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
+export async function raiseInitialBacklogProblem({
+  log,
+  databases,
+}: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
   const history = await readInitialBacklog(databases.outbox).catch(() => null)
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history

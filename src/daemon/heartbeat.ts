@@ -106,7 +106,7 @@ const lostToTellMs = 10_000
 
 const unwrittenToTellMs = 10_000
 
-export const isWaitingLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean =>
+export const isOutcomeUnwrittenLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean =>
   nowMs - sinceMs >= unwrittenToTellMs
 
 const lapsedToTell = 5
@@ -142,11 +142,11 @@ export function instanceProblems(
   ]
 }
 
-export function filesProblem(broken: string | null): InstanceProblem[] {
+export function brokenFilesProblem(broken: string | null): InstanceProblem[] {
   return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
 }
 
-export function credentialsProblem(broken: string | null): InstanceProblem[] {
+export function brokenCredentialsProblem(broken: string | null): InstanceProblem[] {
   if (broken === null) return []
   return [{ kind: 'credentials_broken', part: 'credentials', detail: broken.replaceAll('\n', '; ') }]
 }
@@ -155,7 +155,7 @@ function unwrittenProblem(
   { unwritten, blockers }: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
   nowMs: number,
 ): InstanceProblem[] {
-  const waiting = unwritten.filter((outcome) => isWaitingLong(outcome, nowMs))
+  const waiting = unwritten.filter((outcome) => isOutcomeUnwrittenLong(outcome, nowMs))
   const [first] = waiting
   if (first === undefined) return []
   const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)

@@ -2,7 +2,7 @@ import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { showError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
-import type { Parts } from './createParts.ts'
+import type { Parts } from './createLoopParts.ts'
 import { type Loop, type Part, startLoop } from './loop.ts'
 
 export interface Loops {

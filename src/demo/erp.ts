@@ -76,7 +76,7 @@ end $$;
 create trigger sales_order_to_outbox after insert on sales_order
   for each row execute function sales_order_to_outbox()`
 
-export async function createErp(erp: pg.Pool): Promise<void> {
+export async function createErpTables(erp: pg.Pool): Promise<void> {
   await erp.query(schemaSql)
 }
 

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { childEnvironment } from '../embedded/postgresServer.ts'
 import { startPrivatePostgres } from '../embedded/privatePostgres.ts'
 import { startReaper } from '../embedded/reaper.ts'
-import { createErp } from './erp.ts'
+import { createErpTables } from './erp.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
 /** All processes of the demo. Disposal ends them. */
@@ -41,7 +41,7 @@ const readyWithinMs = 10_000
 const processingTime = 'lognormal:1:0.3'
 
 /** @throws the signal's reason when it is aborted */
-export async function install({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
+export async function installDemo({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
@@ -71,7 +71,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   const databases = { DATABASE_URL: erpUrl, STATE_DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
   await completed(start({ args: ['migrate', '--outbox'], env: databases }), 'migrate')
   const erp = openPool(stack, erpUrl)
-  await createErp(erp)
+  await createErpTables(erp)
   const sandboxUrl = await sandbox.announced
   signal.throwIfAborted()
 

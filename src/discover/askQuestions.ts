@@ -1,6 +1,6 @@
-import type { OwnedParts } from './createParts.ts'
-import { type Finding, notAsked, unknown } from './finding.ts'
-import { CannotAsk, type Given, type Need, NoAnswer, type Question, Stopped, samplesOf } from './question.ts'
+import type { OwnedParts } from './createQuestionParts.ts'
+import { type Finding, notAskedFinding, unknownFinding } from './finding.ts'
+import { CannotAsk, type Given, type Need, NoAnswer, neededSamples, type Question, Stopped } from './question.ts'
 import { customerOf } from './testRecord.ts'
 
 export interface Answered {
@@ -15,27 +15,27 @@ export async function askQuestions(
 ): Promise<Answered[]> {
   const answered: Answered[] = []
   for (const question of asked) {
-    const toTake = [...samplesOf(question, given)].filter((sample) => !owned.isTaken(sample))
+    const toTake = [...neededSamples(question, given)].filter((sample) => !owned.isTaken(sample))
     const cost = sum([question, ...toTake], 'requestsMax')
     const finding =
       cost > owned.sender.left
-        ? notAsked(`it may take ${cost} requests, and --budget leaves ${owned.sender.left}`)
+        ? notAskedFinding(`it may take ${cost} requests, and --budget leaves ${owned.sender.left}`)
         : await askOne(question, given, owned).catch(explainUnanswered)
     answered.push({ question, finding })
     onAnswered({ question, finding })
   }
-  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAsked(why) }))]
+  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
 }
 
 async function askOne(question: Question, given: Given, { parts, sender }: OwnedParts): Promise<Finding> {
   sender.asking = question.name
-  for (const sample of samplesOf(question, given)) await parts.sample(sample)
+  for (const sample of neededSamples(question, given)) await parts.sample(sample)
   return question.run(parts)
 }
 
 function explainUnanswered(error: unknown): Finding {
-  if (error instanceof NoAnswer) return unknown(error.message)
-  if (error instanceof CannotAsk || error instanceof Stopped) return notAsked(error.message)
+  if (error instanceof NoAnswer) return unknownFinding(error.message)
+  if (error instanceof CannotAsk || error instanceof Stopped) return notAskedFinding(error.message)
   throw error
 }
 
@@ -59,7 +59,7 @@ export function planQuestions(questions: readonly Question[], given: Given, only
     const need = missingFor(question, given)
     return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
   })
-  const parts = [...asked, ...new Set(asked.flatMap((question) => [...samplesOf(question, given)]))]
+  const parts = [...asked, ...new Set(asked.flatMap((question) => [...neededSamples(question, given)]))]
   return { asked, left, given, requestsMax: sum(parts, 'requestsMax'), recordsMax: sum(parts, 'recordsMax') }
 }
 

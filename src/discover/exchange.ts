@@ -1,6 +1,6 @@
 import { isSuccess as isSuccessStatus } from '../model.ts'
 import { isServiceCode } from '../service/errorCode.ts'
-import { judgeTaken, tokenResponse } from '../service/responses.ts'
+import { readAcceptance, tokenResponse } from '../service/responses.ts'
 
 /** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */
 export interface Exchange {
@@ -43,7 +43,7 @@ export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && is
 export const isRefusal = (seen: Seen): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
-    (isSuccess(seen) && judgeTaken(seen.json, seen.code) === 'no'))
+    (isSuccess(seen) && readAcceptance(seen.json, seen.code) === 'no'))
 
 export const isThrottled = (seen: Seen): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)

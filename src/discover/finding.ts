@@ -39,7 +39,7 @@ type More = Partial<Omit<Finding, 'found' | 'certainty' | 'why'>>
 
 const nothingMore = { assumed: null, differs: false, set: [], advice: [], cannot: null, contract: {} }
 
-export const found = (certainty: 'sure' | 'likely', what: string, why: string, more: More = {}): Finding => ({
+export const createFinding = (certainty: 'sure' | 'likely', what: string, why: string, more: More = {}): Finding => ({
   ...nothingMore,
   ...more,
   found: what,
@@ -47,11 +47,13 @@ export const found = (certainty: 'sure' | 'likely', what: string, why: string, m
   why,
 })
 
-export const sure = (what: string, why: string, more: More = {}): Finding => found('sure', what, why, more)
+export const sureFinding = (what: string, why: string, more: More = {}): Finding =>
+  createFinding('sure', what, why, more)
 
-export const likely = (what: string, why: string, more: More = {}): Finding => found('likely', what, why, more)
+export const likelyFinding = (what: string, why: string, more: More = {}): Finding =>
+  createFinding('likely', what, why, more)
 
-export const unknown = (why: string, more: More = {}): Finding => ({
+export const unknownFinding = (why: string, more: More = {}): Finding => ({
   ...nothingMore,
   ...more,
   found: null,
@@ -59,6 +61,6 @@ export const unknown = (why: string, more: More = {}): Finding => ({
   why,
 })
 
-export const notAsked = (why: string): Finding => ({ ...unknown(why), certainty: 'not asked' })
+export const notAskedFinding = (why: string): Finding => ({ ...unknownFinding(why), certainty: 'not asked' })
 
 export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

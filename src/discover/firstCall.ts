@@ -9,7 +9,7 @@ import {
   type Seen,
   statusAndCode,
 } from './exchange.ts'
-import { type Finding, likely, sure, unknown } from './finding.ts'
+import { type Finding, likelyFinding, sureFinding, unknownFinding } from './finding.ts'
 import { type Parts, type Sample, Stopped } from './question.ts'
 
 /** The token for all other questions (docs/reference/interface.md, 4.1). */
@@ -61,7 +61,7 @@ export const firstCallSample: Sample<FirstCall> = {
 }
 
 /** The same, if more can be asked. */
-export const addressSample: Sample<FirstCall> = {
+export const admittedCallSample: Sample<FirstCall> = {
   name: 'a first call that is let in',
   requestsMax: 0,
   recordsMax: 0,
@@ -83,9 +83,12 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
   const seen = first.answer
   const line = describeSeen(seen)
   if (seen.kind === 'no-answer')
-    return { finding: unknown(line, { assumed }), stop: `the first call with a good token was not answered: ${line}` }
+    return {
+      finding: unknownFinding(line, { assumed }),
+      stop: `the first call with a good token was not answered: ${line}`,
+    }
   const refused = (what: string, why: string, cannot: string) => ({
-    finding: likely(what, why, { assumed, differs: true, cannot }),
+    finding: likelyFinding(what, why, { assumed, differs: true, cannot }),
     stop: `the first call with a good token ${why}`,
   })
   if (seen.status === 401 || seen.status === 403)
@@ -97,7 +100,7 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
   if (seen.status >= 300 && seen.status < 400) {
     const why = `was answered ${seen.status} to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`
     return {
-      finding: unknown(`the first call ${why}. That address was not asked`, { assumed }),
+      finding: unknownFinding(`the first call ${why}. That address was not asked`, { assumed }),
       stop: `the first call with a good token ${why}`,
     }
   }
@@ -107,7 +110,7 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
       `was answered ${line}, although the transaction does not exist. A path that the service does not have got the same answer, so something else answers`,
       'the service does not answer at SERVICE_BASE_URL',
     )
-  if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknown(line, { assumed }), stop: null }
+  if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknownFinding(line, { assumed }), stop: null }
   const why = `a good token was answered ${statusAndCode(seen)}; how the service answers other addresses cannot be tested from here`
-  return { finding: sure('let in', why, { assumed }), stop: null }
+  return { finding: sureFinding('let in', why, { assumed }), stop: null }
 }

@@ -1,4 +1,4 @@
-import { judgeTaken } from '../service/responses.ts'
+import { readAcceptance } from '../service/responses.ts'
 import {
   type AnsweredExchange,
   describeSeen,
@@ -9,7 +9,7 @@ import {
   type Seen,
   statusAndCode,
 } from './exchange.ts'
-import { type Finding, unknown } from './finding.ts'
+import { type Finding, unknownFinding } from './finding.ts'
 import { NoAnswer, type Parts } from './question.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Observed {
   name: string
 }
 
-export const observeMax = 3
+export const observeRequestsMax = 3
 
 /**
  * @param control sends the request that must be accepted
@@ -36,35 +36,41 @@ export async function observeTwice(
   send: () => Promise<AnsweredExchange>,
   control: () => Promise<AnsweredExchange>,
 ): Promise<Observed> {
-  const exchange = await askTwice(send)
-  const taken = isTaken(exchange)
-  if (!taken) await checkControl(control)
+  const exchange = await sendTwice(send)
+  const taken = isAcceptedRecord(exchange)
+  if (!taken) await assertControlAccepted(control)
   return { taken, exchange, name: statusAndCode(exchange.answer) }
 }
 
-export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
+export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
   const [first, second] = [await send(), await send()]
-  if (isTaken(first) === isTaken(second) && statusAndCode(first.answer) === statusAndCode(second.answer)) return first
+  if (
+    isAcceptedRecord(first) === isAcceptedRecord(second) &&
+    statusAndCode(first.answer) === statusAndCode(second.answer)
+  )
+    return first
   throw new NoAnswer(
     `two equal requests were answered differently: ${describeSeen(first.answer)}; ${describeSeen(second.answer)}`,
   )
 }
 
 /** @throws {NoAnswer} if the control is refused, because its reason may also have caused the refusal before it */
-export async function checkControl(control: () => Promise<AnsweredExchange>): Promise<void> {
+export async function assertControlAccepted(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
-  if (!isTaken(checked))
+  if (!isAcceptedRecord(checked))
     throw new NoAnswer(`a record like those that were accepted is refused now: ${describeSeen(checked.answer)}`)
 }
 
-export function contradiction(answers: readonly Response[], assumed: string): Finding | null {
+export function contradictionFinding(answers: readonly Response[], assumed: string): Finding | null {
   if (new Set(answers.map(({ status }) => status)).size <= 1) return null
-  return unknown(`equal requests were answered differently: ${answers.map(describeSeen).join('; ')}`, { assumed })
+  return unknownFinding(`equal requests were answered differently: ${answers.map(describeSeen).join('; ')}`, {
+    assumed,
+  })
 }
 
 /** True for a success whose body does not say otherwise. */
-export const isTaken = ({ answer }: { answer: Seen }): boolean =>
-  isSuccess(answer) && judgeTaken(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
+export const isAcceptedRecord = ({ answer }: { answer: Seen }): boolean =>
+  isSuccess(answer) && readAcceptance(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /**
  * Sends a record again if E002 follows a 5xx or no answer to the same body. The first attempt had arrived, so the E002
@@ -75,11 +81,11 @@ export async function repeatUnlessArrived(
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
-  return hadArrived(parts.exchanges(), exchange) ? send() : exchange
+  return hadArrivedBefore(parts.exchanges(), exchange) ? send() : exchange
 }
 
 /** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
-export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
+export function hadArrivedBefore(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
   const before = all[all.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false
   const isTrouble = before.answer.kind === 'no-answer' || before.answer.status >= 500

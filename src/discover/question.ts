@@ -54,9 +54,9 @@ export interface Sample<T> {
 }
 
 /** All samples that are taken before, each once, in the order in which they are needed. */
-export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
+export function neededSamples({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
   const wanted = samples.filter(({ needs }) => needs === undefined || Boolean(given[needs]))
-  return new Set(wanted.flatMap((sample) => [...samplesOf(sample, given), sample]))
+  return new Set(wanted.flatMap((sample) => [...neededSamples(sample, given), sample]))
 }
 
 export interface Parts {

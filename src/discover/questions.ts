@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
-import { addressSample, askFirstCall, firstCallSample, tokenSample } from './firstCall.ts'
+import { admittedCallSample, askFirstCall, firstCallSample, tokenSample } from './firstCall.ts'
 import * as answers from './judges/answers.ts'
 import * as limit from './judges/limit.ts'
 import * as limitHeader from './judges/limitHeader.ts'
@@ -9,9 +9,9 @@ import * as records from './judges/records.ts'
 import * as refusals from './judges/refusals.ts'
 import * as repetition from './judges/repetition.ts'
 import * as token from './judges/token.ts'
-import { observeMax } from './observe.ts'
+import { observeRequestsMax } from './observe.ts'
 import type { Question, Sample } from './question.ts'
-import { controlSample } from './testRecord.ts'
+import { testRecordSample } from './testRecord.ts'
 
 /**
  * The texts that people read of each question: the section of docs/reference/interface.md, what is asked, and what the
@@ -95,79 +95,79 @@ const texts = {
 /** Missing numbers are 0. A function `judge…` is pure, a function `ask…` sends requests. */
 type Asking = Pick<Question, 'run'> & Partial<Omit<Question, 'name' | 'section' | 'asks' | 'decides'>>
 
-const harmless = { samples: [addressSample], harmless: true } as const
-const ofRecords = { samples: [controlSample], needs: ['customer'] } as const
+const harmless = { samples: [admittedCallSample], harmless: true } as const
+const ofRecords = { samples: [testRecordSample], needs: ['customer'] } as const
 const ofOrders = { samples: [orders.orderSample], needs: ['orderCustomer'] } as const
-const ofHeader = { samples: [limitHeader.headerSample], needs: ['customer'] } as const
+const ofHeader = { samples: [limitHeader.remainingHeaderSample], needs: ['customer'] } as const
 const sending = (requestsMax: number, recordsMax = requestsMax) => ({ requestsMax, recordsMax })
 
 const askings: Record<keyof typeof texts, Asking> = {
-  'token-unit': { samples: [tokenSample], harmless: true, run: token.askTokenUnit },
+  'token-unit': { samples: [tokenSample], harmless: true, run: token.askExpiresInUnit },
   address: { samples: [firstCallSample], harmless: true, run: askFirstCall },
   submission: { ...ofRecords, requestsMax: 1, run: records.askSubmission },
   'status-values': {
-    samples: [records.livesSample],
+    samples: [records.recordLivesSample],
     needs: ['customer'],
-    run: async (parts) => records.judgeStatusValues((await parts.sample(records.livesSample)).polls),
+    run: async (parts) => records.judgeStatusValues((await parts.sample(records.recordLivesSample)).polls),
   },
-  'rate-polls': { ...ofHeader, run: limitHeader.askCounted('poll') },
-  'rate-failures': { ...ofHeader, run: limitHeader.askCounted('refused') },
+  'rate-polls': { ...ofHeader, run: limitHeader.askRequestKindCounts('poll') },
+  'rate-failures': { ...ofHeader, run: limitHeader.askRequestKindCounts('refused') },
   'rate-orders': {
-    samples: [limitHeader.headerSample],
+    samples: [limitHeader.remainingHeaderSample],
     needs: ['customer', 'orderCustomer'],
-    run: limitHeader.askCounted('order'),
+    run: limitHeader.askRequestKindCounts('order'),
   },
-  'rate-scope': { ...ofHeader, run: judging(limitHeader.headerSample, limitHeader.judgeRateScope) },
-  'rate-tokens': { ...ofHeader, run: judging(limitHeader.headerSample, limitHeader.judgeRateTokens) },
-  'rate-second': { samples: [limit.burstsSample], needs: ['customer'], run: limit.askRateSecond },
+  'rate-scope': { ...ofHeader, run: judging(limitHeader.remainingHeaderSample, limitHeader.judgeRateScope) },
+  'rate-tokens': { ...ofHeader, run: judging(limitHeader.remainingHeaderSample, limitHeader.judgeTokenRequestsCount) },
+  'rate-second': { samples: [limit.letInBurstsSample], needs: ['customer'], run: limit.askPerSecondLimit },
   'second-token': { samples: [token.tokenPairsSample], run: judging(token.tokenPairsSample, token.judgeSecondToken) },
   'bad-token': { ...harmless, requestsMax: 2, run: token.askBadToken },
   'unknown-id': { ...harmless, requestsMax: 4, run: refusals.askUnknownId },
   'unknown-path': { ...harmless, requestsMax: 2, run: refusals.askUnknownPath },
-  'own-id': { ...ofRecords, ...sending(2 * observeMax), run: repetition.askOwnId },
+  'own-id': { ...ofRecords, ...sending(2 * observeRequestsMax), run: repetition.askOwnTransactionId },
   'mapped-fields': {
-    samples: [records.mappedSample],
+    samples: [records.wrongAmountsSample],
     needs: ['customer'],
-    run: judging(records.mappedSample, records.judgeMappedFields),
+    run: judging(records.wrongAmountsSample, records.judgeMappedFields),
   },
   amount: {
-    samples: [records.amountsSample],
+    samples: [records.amountTypesSample],
     needs: ['customer'],
-    run: judging(records.amountsSample, records.judgeAmount),
+    run: judging(records.amountTypesSample, records.judgeAmountType),
   },
   'order-date': {
-    samples: [records.amountsSample],
+    samples: [records.amountTypesSample],
     needs: ['customer'],
-    ...sending(records.orderDateMax),
+    ...sending(records.orderDateRequestsMax),
     run: records.askOrderDate,
   },
-  field2: { ...ofRecords, ...sending(3 * observeMax), run: records.askField2 },
-  'customer-length': { ...ofRecords, ...sending(records.customerLengthMax), run: records.askCustomerLength },
+  field2: { ...ofRecords, ...sending(3 * observeRequestsMax), run: records.askField2 },
+  'customer-length': { ...ofRecords, ...sending(records.customerLengthRequestsMax), run: records.askCustomerLength },
   'unknown-customer': {
-    samples: [controlSample],
+    samples: [testRecordSample],
     needs: ['customer', 'unknownCustomer'],
-    ...sending(observeMax + 3, observeMax),
+    ...sending(observeRequestsMax + 3, observeRequestsMax),
     run: refusals.askUnknownCustomer,
   },
   idempotency: {
-    samples: [repetition.repeatsSample],
+    samples: [repetition.repeatedRecordSample],
     needs: ['customer'],
     run: async (parts) =>
-      repetition.judgeIdempotency(await parts.sample(repetition.repeatsSample), parts.config.uncertainPolicy),
+      repetition.judgeIdempotency(await parts.sample(repetition.repeatedRecordSample), parts.config.uncertainPolicy),
   },
   'idempotency-header': {
-    samples: [repetition.repeatsSample],
+    samples: [repetition.repeatedRecordSample],
     needs: ['customer'],
     run: async (parts) =>
       repetition.judgeIdempotencyHeader(
-        await parts.sample(repetition.repeatsSample),
+        await parts.sample(repetition.repeatedRecordSample),
         parts.config.service.idempotencyHeader,
       ),
   },
   'idempotency-form': {
-    samples: [repetition.repeatsSample],
+    samples: [repetition.repeatedRecordSample],
     needs: ['customer'],
-    ...sending(repetition.keyFormMax),
+    ...sending(repetition.keyFormRequestsMax),
     run: repetition.askIdempotencyForm,
   },
   order: { ...ofOrders, ...sending(1), run: orders.askOrder },
@@ -181,8 +181,8 @@ const askings: Record<keyof typeof texts, Asking> = {
     needs: ['orderCustomer'],
     run: judging(orders.orderLivesSample, records.judgeStatusValues),
   },
-  'order-item-shape': { ...ofOrders, ...sending(3 * observeMax), run: orders.askOrderItemShape },
-  'order-unknown-customer': { ...ofOrders, ...sending(observeMax), run: orders.askOrderUnknownCustomer },
+  'order-item-shape': { ...ofOrders, ...sending(3 * observeRequestsMax), run: orders.askOrderItemShape },
+  'order-unknown-customer': { ...ofOrders, ...sending(observeRequestsMax), run: orders.askOrderUnknownCustomer },
   'unknown-order': { ...harmless, requestsMax: 2, run: orders.askUnknownOrder },
   // Needs a good token, because a wrong secret shows nothing if the right one gets no token either.
   'wrong-secret': {
@@ -191,22 +191,26 @@ const askings: Record<keyof typeof texts, Asking> = {
     run: async (parts) => token.judgeWrongSecret((await parts.askToken(`wrong-${parts.run}`)).answer),
   },
   'body-size': {
-    samples: [controlSample],
+    samples: [testRecordSample],
     needs: ['customer', 'size'],
-    ...sending(records.sizeStepsMax),
+    ...sending(records.bodySizeRequestsMax),
     run: records.askBodySize,
   },
   'token-lifetime': {
-    samples: [tokenSample, token.heldTokenSample],
+    samples: [tokenSample, token.expiredTokenSample],
     run: async (parts) => token.judgeTokenLifetime(parts.exchanges(), parts.config.service),
   },
-  'rate-window': { samples: [limit.countsSample], needs: ['customer'], run: limit.askRateWindow },
-  'rate-limit': { samples: [limit.burstsSample, limit.countsSample], needs: ['customer'], run: limit.askRateLimit },
-  'rate-throttled': { samples: [limit.countsSample], needs: ['customer'], run: limit.askRateThrottled },
-  'rate-refusal': {
-    samples: [limit.countsSample],
+  'rate-window': { samples: [limit.limitCountsSample], needs: ['customer'], run: limit.askRateWindow },
+  'rate-limit': {
+    samples: [limit.letInBurstsSample, limit.limitCountsSample],
     needs: ['customer'],
-    run: async (parts) => limit.judgeRateRefusal(parts.exchanges(), parts.throttles()),
+    run: limit.askRateLimit,
+  },
+  'rate-throttled': { samples: [limit.limitCountsSample], needs: ['customer'], run: limit.askThrottledRequestsCount },
+  'rate-refusal': {
+    samples: [limit.limitCountsSample],
+    needs: ['customer'],
+    run: async (parts) => limit.judgeThrottleAnswer(parts.exchanges(), parts.throttles()),
   },
   'rate-header': { ...harmless, run: judgingAll(limitHeader.judgeRateHeader) },
   'error-body': { ...harmless, run: judgingAll(refusals.judgeErrorBody) },

@@ -1,5 +1,5 @@
 import { secretSpellings } from '../service/client.ts'
-import { cleanText, redactedMark } from '../service/readJson.ts'
+import { redactAndBoundText, redactedMark } from '../service/readJson.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /**
@@ -86,7 +86,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
 
 /** Hides these secrets in every spelling, and fields that are named like a secret. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
-  hideNamed(cleanText(text, secretSpellings(secrets)))
+  hideNamed(redactAndBoundText(text, secretSpellings(secrets)))
 
 function maskOne(exchange: Exchange, mask: (text: string) => string): Exchange {
   const { answer } = exchange

@@ -21,7 +21,7 @@ export interface SenderDeps {
 /** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
 const unansweredMax = 3
 /** If a request passes this long after a 429, the limit is shorter than the window. */
-export const shortWaitMs = 2_500
+export const shortThrottleWaitMs = 2_500
 /** The longest gap between two requests, after a limit shorter than the window was met. */
 const gapMaxMs = 1_500
 
@@ -106,7 +106,7 @@ export class Sender {
       if (isThrottled(last.answer)) continue
       const waitedMs = last.startedAtMs - endedAtMs(first)
       this.throttles.push({ refused: first, waitedMs })
-      if (waitedMs <= shortWaitMs) this.#widenGap(first)
+      if (waitedMs <= shortThrottleWaitMs) this.#widenGap(first)
       return last
     }
   }

@@ -2,20 +2,20 @@ import type { Answered } from './askQuestions.ts'
 import type { Setting } from './finding.ts'
 
 /** The variables to set, each once. The last question that names one wins. */
-export function settingsOf(answered: readonly Answered[]): Setting[] {
+export function discoveredSettings(answered: readonly Answered[]): Setting[] {
   const settings = answered.flatMap(({ finding }) => finding.set)
   return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
 }
 
 /** The value of DISCOVERED_CONTRACT: `name=value` with blanks between. The last of two wins. */
-export function contractOf(answered: readonly Answered[]): string {
+export function discoveredContract(answered: readonly Answered[]): string {
   const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
 export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { baseUrl: string; at: string }): string {
-  const settings = settingsOf(answered)
-  const contract = contractOf(answered)
+  const settings = discoveredSettings(answered)
+  const contract = discoveredContract(answered)
   const blocks = [
     `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: add them to your own, or name this file with --env-file.`,
     ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),

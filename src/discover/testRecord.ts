@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type Resource, resources } from '../resources.ts'
-import { keyHeader } from '../service/client.ts'
+import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type Seen } from './exchange.ts'
-import { addressSample } from './firstCall.ts'
-import { isTaken, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
+import { admittedCallSample } from './firstCall.ts'
+import { isAcceptedRecord, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
 
 /**
@@ -37,7 +37,7 @@ export interface RecordChange {
   id?: string
 }
 
-export const usualHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-ID', 'Request-Id'] as const
+export const usualKeyHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-ID', 'Request-Id'] as const
 
 const mappedNames = ['customer_id', 'order_date', 'total_amount'] as const
 const ourMapped: Body = { customer_id: null, order_date: '2026-01-02T03:04:05Z', total_amount: JSON.rawJSON('12.30') }
@@ -74,7 +74,9 @@ const isMapped = ([name]: [string, unknown]) => (mappedNames as readonly string[
 const onlyMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter(isMapped))
 const withoutMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter((field) => !isMapped(field)))
 
-export function givenBodies(bodies: readonly { resource: Resource; body: Body }[]): Pick<Given, 'record' | 'order'> {
+export function pickGivenBodies(
+  bodies: readonly { resource: Resource; body: Body }[],
+): Pick<Given, 'record' | 'order'> {
   const bodyFor = (resource: Resource) => bodies.find((each) => each.resource === resource)?.body ?? null
   return { record: bodyFor('data'), order: bodyFor('orders') }
 }
@@ -100,12 +102,12 @@ export function recordBody(parts: RecordParts, shape: RecordShape, change: Recor
 export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID()): Headers {
   return Object.assign(
     {},
-    ...headers.map((idempotencyHeader) => keyHeader(key, { idempotencyHeader, idempotencyKeyForm: form })),
+    ...headers.map((idempotencyHeader) => idempotencyKeyHeader(key, { idempotencyHeader, idempotencyKeyForm: form })),
   )
 }
 
-export async function submit(parts: Parts, change: RecordChange = {}): Promise<AnsweredExchange> {
-  return submitAs(parts, await acceptedShape(parts), change)
+export async function submitTestRecord(parts: Parts, change: RecordChange = {}): Promise<AnsweredExchange> {
+  return submitAs(parts, await acceptedRecordShape(parts), change)
 }
 
 async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
@@ -115,10 +117,10 @@ async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChang
   return change.key === undefined ? repeatUnlessArrived(parts, send) : send()
 }
 
-export const observeRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>
+export const observeTestRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>
   observeTwice(
-    () => submit(parts, change),
-    () => submit(parts),
+    () => submitTestRecord(parts, change),
+    () => submitTestRecord(parts),
   )
 
 export const idIn = ({ answer }: { answer: Seen }): string | null =>
@@ -134,17 +136,17 @@ const triedMax = 24
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
-export const controlSample: Sample<Control> = {
+export const testRecordSample: Sample<Control> = {
   name: 'a test record',
-  requestsMax: triedMax + usualHeaders.length,
+  requestsMax: triedMax + usualKeyHeaders.length,
   recordsMax: 2,
-  samples: [addressSample],
+  samples: [admittedCallSample],
   async take(parts) {
     const tried: { shape: RecordShape; exchange: AnsweredExchange }[] = []
     const attempt = async (shape: RecordShape) => {
       const exchange = await submitAs(parts, shape, {})
       tried.push({ shape, exchange })
-      return isTaken(exchange)
+      return isAcceptedRecord(exchange)
     }
     const left = shapesFor(parts)
     while (tried.length < triedMax) {
@@ -173,7 +175,7 @@ async function withOneHeader(
 }
 
 const otherForm = (form: KeyShape['form']): KeyShape['form'] => (form === 'bare' ? 'quoted' : 'bare')
-export const otherAmount = (amount: RecordShape['amount']): RecordShape['amount'] =>
+export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amount'] =>
   amount === 'text' ? 'number' : 'text'
 
 /** The ways to send a key, the configured one first. */
@@ -181,8 +183,8 @@ export function keyShapes({ headers, form }: KeyShape): KeyShape[] {
   return [
     { headers, form },
     { headers, form: otherForm(form) },
-    { headers: usualHeaders, form: otherForm(form) },
-    { headers: usualHeaders, form },
+    { headers: usualKeyHeaders, form: otherForm(form) },
+    { headers: usualKeyHeaders, form },
   ]
 }
 
@@ -192,7 +194,7 @@ function shapesFor(parts: Parts): RecordShape[] {
   const amount: RecordShape['amount'] = typeof mapped.total_amount === 'string' ? 'text' : 'number'
   const places = [...new Set([place, 'data', 'beside', 'nowhere'] as const)]
   const bodies = places.flatMap((place) =>
-    (place === 'nowhere' ? [amount] : [amount, otherAmount(amount)]).map((amount) => ({ place, amount })),
+    (place === 'nowhere' ? [amount] : [amount, otherAmountType(amount)]).map((amount) => ({ place, amount })),
   )
   const brings = resources.data.idField in (parts.given.record ?? {})
   return keyShapes({ headers: [idempotencyHeader], form }).flatMap((key) =>
@@ -225,22 +227,24 @@ function nextShape(left: readonly RecordShape[], tried: Control['tried']): Recor
   return left.toSorted((a, b) => score(a) - score(b))[0]
 }
 
-export async function acceptedShape(parts: Parts): Promise<RecordShape> {
-  const { shape, tried } = await parts.sample(controlSample)
-  if (shape === null) throw new CannotAsk(explainRefused(tried.at(-1)?.exchange.answer))
+export async function acceptedRecordShape(parts: Parts): Promise<RecordShape> {
+  const { shape, tried } = await parts.sample(testRecordSample)
+  if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.exchange.answer))
   return shape
 }
 
 export async function acceptedRecord(parts: Parts): Promise<{ exchange: AnsweredExchange; id: string }> {
-  await acceptedShape(parts)
-  const exchange = (await parts.sample(controlSample)).tried.findLast((each) => isTaken(each.exchange))?.exchange
+  await acceptedRecordShape(parts)
+  const exchange = (await parts.sample(testRecordSample)).tried.findLast((each) =>
+    isAcceptedRecord(each.exchange),
+  )?.exchange
   const id = exchange === undefined ? null : idIn(exchange)
   if (exchange === undefined || id === null)
     throw new CannotAsk(`the answer to a test record has no ${resources.data.idField}`)
   return { exchange, id }
 }
 
-export function explainRefused(seen: Seen | undefined): string {
+export function explainRefusedRecord(seen: Seen | undefined): string {
   if (seen === undefined) return 'no test record was sent'
   const text = seen.kind === 'response' ? seen.text : ''
   const field = ['field1', 'field2', 'customerId', ...mappedNames, 'items', 'orderId', 'transactionId'].find((name) =>

@@ -134,7 +134,7 @@ export async function startServer(
 }
 
 /** SIGQUIT ends it like a power cut, SIGINT after all is written. */
-export async function endServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+export async function stopServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const exited = once(server, 'exit')
   server.kill(signal)

@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   chownTo,
-  endServer,
   findPostgresProgram,
   type Program,
   readMajorVersion,
   runInitdb,
   ServerEnded,
   startServer,
+  stopServer,
 } from './postgresServer.ts'
 import { type Reaper, startReaper } from './reaper.ts'
 
@@ -135,7 +135,7 @@ async function start(
   })
   stack.defer(async () => {
     isStopping = true
-    await endServer(server, end)
+    await stopServer(server, end)
     reaper.removeProcess(pid)
   })
   return { pid, failed }

@@ -28,7 +28,7 @@ export function pauseBackoff({
 }
 
 export function backoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly number[] {
-  if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
+  if (call.answeredByOther) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 

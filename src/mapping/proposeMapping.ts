@@ -222,9 +222,7 @@ function field1Line(field: SourceField | undefined): YamlLine {
 
 function typeWarnings({ path, kind, about }: SourceField): string[] {
   if (kind === 'double')
-    return [
-      `"${path}" is ${about}: its digits are those that Postgres prints of a binary fraction. Keep money in numeric`,
-    ]
+    return [`"${path}" is ${about}, a floating-point number, so its decimals may be inexact. Use numeric for money`]
   if (kind === 'money')
     return [
       `"${path}" is money, which Postgres prints with a currency’s sign: every record would be rejected. Keep it in numeric`,

@@ -95,10 +95,10 @@ export interface PauseCall {
   /** Each try costs a record, so the wait grows longer than usual. */
   patient?: boolean
   /**
-   * True if something other than the service answered. The first tries are quick, because only these records may get
-   * this answer.
+   * True if something other than the service answered, such as a proxy. The first tries are quick, because it may answer
+   * only some records.
    */
-  answered?: boolean
+  answeredByOther?: boolean
 }
 
 export type TrialVerdict =

@@ -3,7 +3,7 @@ import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
 import { redact, showError, withheldMark } from './redact.ts'
-import { createRepeatCounter } from './repeats.ts'
+import { createRepeatedLineLog } from './repeats.ts'
 
 /** `event` is a constant text, without values. */
 export interface Log {
@@ -23,7 +23,7 @@ export interface CountingLog extends Log {
  * @param level the lowest that is written; `silent` writes nothing
  */
 export function createLog(level: string, destination: LineStream): CountingLog {
-  const repeats = createRepeatCounter()
+  const repeats = createRepeatedLineLog()
   const logger = pino(
     {
       level,

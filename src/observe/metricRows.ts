@@ -12,7 +12,7 @@ import {
 import { endpoints } from '../resources.ts'
 
 /** Codes that `service_errors_total` counts separately (docs/reference/interface.md, 7.2). */
-export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
+export const countedErrorCodes = ['E001', 'E002', 'E003', 'other'] as const
 
 export const loopNames = [
   'capture',
@@ -100,7 +100,7 @@ export const metricRows = {
     kind: 'counter',
     name: 'outboxd_service_errors_total',
     help: 'Error codes that the service sent, in an answer or as the end of a transaction.',
-    labels: { code: countedCodes },
+    labels: { code: countedErrorCodes },
   },
   breaches: {
     kind: 'counter',

@@ -17,7 +17,7 @@ interface Line extends Counted {
 }
 
 /** Writes the first of equal lines at once, the others as one line a minute. */
-export function createRepeatCounter() {
+export function createRepeatedLineLog() {
   const lines = new Map<string, Line>()
 
   function sumUp(key: string): void {

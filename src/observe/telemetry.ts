@@ -15,7 +15,7 @@ import {
 } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
-import { countedCodes } from './metricRows.ts'
+import { countedErrorCodes } from './metricRows.ts'
 import type { Metrics } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
@@ -34,7 +34,7 @@ export interface TelemetryDeps {
   contract: Contract | null
 }
 
-const serviceCodes: readonly string[] = countedCodes.filter((code) => code !== 'other')
+const serviceCodes: readonly string[] = countedErrorCodes.filter((code) => code !== 'other')
 const isEnd = (state: State): state is EndState => endStates.some((end) => end === state)
 
 export type Telemetry = ReturnType<typeof createTelemetry>
@@ -47,7 +47,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     const labels = { endpoint, outcome: outcomeOf(answer) }
     metrics.requests.add(1, labels)
     metrics.requestDuration.observe(answer.tookMs, labels)
-    for (const kind of contradictions(contract, endpoint, answer)) countBreach(kind)
+    for (const kind of findContractBreaches(contract, endpoint, answer)) countBreach(kind)
     if (answer.kind === 'response' && answer.repeatsKey) countBreach('duplicate_key')
     // A token issuer has its own codes (RFC 6749, 5.2), so a wrong secret does not break the contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
@@ -154,7 +154,7 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
 }
 
 /** Lists how an answer contradicts what `outboxd discover` saw. */
-export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
+export function findContractBreaches(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer
   const expected = (name: string): string => contract[name as keyof Contract] ?? String(status)

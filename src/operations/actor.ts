@@ -9,10 +9,10 @@ export function reasonProblem(reason: string): string | null {
 /** Control, direction and zero-width characters, which logs must not have. */
 const unfit = /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
 
-export const nameMax = 100
+export const personNameMax = 100
 
 /** Normalises a name for the log; null if it is not valid. */
-export function personName(text: string): string | null {
+export function normalizePersonName(text: string): string | null {
   const name = text.replace(/ +/g, ' ').trim()
-  return name === '' || name.length > nameMax || unfit.test(name) || !name.isWellFormed() ? null : name
+  return name === '' || name.length > personNameMax || unfit.test(name) || !name.isWellFormed() ? null : name
 }

@@ -7,12 +7,12 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { resources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { decideToken, readAnswer } from '../service/readAnswer.ts'
+import { pauseForTokenAnswer, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { showDuration } from '../time.ts'
 
 /** Waits this long for slots. */
-export const slotsWithinMs = 10_000
+export const slotWaitMaxMs = 10_000
 
 export interface Testimony {
   kind: /** It knows it: it is completed, failed or pending. */
@@ -47,7 +47,7 @@ export async function askForTransactions(
   transactions: readonly TransactionRef[],
   { signal, onWait }: Asking,
 ): Promise<AskedTestimony[]> {
-  const asked = await withBorrowedClient<AskedTestimony[]>(config, {
+  const asked = await withBudgetedServiceClient<AskedTestimony[]>(config, {
     signal,
     askAnyway: false,
     requestsMax: 1 + transactions.length,
@@ -58,7 +58,7 @@ export async function askForTransactions(
       if (token === null) return transactions.map(() => unasked)
       const { answer } = token
       if (token.token === null)
-        return transactions.map(() => ({ kind: 'silent', message: decideToken(answer).detail }) as const)
+        return transactions.map(() => ({ kind: 'silent', message: pauseForTokenAnswer(answer).detail }) as const)
       const { accessToken } = token.token
       const said: AskedTestimony[] = []
       for (const transaction of transactions) {
@@ -76,7 +76,7 @@ const unasked = { kind: 'unasked' } as const
 
 const noSlot: Testimony = {
   kind: 'silent',
-  message: `no slot of the budget was free for ${showDuration(slotsWithinMs)}: \`outboxd status\` says when one is`,
+  message: `no slot of the budget was free for ${showDuration(slotWaitMaxMs)}: \`outboxd status\` says when one is`,
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -141,7 +141,7 @@ export interface AskingDeps<T> {
  * Lets a command ask the service, with slots from the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
-export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
+export async function withBudgetedServiceClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
   const { loan, ageMs } = await waitForSlots(config, deps)
   if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
   const { service } = config
@@ -176,7 +176,7 @@ async function waitForSlots(
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()
     const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs, service: config.service })
-    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
+    if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMaxMs || signal.aborted) return { loan, ageMs }
     if (turn === 0) onWait()
     await wait(slotsAgainMs)
   }

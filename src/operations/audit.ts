@@ -50,7 +50,7 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-export const amountNames = (mappings: Mappings): string[] =>
+export const amountFieldNames = (mappings: Mappings): string[] =>
   [
     ...new Set(
       [...mappings.values()].flatMap(({ fields }) => fields.flatMap(({ name, isAmount }) => (isAmount ? [name] : []))),
@@ -165,7 +165,7 @@ function csvCells(cells: Record<string, string | null>, names: readonly string[]
 const amountCells = (amounts: Amounts | null): Record<string, string> =>
   Object.fromEntries(Object.entries(amounts ?? {}).map(([name, value]) => [amountColumn(name), value]))
 
-export function sumsCsv(sums: readonly AuditSum[]): string {
+export function auditSumsCsv(sums: readonly AuditSum[]): string {
   const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
   const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', ...amounts]
   const cells = ({ month, type, outcome, currency, records, withoutAmounts, amounts: all }: AuditSum) => ({
@@ -175,7 +175,7 @@ export function sumsCsv(sums: readonly AuditSum[]): string {
   return csvHead(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
 }
 
-export function sumsText(sums: readonly AuditSum[]): string {
+export function auditSumsText(sums: readonly AuditSum[]): string {
   const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
     ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
     ...[currency ?? '', showAmounts(amounts)],

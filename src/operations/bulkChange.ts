@@ -5,11 +5,11 @@ import {
   type FilterOptions,
   type FiltersRead,
   hasFilters,
-  narrowByText,
+  narrowFilterByText,
   readFilters,
   type SearchText,
 } from './filters.ts'
-import { findEachByName } from './references.ts'
+import { findEachSubmissionByName } from './references.ts'
 
 export interface BulkChange {
   verb: 'replay' | 'discard'
@@ -42,13 +42,13 @@ export interface BulkRun {
 
 const hasChanged = 'has changed'
 
-export const listChangedSince = (
+export const listSkippedAsChanged = (
   submissions: readonly Skipped['submission'][],
   written: ReadonlySet<string>,
 ): Skipped[] =>
   submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: hasChanged }))
 
-export async function inBatches<T>(
+export async function carryOutInBatches<T>(
   items: readonly T[],
   size: number,
   { signal, onProgress }: BulkRun,
@@ -83,7 +83,7 @@ export type Chosen =
   | { kind: 'missing'; problems: string[] }
 
 /** Bounds the memory. The rest is for the next run. */
-export const mostAtOnce = 100_000
+export const changedAtOnceMax = 100_000
 
 export function choiceProblems(change: BulkChange, choice: Choice): string[] {
   const { ids, filters } = choice
@@ -117,7 +117,7 @@ async function chooseNamed(
   { allowedStates, whyNotAllowed }: BulkChange,
   ids: readonly string[],
 ): Promise<Chosen> {
-  const found = await findEachByName(ledger, ids)
+  const found = await findEachSubmissionByName(ledger, ids)
   if (found.kind !== 'found') return found
   const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
   return {
@@ -136,14 +136,14 @@ async function chooseMatching(
   read: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<Chosen> {
-  const filter = await narrowByText(search, read, onCut)
-  const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
+  const filter = await narrowFilterByText(search, read, onCut)
+  const limit = Math.min(read.limit ?? changedAtOnceMax, changedAtOnceMax)
   if (whySpared === null)
     return { kind: 'chosen', submissions: await selectSubmissions(ledger, filter, limit), skipped: [] }
   const submissions = filter.mayHaveArrived
     ? []
     : await selectSubmissions(ledger, { ...filter, mayHaveArrived: false }, limit)
-  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, mostAtOnce)
+  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, changedAtOnceMax)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }

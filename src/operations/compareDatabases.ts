@@ -31,7 +31,7 @@ export function describeOtherDaemons(databases: Databases): Promise<string | nul
   })
 }
 
-export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger | null> {
+export function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLedger | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) =>
     findSecondLedger(erp, await readLedgerId(ledger), (await outbox.identify()).table),
@@ -39,7 +39,11 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
 }
 
 /** Reads a row; null if it is gone, or reading its contents fails. */
-export function readReadable(databases: Databases, mappings: Mappings, outboxId: string): Promise<OutboxRecord | null> {
+export function readRecordIfReadable(
+  databases: Databases,
+  mappings: Mappings,
+  outboxId: string,
+): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
     readRecordWithContent(outbox, mappings, outboxId).catch((error: unknown) => {
       if (!canBeCausedByRow(error)) throw error
@@ -61,7 +65,7 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
   )
 }
 
-export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
+export function findRowsPassedByCursor(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
   const { sliceRows } = ledgerComparisonBounds
   return withOutbox(databases, (outbox) => findRowsBehindCursor(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
@@ -78,7 +82,10 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
  * outbox was not restored if it is at the same place while the ledger moved. A restore in place looks the same, so then
  * the server decides.
  */
-export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
+export async function mayWaitingRowsHaveBeenSent(
+  databases: Databases,
+  { agreed, now }: FoundHistory,
+): Promise<boolean> {
   const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
     isMarkedOnCapture: outbox.isMarkedOnCapture,
     place: await readTableStorageLocation(outbox),
@@ -101,7 +108,7 @@ export async function isHistoryChangeUnseen(databases: Databases): Promise<boole
 
 const usualTimeoutMs = 30_000
 
-export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
+export function stopForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestRequestTimeout(db)) ?? usualTimeoutMs
     await declareLedgerRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
@@ -112,7 +119,7 @@ export function stopAsRestored({ config }: Databases, { ledger, actor }: Operato
  * Compares the outbox with the ledger, and makes missing reports due again.
  * @returns their number
  */
-export async function compareOutbox(
+export async function compareOutboxWithLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   goOn: () => boolean,

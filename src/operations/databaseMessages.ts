@@ -11,7 +11,7 @@ const sessionsShown = 3
 const applicationMaxChars = 60
 
 /** `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
-export function sessionsMessage(sessions: readonly LockingSession[]): string {
+export function lockingSessionsMessage(sessions: readonly LockingSession[]): string {
   const shown = sessions.slice(0, sessionsShown).map(sessionMessage)
   const more = sessions.length - shown.length
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')
@@ -21,7 +21,7 @@ export function sessionsMessage(sessions: readonly LockingSession[]): string {
  * Says how to end the first session, after a blank.
  * @param whose such as `the ERP’s`
  */
-export function endMessage([first]: readonly LockingSession[], whose: string): string {
+export function endLockingSessionAdvice([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''
     : ` Close its form, or run \`select pg_terminate_backend(${first.pid})\` in ${whose} database.`
@@ -59,7 +59,7 @@ export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   return `the ${of}’s database is read-only, so ${consequences[of]}. ${remedies[cause](variable)}`
 }
 
-export function hiddenMessage(hidden: RowsBeforeStart | null): string | null {
+export function hiddenRowsMessage(hidden: RowsBeforeStart | null): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
@@ -67,14 +67,14 @@ export function hiddenMessage(hidden: RowsBeforeStart | null): string | null {
   return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
 }
 
-export function startMessage(start: StartPosition | null): string | null {
+export function startPositionMessage(start: StartPosition | null): string | null {
   if (start?.id != null) return `The daemon ignores rows with an id below ${start.id}.`
   if (start?.at != null) return `The daemon ignores rows recorded before ${start.at}.`
   return null
 }
 
 /** Says that all rows of an existing table will be sent, and how to prevent that; null without such rows. */
-export function historyMessage(history: InitialBacklog | null): string | null {
+export function initialBacklogMessage(history: InitialBacklog | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history
   const times = oldest === null ? '' : `, created from ${oldest} to ${newest}`
@@ -82,7 +82,7 @@ export function historyMessage(history: InitialBacklog | null): string | null {
   return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
 }
 
-export function wakeMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
+export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
   const prepared = `max_prepared_transactions is ${preparedMax}`
   const fails = `PREPARE TRANSACTION fails after an insert that ${wakes === 'always' ? 'the trigger announces' : 'found the daemon asleep'}`
   switch (wakes) {

@@ -4,17 +4,17 @@ import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { showDuration, showMoment } from '../time.ts'
-import { endMessage, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
-import { problemMessage } from './problemMessage.ts'
-import { joinFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
+import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
+import { problemMessages } from './problemMessages.ts'
+import { joinStatusFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
 import { addRequestCounts, targetsMissed } from './serviceTargets.ts'
 
 export interface StatusReport extends StatusFacts {
   diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-export function joinHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: StoreConfig): StatusReport {
-  const facts = joinFacts(ledger, outbox, config)
+export function joinStatusHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: StoreConfig): StatusReport {
+  const facts = joinStatusFacts(ledger, outbox, config)
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
@@ -31,7 +31,7 @@ export const wellConditions = {
     paused(pauses.filter(isForHistory), standing, nowMs).map((message) =>
       standing.some(isOfHistory) ? message : `${message} \`outboxd recover --dry-run\` shows what to do.`,
     ),
-  'the ledger’s history is as agreed': ({ standing }) => problemMessage(standing.filter(isOfHistory)),
+  'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
   'a daemon lives': (status) => some(noDaemon(status)),
@@ -42,7 +42,7 @@ export const wellConditions = {
       nowMs,
     ),
   'the service meets its targets': ({ recent }) => targetsMissed(addRequestCounts(recent.lastHour)),
-  'no other problem is open': ({ standing }) => problemMessage(standing.filter((problem) => !isOfHistory(problem))),
+  'no other problem is open': ({ standing }) => problemMessages(standing.filter((problem) => !isOfHistory(problem))),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
   'outcomes are written back in time': (status) => some(untold(status)),
@@ -88,7 +88,7 @@ function outboxAway({ outbox }: StatusFacts): string | null {
     case 'awaited':
       return 'The outbox has not answered yet. Its part of the report follows below.'
     case 'locked':
-      return `The outbox’s table is locked by ${sessionsMessage(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endMessage(outbox.by, 'the ERP’s')}`
+      return `The outbox’s table is locked by ${lockingSessionsMessage(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdvice(outbox.by, 'the ERP’s')}`
     case 'unreadable':
       return 'The outbox cannot be read. `outboxd check` says why.'
     default:
@@ -106,7 +106,7 @@ function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly
   const since = lastSilentMs === null ? 'yet' : `for ${showDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
-      ? `In the ledger’s database it waits for ${sessionsMessage(heldUpBy)}.${endMessage(heldUpBy, 'that')}`
+      ? `In the ledger’s database it waits for ${lockingSessionsMessage(heldUpBy)}.${endLockingSessionAdvice(heldUpBy, 'that')}`
       : 'It cannot write to the ledger (full disk, missing permission), or its process hangs. Look at its log, and run `outboxd check`.'
   return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why} Do not start another daemon: it would hang, too.`
 }

@@ -3,7 +3,13 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, inBatches, listChangedSince } from './bulkChange.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  carryOutInBatches,
+  listSkippedAsChanged,
+} from './bulkChange.ts'
 
 const discardable: readonly State[] = [...statesNeedingAttention, 'accepted']
 
@@ -40,8 +46,8 @@ export function discardSubmissions(
   submissions: readonly Discarded[],
   run: BulkRun,
 ): Promise<CarriedOut> {
-  return inBatches(submissions, batchSize, run, async (batch) => {
+  return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const discarded = new Set(await writeDiscardedSubmissions(operator, batch))
-    return { done: [...discarded], skipped: listChangedSince(batch, discarded) }
+    return { done: [...discarded], skipped: listSkippedAsChanged(batch, discarded) }
   })
 }

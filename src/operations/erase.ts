@@ -1,6 +1,6 @@
 import { eraseRecords, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { type BulkRun, type CarriedOut, inBatches, listChangedSince } from './bulkChange.ts'
+import { type BulkRun, type CarriedOut, carryOutInBatches, listSkippedAsChanged } from './bulkChange.ts'
 
 export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
   if (mayBeErased) return null
@@ -14,8 +14,8 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
 const batchSize = 100
 
 export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
-  return inBatches(records, batchSize, run, async (batch) => {
+  return carryOutInBatches(records, batchSize, run, async (batch) => {
     const erased = new Set(await eraseRecords(operator, batch))
-    return { done: [...erased], skipped: listChangedSince(batch, erased) }
+    return { done: [...erased], skipped: listSkippedAsChanged(batch, erased) }
   })
 }

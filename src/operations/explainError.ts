@@ -7,7 +7,7 @@ import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import { endMessage, sessionsMessage } from './databaseMessages.ts'
+import { endLockingSessionAdvice, lockingSessionsMessage } from './databaseMessages.ts'
 
 /** `onlyLooks`: it needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
@@ -16,7 +16,10 @@ interface GivenCommand {
 }
 
 /** @param command to name the permissions that it needs; null for a page or a finding */
-export function explain(error: unknown, command: GivenCommand | null = null): { message: string; exitCode: 1 | 2 } {
+export function explainError(
+  error: unknown,
+  command: GivenCommand | null = null,
+): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof FilesInvalid) {
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
@@ -25,7 +28,7 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error
-    const message = `the outbox’s table is locked by ${sessionsMessage(holders)}, so it could not be read.${endMessage(holders, 'the ERP’s')}`
+    const message = `the outbox’s table is locked by ${lockingSessionsMessage(holders)}, so it could not be read.${endLockingSessionAdvice(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
   const refused = refusedRight(error)

@@ -40,7 +40,7 @@ export interface FilterCircumstances {
 export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
   const problems: string[] = []
   const asked = readStates(options.state, now, problems)
-  const span = readSpan(options, now.nowMs)
+  const span = readTimeSpan(options, now.nowMs)
   if (span.kind === 'invalid') problems.push(...span.problems)
   const filter: SubmissionFilter = {
     states: asked,
@@ -66,12 +66,12 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
 
 /** Without --state, chooses what needs attention, or every state for a lookup. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
-  const defaultStates = isLookup(options) ? states : statesNeedingAttention
+  const defaultStates = isRecordSearch(options) ? states : statesNeedingAttention
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
 /** True if the filters search a certain record, which may be in any state. */
-export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
+export const isRecordSearch = ({ transaction, containing }: FilterOptions): boolean =>
   transaction !== undefined || containing !== undefined
 
 export function hasFilters(options: FilterOptions): boolean {
@@ -124,7 +124,7 @@ export interface Span {
   untilMs: number | null
 }
 
-export function readSpan(
+export function readTimeSpan(
   options: SpanOptions,
   nowMs: number,
 ): { kind: 'value'; value: Span } | { kind: 'invalid'; problems: string[] } {
@@ -163,7 +163,7 @@ export const createTextSearch =
  * Narrows the filter to what --containing finds.
  * @param onCut called if not all records were read
  */
-export async function narrowByText(
+export async function narrowFilterByText(
   search: SearchText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,

@@ -4,16 +4,23 @@ import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, showTime } from '../time.ts'
-import { countNamed, type Loss, type LostHistory, type Named } from './recover.ts'
+import { countRowsNamingTransaction, type Loss, type LostHistory, type Named } from './recover.ts'
 
 const rowsShown = 10
 const namedShown = 5
 
-export function lossMessages({ gap, history }: Loss): string[] {
+export function ledgerLossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
 
-function historyMessages({ found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows }: LostHistory): string[] {
+function historyMessages({
+  found,
+  doubtful,
+  named,
+  isOutboxInDoubt,
+  lockedWaitingRows,
+  undatedRows,
+}: LostHistory): string[] {
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
@@ -35,7 +42,7 @@ function historyMessages({ found, doubtful, named, isOutboxInDoubt, inHandRows, 
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored, give --no-waiting.`
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...count(
-      inHandRows.length,
+      lockedWaitingRows.length,
       'row',
       'Waiting, but locked by a daemon that may have captured them',
       'They become what --as says.',
@@ -86,7 +93,7 @@ function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
 
 function rowsMessages({ rows, isCut }: LedgerGap): string[] {
   const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
-  const named = countNamed(rows)
+  const named = countRowsNamingTransaction(rows)
   const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
   return [
@@ -106,7 +113,7 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
   last && `${last.who} recovered as ${last.as} at ${showTime(last.atMs)}. \`outboxd audit\` shows it.`
 
-export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
+export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
   canTell,
   isComplete: !isCut,
   rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
@@ -116,7 +123,7 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last:
   history: history && historyJson(history),
 })
 
-function historyJson({ found, doubtful, named, isOutboxInDoubt, inHandRows }: LostHistory) {
+function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows }: LostHistory) {
   const becoming = (kind: 'arrived' | 'uncertain') =>
     named.filter(({ whyNot }) => (whyNot === null ? 'arrived' : 'uncertain') === kind)
   return {
@@ -130,7 +137,7 @@ function historyJson({ found, doubtful, named, isOutboxInDoubt, inHandRows }: Lo
     onWire: doubtful.onWire,
     accepted: doubtful.accepted,
     isOutboxInDoubt,
-    rowsInHand: inHandRows.map(({ outboxId }) => outboxId),
+    rowsInHand: lockedWaitingRows.map(({ outboxId }) => outboxId),
     rowsSay: {
       arrived: becoming('arrived').length,
       uncertain: becoming('uncertain').length,

@@ -5,12 +5,12 @@ import type { OutboxRecord } from '../model.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-export const exampleId = '00000000-0000-7000-8000-000000000000'
+export const exampleSubmissionId = '00000000-0000-7000-8000-000000000000'
 
 export type MapPreview = { name: string; type: string } & MappedRecord
 
 /** The given type, or that of the only mapping file. */
-export function chooseType(
+export function chooseRecordType(
   mappings: Mappings,
   given: string | undefined,
 ): { kind: 'value'; type: string } | { kind: 'invalid'; problem: string } {
@@ -28,7 +28,7 @@ export function mapPayloads(mappings: Mappings, type: string, content: string): 
   return splitPayloads(content.replace(/^\uFEFF/, '')).map(({ name, payload }) => ({
     name,
     type,
-    ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleId),
+    ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleSubmissionId),
   }))
 }
 
@@ -45,8 +45,12 @@ export function splitPayloads(content: string): { name: string; payload: string 
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
 
-export function previewRow(mappings: Mappings, record: OutboxRecord): MapPreview {
-  return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
+export function previewRowMapping(mappings: Mappings, record: OutboxRecord): MapPreview {
+  return {
+    name: `outbox:${record.outboxId}`,
+    type: record.type,
+    ...mapOutboxRecord(mappings, record, exampleSubmissionId),
+  }
 }
 
 export function previewWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {

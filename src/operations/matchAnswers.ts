@@ -24,7 +24,7 @@ export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-export async function matchAnswers(
+export async function matchAnswersToRecords(
   databases: Databases,
   lines: readonly AnsweredLine[],
   onLine: (index: number) => void,
@@ -57,9 +57,9 @@ export async function matchAnswers(
       continue
     const other =
       transaction === null ? null : await readOtherTransactionHolder(databases.ledger, transaction, submission.id)
-    const why = whySkipped(detail, answered)
+    const why = whyAnswerSkipped(detail, answered)
     const contradiction = contradictionOf(detail, answered)
-    if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
+    if (other !== null) problems.push(`line ${line}: ${transactionHolderMessage(other)}`)
     else if (why !== null) skipped.push({ line, submission, reason: why })
     else if (contradiction !== null) problems.push(`line ${line}: ${contradiction}`)
     else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
@@ -89,7 +89,7 @@ export const toTransactionRef = ({ resource }: SubmissionDetail, transactionId: 
   transactionId,
 })
 
-export const takenMessage = ({ transactionId, outboxId }: Holder) =>
+export const transactionHolderMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
 
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
@@ -102,7 +102,10 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
  * Says why a record is left; null if it is not. The file is older than the ledger, so it neither undoes later steps nor
  * sends again on an old answer.
  */
-export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
+export function whyAnswerSkipped(
+  detail: SubmissionDetail,
+  { arrivedAs, attempts, listedAs }: AnsweredLine,
+): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
     return `is already ${state} as ${arrivedAs}`

@@ -4,7 +4,7 @@ import { readSnapshot } from '../ledger/snapshot.ts'
 import { states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
-import { type BulkChange, mostAtOnce } from './bulkChange.ts'
+import { type BulkChange, changedAtOnceMax } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
 import { estimateBacklog } from './readStatus.ts'
 
@@ -17,7 +17,7 @@ export interface ChangePreview {
   count: number
   groups: Group[]
   first: readonly ListedSubmission[]
-  /** True if there may be more than `mostAtOnce`. */
+  /** True if there may be more than `changedAtOnceMax`. */
   isCapped: boolean
   risk: string
 }
@@ -35,7 +35,7 @@ export function previewChange(
     count: submissions.length,
     groups: groupsOf(submissions),
     first: submissions.slice(0, firstMax),
-    isCapped: chosen === mostAtOnce,
+    isCapped: chosen === changedAtOnceMax,
     risk: change.riskOf(submissions),
   }
 }
@@ -77,6 +77,6 @@ export async function readReplayCost(
   return { requests: Math.ceil(count * (1 + polls)), durationMs }
 }
 
-export function costMessage({ requests, durationMs }: Cost): string {
+export function replayCostMessage({ requests, durationMs }: Cost): string {
   return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
 }

@@ -14,7 +14,7 @@ import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
-import { explain } from './explainError.ts'
+import { explainError } from './explainError.ts'
 
 export interface LedgerHalf extends LedgerSnapshot, Activity {
   standing: Problem[]
@@ -46,7 +46,7 @@ export interface StatusFacts extends LedgerHalf {
 const problemsMax = 200
 
 /** Separate, because the console reads each at its own pace. */
-export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
+export function ledgerStatusReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
   return {
     readSnapshot: () => readSnapshot(ledger),
     readActivity: () => readActivity(ledger, config.keyOnFailure),
@@ -58,7 +58,7 @@ export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'conf
   }
 }
 
-export type LedgerReads = ReturnType<typeof ledgerReads>
+export type LedgerReads = ReturnType<typeof ledgerStatusReads>
 
 export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
@@ -74,7 +74,7 @@ export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
-export function outboxReads(databases: Databases) {
+export function outboxStatusReads(databases: Databases) {
   return {
     readBacklog: () => withOutbox(databases, readBacklog),
     countRowsBeforeStart: () => withOutbox(databases, countRowsBeforeStart),
@@ -83,7 +83,7 @@ export function outboxReads(databases: Databases) {
   }
 }
 
-export type OutboxReads = ReturnType<typeof outboxReads>
+export type OutboxReads = ReturnType<typeof outboxStatusReads>
 
 /** Reads the outbox, or says within two seconds whose lock it waits for. Never throws. */
 export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
@@ -106,7 +106,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(reads, false)
-    return { kind: 'unreadable', problem: explain(error).message }
+    return { kind: 'unreadable', problem: explainError(error).message }
   }
 }
 
@@ -122,7 +122,7 @@ async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Pro
   }
 }
 
-export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusFacts {
+export function joinStatusFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusFacts {
   const { nowMs, pauses, submissions } = ledger
   const outbox = half.kind === 'read' ? half.outbox : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
@@ -148,7 +148,7 @@ export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreCon
     oldestMs,
     backlog,
     backlogStandsUntil,
-    throughAtMs: backlog && backlogStandsUntil === null ? throughAtMs(backlog, pauses, nowMs) : null,
+    throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
     readOnly: readOnlyOf(ledger, half),
     isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
   }
@@ -196,7 +196,7 @@ export function estimateBacklog(now: {
 }
 
 /** @returns null if nothing waits, or a pause has no end */
-export function throughAtMs(
+export function backlogClearedAtMs(
   backlog: Backlog,
   pauses: readonly { untilMs: number | null }[],
   nowMs: number,

@@ -25,7 +25,12 @@ import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { batches } from './bulkChange.ts'
-import { compareOutbox, findLostRows, mayWaitingBeSent, readReadable } from './compareDatabases.ts'
+import {
+  compareOutboxWithLedger,
+  findLostRows,
+  mayWaitingRowsHaveBeenSent,
+  readRecordIfReadable,
+} from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 
@@ -44,8 +49,8 @@ export interface LostHistory {
   /** Records whose rows name a transaction that the ledger does not know. */
   named: readonly Named[]
   isOutboxInDoubt: boolean
-  /** Waiting rows that a daemon has locked, so the ledger may have had them. */
-  inHandRows: readonly LostRow[]
+  /** Waiting rows that a daemon has locked, so the lost ledger may have had their records. */
+  lockedWaitingRows: readonly LostRow[]
   undatedRows: readonly LostRow[]
 }
 
@@ -75,17 +80,17 @@ export async function findLoss(
   // before the comparison, because a locked row may say afterwards that it was captured
   const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
-  if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
-  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))
+  if (found === null) return { gap, shared: transactionsNamedTwice(gap.rows), history: null }
+  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
   const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
-  const inHandRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
-  const taken = lost.union(new Set(inHandRows.map(({ outboxId }) => outboxId)))
+  const lockedWaitingRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
+  const taken = lost.union(new Set(lockedWaitingRows.map(({ outboxId }) => outboxId)))
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
   const { named, shared } = await readNamedRecords(databases, gap.rows, reading)
   const doubtful = await countDoubtfulRecords(ledger)
-  return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows } }
+  return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows } }
 }
 
 function waitingRows(
@@ -126,7 +131,7 @@ async function readNamedRecords(
     read += batch.length
     onProgress(read, records.length)
   }
-  const shared = sharedTransactions([...lost, ...naming])
+  const shared = transactionsNamedTwice([...lost, ...naming])
   const named = naming.map(({ heldBy, ...record }) => {
     const { transactionId } = record
     const whyNot =
@@ -138,7 +143,7 @@ async function readNamedRecords(
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
 }
 
-export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
+export function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(
     rows.flatMap(({ transactionId }) =>
@@ -153,7 +158,7 @@ export function whyTransactionIsNotTrusted(transactionId: string, shared: Readon
   return problem && `its outbox row names an invalid transaction: ${problem}`
 }
 
-export const countNamed = (rows: readonly LostRow[]): number =>
+export const countRowsNamingTransaction = (rows: readonly LostRow[]): number =>
   rows.filter(({ transactionId }) => transactionId !== null).length
 
 export interface TakingIn extends Reading {
@@ -179,11 +184,14 @@ export async function recaptureLostRows(
   if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
   const rows = [
     ...gap.rows,
-    ...(history?.inHandRows ?? []),
+    ...(history?.lockedWaitingRows ?? []),
     ...(as === 'uncertain' ? (history?.undatedRows ?? []) : []),
   ]
   const taken = await takeInRows(parts, rows, { as, shared })
-  if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptNamedText(countNamed(gap.rows))}.`)
+  if (rows.length > 0)
+    say(
+      `Rows captured again as ${as}: ${taken}${exceptRowsNamingTransactionText(countRowsNamingTransaction(gap.rows))}.`,
+    )
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
   await compareAfterRecovery(parts)
   if (history === null && taken > 0)
@@ -193,7 +201,7 @@ export async function recaptureLostRows(
   return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-export const exceptNamedText = (named: number): string =>
+export const exceptRowsNamingTransactionText = (named: number): string =>
   named === 0 ? '' : `, except ${named} that name a transaction`
 
 export async function compareAfterRecovery({
@@ -202,7 +210,7 @@ export async function compareAfterRecovery({
   goOn,
   say,
 }: Pick<TakingIn, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
-  const toldAgain = await compareOutbox(databases, operator, goOn)
+  const toldAgain = await compareOutboxWithLedger(databases, operator, goOn)
   if (toldAgain > 0)
     say(`Ended records whose rows still say that they are under way, now written back again: ${toldAgain}.`)
 }
@@ -219,7 +227,7 @@ async function takeInRows(
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readReadable(databases, mappings, row.outboxId)
+      const record = await readRecordIfReadable(databases, mappings, row.outboxId)
       if (record !== null) records.push(keep(record, row, mappings, how))
     }
     await recoverLostRecords(operator, records)

@@ -75,7 +75,7 @@ export async function findSubmissionsByName(
   return null
 }
 
-export async function findEachByName(ledger: Database, names: readonly string[]): Promise<Found> {
+export async function findEachSubmissionByName(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []

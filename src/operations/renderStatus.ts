@@ -3,7 +3,7 @@ import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ProblemKind, State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
-import { hiddenMessage, startMessage } from './databaseMessages.ts'
+import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
 import { addRequestCounts, performanceMessage, performanceOf } from './serviceTargets.ts'
 
@@ -58,7 +58,7 @@ function outboxRows(report: StatusReport): Row[] {
   return [
     ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
-    ['backlog', `${backlogMessage(report)}${heldMessage(report.heldForPerson)}`],
+    ['backlog', `${backlogMessage(report)}${heldRecordsMessage(report.heldForPerson)}`],
     ...startRows(report),
   ]
 }
@@ -71,7 +71,7 @@ function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
     ],
     ['needs attention', needAttention(submissions)],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
-    ['to write back', reportsMessage(report)],
+    ['to write back', dueReportsMessage(report)],
   ]
 }
 
@@ -97,9 +97,9 @@ function needAttention(submissions: Record<State, number>): string {
 
 /**
  * Says how many outcomes are not written back. "None" needs no due report, an outbox that was just read, and no problem
- * of `keepsOutcome`.
+ * of `outcomeBlockingProblems`.
  */
-export function reportsMessage({
+export function dueReportsMessage({
   reportsDue,
   oldestReportDueMs,
   outbox,
@@ -111,14 +111,14 @@ export function reportsMessage({
     return `${pluralize(reportsDue, 'outcome')}${oldest}`
   }
   if (outbox.kind !== 'read') return 'none is due, but the outbox could not be read'
-  const against = standing.filter(({ kind }) => keepsOutcome.has(kind))
+  const against = standing.filter(({ kind }) => outcomeBlockingProblems.has(kind))
   return against.length === 0
     ? 'none: the outbox has every outcome'
     : `none is due, but ${pluralize(against.length, 'problem')} below may keep outcomes from rows`
 }
 
 /** During these problems, a row may differ from the ledger although no report is due. */
-export const keepsOutcome: ReadonlySet<ProblemKind> = new Set([
+export const outcomeBlockingProblems: ReadonlySet<ProblemKind> = new Set([
   ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
   ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),
 ])
@@ -152,13 +152,13 @@ function showClock(ms: number, nowMs: number): string {
   return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-export function heldMessage(held: number): string {
+export function heldRecordsMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more held behind records that need attention`
 }
 
 function startRows({ start, outbox }: StatusReport): Row[] {
-  const message = startMessage(start)
-  const hidden = outbox.kind === 'read' ? hiddenMessage(outbox.hidden) : null
+  const message = startPositionMessage(start)
+  const hidden = outbox.kind === 'read' ? hiddenRowsMessage(outbox.hidden) : null
   return message === null ? [] : [['start', [message, hidden ?? []].flat().join(' ')]]
 }
 
@@ -168,12 +168,12 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
     const { reason, sinceMs, detail } = pause
     return [
       'paused',
-      `${reason} since ${showMoment(sinceMs, nowMs)}, ${pauseEnd(pause, nowMs)}: ${truncate(detail, 400)}`,
+      `${reason} since ${showMoment(sinceMs, nowMs)}, ${pauseEndText(pause, nowMs)}: ${truncate(detail, 400)}`,
     ]
   })
 }
 
-export function pauseEnd(
+export function pauseEndText(
   { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
   nowMs: number,
 ): string {

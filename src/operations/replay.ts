@@ -16,8 +16,8 @@ import {
   type BulkChange,
   type BulkRun,
   type CarriedOut,
-  inBatches,
-  listChangedSince,
+  carryOutInBatches,
+  listSkippedAsChanged,
   type Skipped,
 } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -76,12 +76,12 @@ export function replaySubmissions(
   { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
   run: BulkRun,
 ): Promise<CarriedOut> {
-  return inBatches(submissions, batchSize, run, async (batch) => {
+  return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
     const replayed = new Set(await writeReplayedSubmissions(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
     const readied = batch.filter(({ id }) => ready.has(id))
-    return { done: [...replayed], skipped: [...skipped, ...listChangedSince(readied, replayed)] }
+    return { done: [...replayed], skipped: [...skipped, ...listSkippedAsChanged(readied, replayed)] }
   })
 }
 
@@ -91,7 +91,7 @@ export function tryReplay(
   { refresh }: Pick<ReplayTerms, 'refresh'>,
   run: BulkRun,
 ): Promise<CarriedOut> {
-  return inBatches(submissions, batchSize, run, async (batch) => {
+  return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
     return { done: replays.map(({ id }) => id), skipped }
   })
@@ -109,7 +109,7 @@ async function prepare(
 ): Promise<Prepared> {
   const replays: Replay[] = []
   const found = await readReplayableSubmissions(databases.ledger, batch)
-  const skipped = listChangedSince(batch, new Set(found.map(({ id }) => id)))
+  const skipped = listSkippedAsChanged(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
     if (submission.newer !== null) {
       const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`

@@ -11,9 +11,9 @@ import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
-import { takenMessage, toTransactionRef, whyNotSettled } from './matchAnswers.ts'
+import { toTransactionRef, transactionHolderMessage, whyNotSettled } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
-import { findEachByName } from './references.ts'
+import { findEachSubmissionByName } from './references.ts'
 
 export interface Answer {
   arrived?: string | undefined
@@ -39,7 +39,7 @@ export interface Question {
   isImplied: boolean
 }
 
-export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
+export function resolveOptionProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
   if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
     return [
       'give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back, such as: outboxd resolve outbox:4711 --not-arrived',
@@ -59,14 +59,18 @@ export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKe
 }
 
 /** The answer about a submission, compared with the ledger. */
-export type Considered =
+export type ResolutionPreview =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
   /** `outcome`: the result of the answer, or why it is refused. */
   | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
 
-export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {
-  const found = await findEachByName(databases.ledger, [name])
+export async function previewResolution(
+  databases: Databases,
+  name: string,
+  answer: Answer,
+): Promise<ResolutionPreview> {
+  const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
   if (submission === undefined) return { kind: 'missing' }
@@ -118,8 +122,14 @@ function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
 function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
   const name = nameOf(detail)
   const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
+  const correction =
+    arrived !== undefined
+      ? `Replace that id with ${arrived}?`
+      : notArrived
+        ? 'Drop that id and send the record again?'
+        : 'Drop that id and make the record uncertain again?'
   const first = hasEnded
-    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, which an operator said. Is that wrong?`)]
+    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, an id that an operator gave. ${correction}`)]
     : notArrived
       ? [ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)]
       : []
@@ -207,7 +217,7 @@ const settled = (state: State, arrivedAs: string | null, message: string): Resol
 const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 
 function taken(holder: Holder): ResolveOutcome {
-  const told = `${takenMessage(holder)}. A transaction belongs to one record, so nothing was changed.`
+  const told = `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed.`
   if (!holder.idByPerson) return left(told)
   const correct = `\`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id`
   return left(`${told}\nAn operator said so. If that is wrong, correct it first: ${correct}.`)

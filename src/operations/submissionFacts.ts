@@ -61,7 +61,7 @@ export function eventDetails({
 }
 
 /** Shown in place of a missing payload or body. */
-export function noneBecause(
+export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   otherwise: string,
 ): string {
@@ -70,7 +70,7 @@ export function noneBecause(
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
+export async function readCurrentRow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }

@@ -78,7 +78,8 @@ async function describeBlockers(db: Database, key: readonly [number, number]): P
   const who = rows.map(({ pid, user }) => (pid === null ? 'a prepared transaction' : `pid ${pid} ${user ?? ''}`.trim()))
   const ends = rows.flatMap(({ pid }) => (pid === null ? [] : [`select pg_terminate_backend(${pid});`]))
   const advice = ends.length === 0 ? '' : `. End that session: \`${ends.join(' ')}\``
-  return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but may not notice a daemon of another ledger${advice}`
+  const held = who.length === 0 ? 'was held by a session that has ended' : `is held by ${who.join('; ')}`
+  return `the advisory lock (${key.join(', ')}) of the outbox, which only daemons use, ${held}. The daemon goes on, but may not notice a daemon of another ledger${advice}`
 }
 
 /** @param table quoted */

@@ -150,7 +150,7 @@ const ofAnswers = {
 }
 
 /** These cannot be set for one client. */
-export const serverWide = {
+export const serverWideSettings = {
   clockSkewSeconds: z
     .number()
     .min(-86_400)
@@ -167,7 +167,7 @@ export const notShownTopics = {
   '**Repetition** (4.2, 7.2)': ofRepetition,
   '**Transactions and orders** (2.4, 2.6, 3)': ofTransactions,
   '**The limit** (8)': ofTheLimit,
-  '**Answers and connections**': { ...ofAnswers, ...serverWide },
+  '**Answers and connections**': { ...ofAnswers, ...serverWideSettings },
 }
 
 export const notShownSettings = {
@@ -178,5 +178,5 @@ export const notShownSettings = {
   ...ofTransactions,
   ...ofTheLimit,
   ...ofAnswers,
-  ...serverWide,
+  ...serverWideSettings,
 }

@@ -3,7 +3,7 @@ import type { KeyedMutex } from './storage/keyedMutex.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
 /** Before 2200 a double is exact to the microsecond. */
-export const latestUs = Date.UTC(2200, 0, 1) * 1000
+export const latestClockUs = Date.UTC(2200, 0, 1) * 1000
 
 export interface ClockReading {
   now: string
@@ -54,7 +54,7 @@ export class SandboxClock {
     return { now: preciseTime(this.nowUs()), offsetSeconds, stands: this.#standsAtUs !== undefined }
   }
 
-  /** @returns false, without a move, if it would pass `latestUs` */
+  /** @returns false, without a move, if it would pass `latestClockUs` */
   advance(seconds: number): Promise<boolean> {
     return this.#move((offsetUs) => offsetUs + Math.round(seconds * 1_000_000))
   }
@@ -69,7 +69,7 @@ export class SandboxClock {
     const release = await this.#mutex.take('clock')
     try {
       const offsetUs = next(this.#offsetUs)
-      if (this.nowUs() - this.#offsetUs + offsetUs > latestUs) return false
+      if (this.nowUs() - this.#offsetUs + offsetUs > latestClockUs) return false
       await writeState(this.#pool, 'clock', { base: this.#base, offsetUs } satisfies Kept)
       this.#offsetUs = offsetUs
       return true
@@ -85,7 +85,7 @@ function systemUs(): number {
 }
 
 /** The time by the service's clock, which only its answers show. */
-export function serviceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
+export function toServiceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }
 

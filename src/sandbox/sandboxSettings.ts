@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
-import { choiceSetting, flagSetting, notShownSettings, serverWide, wholeNumberSetting } from './notShownSettings.ts'
+import {
+  choiceSetting,
+  flagSetting,
+  notShownSettings,
+  serverWideSettings,
+  wholeNumberSetting,
+} from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
 export const windowSecondsSchema = z
@@ -60,7 +66,10 @@ export const settingsPatchSchema = z.strictObject(
 export type SettingsPatch = Partial<LiveSettings>
 
 export const clientPatchSchema = settingsPatchSchema.omit({
-  ...(Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<keyof typeof serverWide, true>),
+  ...(Object.fromEntries(Object.keys(serverWideSettings).map((name) => [name, true])) as Record<
+    keyof typeof serverWideSettings,
+    true
+  >),
   seed: true,
   ledgerRows: true,
 })

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailableAnswer } from './endpoints/apiRefusals.ts'
-import { presentAnswer } from './endpoints/presentAnswer.ts'
+import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
 import { problem } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
 import { type AnswerStyle, applyFault, type Delivery, isStoppedBefore } from './faults/applyFault.ts'
 import type { FaultAction } from './faults/faults.ts'
-import { boundForLedger, omissionNote } from './gate/maskSecrets.ts'
-import { serviceUs } from './sandboxClock.ts'
+import { omissionNote, truncateForLedger } from './gate/maskSecrets.ts'
+import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { type Effect, isEntryRefused, type LedgerRow } from './storage/journal.ts'
+import { type Effect, isRefusedByEntry, type LedgerRow } from './storage/journal.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
 
 /**
@@ -61,7 +61,7 @@ function styleOf(parts: Parts, { header }: Arrival, { client, headers }: Admissi
   const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
   return {
     headers,
-    present: (answer) => presentAnswer(answer, live, serviceUs(parts.clock.nowUs(), live)),
+    present: (answer) => applyAnswerSettings(answer, live, toServiceUs(parts.clock.nowUs(), live)),
     isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
     newId: () => parts.random.wrongId(client ?? ''),
   }
@@ -120,7 +120,7 @@ async function record(
   } catch (error) {
     if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, style }, effect, client)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
-    if (isEntryRefused(error)) await noteFailure(parts, row)
+    if (isRefusedByEntry(error)) await noteFailure(parts, row)
     return applyFault(problem(500, 'The request could not be stored.'), undefined, style)
   }
 }
@@ -149,8 +149,8 @@ async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
 /** Keeps only the size of bodies beyond the limit, so that an unknown client cannot fill the disk. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
   const body =
-    status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : boundForLedger(maskedBody)
-  return { idempotencyKey: idempotencyKey && boundForLedger(idempotencyKey), body }
+    status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : truncateForLedger(maskedBody)
+  return { idempotencyKey: idempotencyKey && truncateForLedger(idempotencyKey), body }
 }
 
 function delayAfterMs(fault: FaultAction | undefined): number {

@@ -9,10 +9,10 @@ import { grantToken } from './endpoints/tokenEndpoint.ts'
 import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
 import { plainAddress } from './gate/addresses.ts'
-import { apiGate, openGate, tokenGate } from './gate/gates.ts'
+import { admitWithoutChecks, apiGate, tokenGate } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { openApiDocument } from './openapi/openapi.ts'
-import { serviceUs } from './sandboxClock.ts'
+import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { serveRequest } from './serve.ts'
 
@@ -151,7 +151,7 @@ function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): A
 function gateOf(request: FastifyRequest): Gate {
   const path = pathOf(request)
   if (path === '/oauth/token') return tokenGate
-  return path.startsWith('/api/') ? apiGate : openGate
+  return path.startsWith('/api/') ? apiGate : admitWithoutChecks
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
@@ -196,7 +196,7 @@ function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
 }
 
 function httpDate({ clock, live }: Parts): string {
-  return new Date(serviceUs(clock.nowUs(), live(null)) / 1000).toUTCString()
+  return new Date(toServiceUs(clock.nowUs(), live(null)) / 1000).toUTCString()
 }
 
 function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {

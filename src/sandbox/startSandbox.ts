@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { Clients } from './clients.ts'
 import { controlRoutes } from './control/control.ts'
-import { deleteClientRequests, forgetRequests } from './control/controlQueries.ts'
+import { deleteAllRequests, deleteClientRequests } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
@@ -16,7 +16,7 @@ import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
-import { findNextPositions, readCountedArrivals } from './storage/findStored.ts'
+import { findNextIdPositions, readCountedArrivals } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
 import { runLedgerRetention } from './storage/ledgerRetention.ts'
@@ -24,7 +24,7 @@ import { OrderEvents } from './storage/orderEvents.ts'
 import { Connections, controlPoolLimits, Outage, openDatabase, requestPoolLimits } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
 import { takeServingLock } from './storage/servingLock.ts'
-import { writeEntries } from './storage/writeEntries.ts'
+import { writeJournalEntries } from './storage/writeJournalEntries.ts'
 
 export { isEveryInterface } from './gate/addresses.ts'
 export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
@@ -145,7 +145,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const nowUs = clock.nowUs()
   const longestUs = current.longestWindowSeconds * 1_000_000
   for (const arrivals of await readCountedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
-  const random = new SeededRandom(() => live(null).seed, await findNextPositions(pool))
+  const random = new SeededRandom(() => live(null).seed, await findNextIdPositions(pool))
   const faults = new Faults(pool, random)
   await faults.load()
   await continueScenario(pool, faults, scenario)
@@ -161,14 +161,14 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     rates,
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
-    journal: new Journal((entries) => writeEntries(pool, events, entries)),
+    journal: new Journal((entries) => writeJournalEntries(pool, events, entries)),
     outage: new Outage(closing),
     mutex,
     random,
     closing,
   }
   const resetAll = async (everything: boolean) => {
-    await forgetRequests(controlPool, everything)
+    await deleteAllRequests(controlPool, everything)
     if (!everything) return
     random.restart(null)
     await clock.setBack()

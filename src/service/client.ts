@@ -6,7 +6,7 @@ import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
-import { cleanText, readBody } from './readJson.ts'
+import { readBody, redactAndBoundText } from './readJson.ts'
 import { parseUsableId, tokenResponse } from './responses.ts'
 
 export interface Token {
@@ -107,7 +107,7 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
   const { method, path } = routeOf(endpoint)
   if (method === 'GET')
     return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: {}, body: null }
-  const key = idempotencyKey === null ? {} : keyHeader(idempotencyKey, settings)
+  const key = idempotencyKey === null ? {} : idempotencyKeyHeader(idempotencyKey, settings)
   return { method, path, headers: { 'content-type': 'application/json', ...key }, body }
 }
 
@@ -115,7 +115,10 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
  * The key is in double quotes by default (RFC 8941, 3.3.3, and draft-ietf-httpapi-idempotency-key-header). Some
  * services take only the bare UUID.
  */
-export function keyHeader(key: string, { idempotencyHeader, idempotencyKeyForm }: KeySettings): Record<string, string> {
+export function idempotencyKeyHeader(
+  key: string,
+  { idempotencyHeader, idempotencyKeyForm }: KeySettings,
+): Record<string, string> {
   return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }
 }
 
@@ -151,7 +154,7 @@ function answerFrom(
     status,
     json,
     // Redacts before it cuts, because half a token could stay at the end.
-    excerpt: boundText(cleanText(shown, secretSpellings(secrets)), textMax.excerpt),
+    excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
     repeatsKey,
@@ -195,7 +198,7 @@ function locationId(location: string | undefined, address: string, secrets: read
   const last = url.pathname.split('/').findLast((part) => part !== '') ?? ''
   if (!/\d/.test(last) || asked.pathname.split('/').includes(last)) return null
   try {
-    return parseUsableId(cleanText(decodeURIComponent(last), secrets))
+    return parseUsableId(redactAndBoundText(decodeURIComponent(last), secrets))
   } catch {
     return null // a stray % sign
   }

@@ -4,7 +4,7 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { Credentials } from '../config.ts'
-import { skipInterim } from './interim.ts'
+import { skipInterimResponses } from './interim.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
 /** PEM texts and the proxy. Without `ca`, Node's authorities are used. */
@@ -47,7 +47,7 @@ export function createConnect({ settings, clock, connectMs, onCertificate }: Con
     open(options, (...[error, socket]) => {
       if (error) return callback(options.protocol === 'https:' ? nameEnd(error) : error, null)
       tellCertificate(socket, (expiresAtMs) => onCertificate(options.hostname, expiresAtMs))
-      if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
+      if (!isJudgedLater(socket)) return callback(null, skipInterimResponses(socket))
       const waitMs = Math.min(confirmMaxMs, Math.max(confirmMinMs, 2 * tookMs()))
       confirm(socket, { waitMs, stopwatch: clock.stopwatch }, callback)
     })
@@ -105,7 +105,7 @@ function confirm(
   }
   function letIn(): void {
     stopListening()
-    callback(null, skipInterim(socket))
+    callback(null, skipInterimResponses(socket))
   }
   function refuse(error: Error): void {
     stopListening()

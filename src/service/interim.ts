@@ -19,7 +19,7 @@ const isBegun = (text: string) =>
  * Drops 1xx answers, as clients must (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then it is
  * unknown if the POST arrived.
  */
-export function createInterimFilter(): InterimFilter {
+export function createInterimResponseFilter(): InterimFilter {
   let isHead = true
   let held = Buffer.alloc(0)
   return {
@@ -47,8 +47,8 @@ export function createInterimFilter(): InterimFilter {
 }
 
 /** Filters what undici's parser reads. Each write begins an exchange, because there is one request at a time. */
-export function skipInterim(socket: Socket): Socket {
-  const filter = createInterimFilter()
+export function skipInterimResponses(socket: Socket): Socket {
+  const filter = createInterimResponseFilter()
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)
   socket.read = (size?: number) => {

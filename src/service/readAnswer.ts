@@ -16,7 +16,7 @@ import {
 } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
-import { errorMessageIn, judgeTaken, submittedId, transactionStatus } from './responses.ts'
+import { errorMessageIn, readAcceptance, submittedId, transactionStatus } from './responses.ts'
 
 /**
  * Reads an answer to a POST. Never throws.
@@ -32,10 +32,10 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
 }
 
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
-  return read(answer, resource, pauseCall(answer))
+  return read(answer, resource, pauseForAnswer(answer))
 }
 
-export function pauseCall(answer: Answer): PauseCall | null {
+export function pauseForAnswer(answer: Answer): PauseCall | null {
   return pauseFor(answer, ({ get }) => get)
 }
 
@@ -46,7 +46,7 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   const id = submittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,
-    taken: judgeTaken(answer.json, answer.code),
+    taken: readAcceptance(answer.json, answer.code),
     namesId: id !== null,
     transaction: success ? transactionStatus(resource, answer.json) : null,
     pause,
@@ -54,7 +54,7 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   }
 }
 
-export function outcomeOf(answer: Answer): Outcome {
+export function requestOutcomeOf(answer: Answer): Outcome {
   if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
   const { outcome, heedsCode } = statusRow(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
@@ -70,8 +70,8 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
  * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too. Then the first record,
  * which is sent alone, finds out.
  */
-export function judgeTrial(answer: Answer): TrialVerdict {
-  const pause = pauseCall(answer)
+export function judgeTrialAnswer(answer: Answer): TrialVerdict {
+  const pause = pauseForAnswer(answer)
   if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { get, outcome } = statusRow(answer.status)
@@ -84,7 +84,7 @@ export function judgeTrial(answer: Answer): TrialVerdict {
  *
  * @see docs/why/contract.md, "What an answer means"; RFC 6749, 5.2
  */
-export function decideToken(answer: Answer): PauseCall {
+export function pauseForTokenAnswer(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
   const { token, heedsCode } = statusRow(answer.status)
   if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)

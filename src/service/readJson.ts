@@ -42,7 +42,7 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
   try {
     return JSON.parse(text, (key, value, context) => {
       if (typeof value === 'number') return exactNumber(value, context.source)
-      if (typeof value === 'string') return cleanText(value, secretsIn(key, value, secrets))
+      if (typeof value === 'string') return redactAndBoundText(value, secretsIn(key, value, secrets))
       return cleanKeys(value)
     })
   } catch {
@@ -74,7 +74,7 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
 }
 
 /** Redacts and bounds text that is not JSON. */
-export function cleanText(text: string, secrets: readonly string[]): string {
+export function redactAndBoundText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
   // Replaces in one pass, the longest first, because a secret may be part of another, or of our mark.
@@ -98,6 +98,6 @@ function exactNumber(value: number, source: string | undefined): unknown {
 function cleanKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value)) return value
   const entries = Object.entries(value)
-  if (entries.every(([key]) => cleanText(key, []) === key)) return value
-  return Object.fromEntries(entries.map(([key, inner]) => [cleanText(key, []), inner]))
+  if (entries.every(([key]) => redactAndBoundText(key, []) === key)) return value
+  return Object.fromEntries(entries.map(([key, inner]) => [redactAndBoundText(key, []), inner]))
 }

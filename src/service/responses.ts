@@ -62,7 +62,7 @@ export function submittedId(resource: Resource, json: unknown): string | null {
 
 const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/
 
-export function judgeTaken(json: unknown, code: string | null): AcceptanceReading {
+export function readAcceptance(json: unknown, code: string | null): AcceptanceReading {
   const said = z.object({ status }).safeParse(json)
   if (said.success && refusals.test(said.data.status)) return 'no'
   return isServiceCode(code) ? 'unclear' : 'yes'

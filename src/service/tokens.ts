@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Answer, type Breach, isSuccess, type TokenVerdict, wasProcessSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
-import { decideToken } from './readAnswer.ts'
+import { pauseForTokenAnswer } from './readAnswer.ts'
 
 /** The access token that all requests of this process share (docs/reference/interface.md, 5). */
 export interface Tokens {
@@ -90,7 +90,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   function refused({ answer }: TokenAnswer): TokenVerdict {
     if (answer.kind === 'response' && isSuccess(answer.status)) deps.breached('unreadable_answer')
     if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
-    return { kind: 'pause', pause: decideToken(answer) }
+    return { kind: 'pause', pause: pauseForTokenAnswer(answer) }
   }
 
   function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
@@ -168,7 +168,7 @@ export function createTokens(deps: TokensDeps): Tokens {
 }
 
 const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
-  fetched !== 'no-slot' && fetched.token === null && decideToken(fetched.answer).reason === 'unauthorized'
+  fetched !== 'no-slot' && fetched.token === null && pauseForTokenAnswer(fetched.answer).reason === 'unauthorized'
 
 function verdict({ accessToken }: Held): TokenVerdict {
   return { kind: 'token', accessToken }

@@ -3,7 +3,7 @@ import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { assertServiceIsServed, bindLedgerToService, ForeignService } from '../../src/ledger/servedService.ts'
-import { problemMessage } from '../../src/operations/problemMessage.ts'
+import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -46,7 +46,7 @@ test.each([
     expect(refused.message).toContain(difference)
     // What status says of a daemon that did not start.
     const problem = { ...refused.problem, sinceMs: 0, seenMs: 0, times: 1, retryMs: null }
-    expect(problemMessage([problem])[0]).toContain(difference.replace(/\)$/, ''))
+    expect(problemMessages([problem])[0]).toContain(difference.replace(/\)$/, ''))
     expect(refused.message).not.toMatch(/\byou\b(?!r)/)
   }
 })

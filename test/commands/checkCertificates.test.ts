@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Noticed } from '../../src/commands/check/finding.ts'
-import { checkService, judgeCertificates, ownCertificates } from '../../src/commands/check/service.ts'
+import { checkService, judgeCertificates, ourCertificateEnds } from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -31,10 +31,10 @@ test('ours are those of the files, each by its first end', () => {
   const authority = createAuthority('ours')
   const untilMs = Math.trunc(nowMs / 1000) * 1000
   const { cert } = authority.issue({ name: 'client', untilMs })
-  expect(ownCertificates({ cert, ca: null })).toEqual([
+  expect(ourCertificateEnds({ cert, ca: null })).toEqual([
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: untilMs },
   ])
-  expect(ownCertificates({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
+  expect(ourCertificateEnds({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
 })
 
 describe('a service over TLS', () => {

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { command as describe } from '../../src/commands/describe.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
-import { explain } from '../../src/operations/explainError.ts'
+import { explainError } from '../../src/operations/explainError.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import { type FileProblem, FilesInvalid } from '../../src/yaml/yamlDocument.ts'
@@ -327,7 +327,7 @@ test('a table that somebody has locked is said to be so at once, with the sessio
   const startMs = performance.now()
   const error = await run('sales_order').catch((error: unknown) => error)
   const pid = rows[0]?.pid
-  expect(explain(error)).toEqual({
+  expect(explainError(error)).toEqual({
     exitCode: 1,
     message: expect.stringMatching(
       new RegExp(

@@ -1,8 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { budgetWindow, markPaths } from '../../src/console/now/budgetHtml.ts'
-import { downsample, plotPath, toHistory } from '../../src/console/now/historyHtml.ts'
+import { budgetMarkPaths, budgetWindow } from '../../src/console/now/budgetHtml.ts'
+import { downsample, plotPath, toPlottedHistory } from '../../src/console/now/historyHtml.ts'
 import { attentionSection, targetsSection } from '../../src/console/now/nowHtml.ts'
 import { createOutboxReader, rereadOnChange, shareRead } from '../../src/console/now/sharedReads.ts'
 import type { BusySlot } from '../../src/ledger/operator/readActivity.ts'
@@ -60,12 +60,12 @@ test('marks of one second are stacked, and a full second fits', () => {
   const boxes = (path: string) =>
     [...path.matchAll(/M(\d+) ([\d.]+)h8v([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)])
   const mark = { kind: 'polls', requests: 1, ageMs: 0 } as const
-  const { polls } = markPaths({
+  const { polls } = budgetMarkPaths({
     windowMs: 60_000,
     marks: [mark, { ...mark, ageMs: 59_900 }, { ...mark, ageMs: 60_000 }],
   })
   expect(boxes(polls).map(([x]) => x)).toEqual([591, 1, 1])
-  const full = boxes(markPaths({ windowMs: 60_000, marks: Array.from({ length: 500 }, () => mark) }).polls)
+  const full = boxes(budgetMarkPaths({ windowMs: 60_000, marks: Array.from({ length: 500 }, () => mark) }).polls)
   expect(full).toHaveLength(500)
   expect(Math.min(...full.map(([, y = 0]) => y))).toBeGreaterThanOrEqual(0)
 })
@@ -77,13 +77,16 @@ const period = (beganMs: number, given: Partial<Period> = {}): Period => ({
 })
 
 test('an hour of records is told by the minute; what a person discarded is not among them', () => {
-  const { plots } = toHistory('week', [period(0, { completed: 120, failed: 60, discarded: 600 })])
+  const { plots } = toPlottedHistory('week', [period(0, { completed: 120, failed: 60, discarded: 600 })])
   expect(plots[0]?.series.map(({ values }) => values)).toEqual([[2], [1]])
   expect(plots[0]?.said).toBe('180 in the last week, 2 completed a minute at most')
 })
 
 test('a plot says in words what is to be seen, also where nothing is known', () => {
-  const { plots } = toHistory('hour', [period(0, { waitP50Ms: 20_000, waitP95Ms: 90_000, waiting: 7 }), period(60_000)])
+  const { plots } = toPlottedHistory('hour', [
+    period(0, { waitP50Ms: 20_000, waitP95Ms: 90_000, waiting: 7 }),
+    period(60_000),
+  ])
   expect(plots.map(({ said }) => said).slice(1)).toEqual([
     'half within 20 s at worst, 95 % within 1 min 30 s at worst',
     'unknown now, 7 at most',

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   countEveryMs,
   createDatabaseObservation,
-  raiseOutboxHistory,
-  toSnapshot,
+  raiseInitialBacklogProblem,
+  toMetricsSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { agreeOnSettings, withdrawInstanceSettings } from '../../src/ledger/settings.ts'
@@ -139,10 +139,10 @@ test('settings that differ are said when they begin to, and when they no longer 
 test('more than a thousand rows from before the start are told, until few wait', async () => {
   const { context, toldOf } = contextOf(databases)
   await fillOutbox(1_000)
-  await raiseOutboxHistory(context)
+  await raiseInitialBacklogProblem(context)
   expect(toldOf('log.warn')).toEqual([])
   await fillOutbox(1)
-  await raiseOutboxHistory(context)
+  await raiseInitialBacklogProblem(context)
   expect(toldOf('log.warn')).toMatchObject([['log.warn', expect.any(String), { count: 1_001 }]])
   expect(await problems('outbox_history')).toEqual([
     { detail: '1001 rows waited in the outbox table before the first capture, and all of them will be sent' },
@@ -156,7 +156,7 @@ test('more than a thousand rows from before the start are told, until few wait',
 test('an outbox that is away tells no history', async () => {
   const outbox = replaced(databases.outbox, { open: () => Promise.reject(new Error('connection refused')) })
   const { context, told } = contextOf({ ...databases, outbox })
-  await raiseOutboxHistory(context)
+  await raiseInitialBacklogProblem(context)
   expect(told).toEqual([])
 })
 
@@ -177,12 +177,12 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
 
 test('the oldest unsent row is the older of what the ledger and the outbox have', () => {
   const oldest = (inLedger: number | null, inOutbox: number | null) =>
-    toSnapshot(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
+    toMetricsSnapshot(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
   expect([oldest(null, null), oldest(5, null), oldest(null, 7), oldest(5, 7), oldest(9, 7)]).toEqual([null, 5, 7, 5, 7])
 })
 
 test('pauses are shown by their reasons, and what waits is the outbox’s', () => {
-  expect(toSnapshot(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
+  expect(toMetricsSnapshot(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
     pauses: ['throttled'],
     outboxWaiting: 3,
     rateAvailable: 40,

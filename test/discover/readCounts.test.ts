@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
-import { judgeRateLimit, judgeRateSecond, judgeRateWindow, readCounts } from '../../src/discover/judges/limit.ts'
-import { limitByHeader } from '../../src/discover/judges/limitHeader.ts'
+import {
+  judgePerSecondLimit,
+  judgeRateLimit,
+  judgeRateWindow,
+  readLimitCounts,
+} from '../../src/discover/judges/limit.ts'
+import { limitFromRemainingHeader } from '../../src/discover/judges/limitHeader.ts'
 
 /** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
 
@@ -33,12 +38,12 @@ test.each([
   ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, fit: 'none' }],
 ] as const)('%s', (_, counts, between, read) => {
-  expect(readCounts({ counts, between })).toMatchObject(read)
+  expect(readLimitCounts({ counts, between })).toMatchObject(read)
 })
 
 test('429s that left the window before the next count ended do not show whether they count', () => {
   const left = { ...between(4, 4), stayed: false }
-  expect(readCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
+  expect(readLimitCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
     limit: 60,
     throttledCount: null,
   })
@@ -75,9 +80,9 @@ const at = (i: number, remaining: number | null, counts: boolean | null = true) 
 })
 
 test('a series of headers that contradicts itself fits no limit', () => {
-  expect(limitByHeader([at(0, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 100, max: 100 })
-  expect(limitByHeader([at(0, 99), at(1, 97), at(2, 97)], 60_000)).toBeNull()
-  expect(limitByHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
+  expect(limitFromRemainingHeader([at(0, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 100, max: 100 })
+  expect(limitFromRemainingHeader([at(0, 99), at(1, 97), at(2, 97)], 60_000)).toBeNull()
+  expect(limitFromRemainingHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
 })
 
 const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, between: between(4, 4) })
@@ -121,5 +126,5 @@ test.each([
   [[5, 1, 1], { certainty: 'unknown' }],
   [[7, 0], { certainty: 'unknown' }],
 ])('of requests at once %j were let in', (bursts, finding) => {
-  expect(judgeRateSecond(bursts, 10)).toMatchObject(finding)
+  expect(judgePerSecondLimit(bursts, 10)).toMatchObject(finding)
 })

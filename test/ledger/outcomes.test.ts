@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
-import { interpretAnswer } from '../../src/daemon/submit/submit.ts'
+import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeSteps } from '../../src/ledger/outcomes.ts'
 import { recreateMissingJobs } from '../../src/ledger/queue.ts'
@@ -230,7 +230,11 @@ describe('a batch of outcomes', () => {
       firstPollMs: () => 0,
       newKey: randomUUID,
     } as const
-    const { step } = interpretAnswer(deps, submission, response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }))
+    const { step } = interpretSubmitAnswer(
+      deps,
+      submission,
+      response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }),
+    )
     expect(step.cause.isWellFormed()).toBe(true)
     const torn = { ...step, cause: `${step.cause}\ud83d` } // as if a part before had cut it
     const { written } = await dispatch.writeOutcomes(

@@ -22,7 +22,7 @@ test('where each further try costs a record, the wait doubles up to half an hour
 })
 
 test('where something else than the service answers, ten tries follow each other quickly first', () => {
-  const answered = steps('unreachable', { answered: true })
+  const answered = steps('unreachable', { answeredByOther: true })
   expect(answered.slice(0, 10)).toEqual(Array(10).fill(1_000))
   expect(answered.slice(10)).toEqual(steps('unreachable', { patient: true }))
 })

@@ -13,7 +13,13 @@ import {
   type TokenMeaning,
 } from '../../src/model.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
-import { decideToken, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../../src/service/readAnswer.ts'
+import {
+  judgeTrialAnswer,
+  pauseForTokenAnswer,
+  readAnswer,
+  readSubmitAnswer,
+  requestOutcomeOf,
+} from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 
 /** What docs/why/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */
@@ -166,7 +172,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
 
 test('an answer to a request for a token does what its row says, whatever the status', () => {
   for (const status of every)
-    expect(decideToken(response(status)).reason, String(status)).toBe(token[statusRow(status).token])
+    expect(pauseForTokenAnswer(response(status)).reason, String(status)).toBe(token[statusRow(status).token])
 })
 
 describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code %s', (code) => {
@@ -177,9 +183,9 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const now = { repeatedAfter401: true }
       expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
       expect(pauseOf(track(status, 'data', now, code))).toBe('unauthorized')
-      expect(decideToken(response(status, { code })).reason).toBe('unauthorized')
-      expect(judgeTrial(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
-      expect(outcomeOf(response(status, { code }))).toBe('unauthorized')
+      expect(pauseForTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
+      expect(judgeTrialAnswer(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
+      expect(requestOutcomeOf(response(status, { code }))).toBe('unauthorized')
     }
   })
 
@@ -188,7 +194,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const usual = { post: post[statusRow(status).post].everyone, get: get[statusRow(status).get].everyone }
       const now = { repeatedAfter401: true }
       expect(pauseOf(track(status, 'data', now, code))).toBe(code === 'E003' ? 'unavailable' : usual.get)
-      expect(decideToken(response(status, { code })).reason).toBe(
+      expect(pauseForTokenAnswer(response(status, { code })).reason).toBe(
         code === 'E003' ? 'unavailable' : token[statusRow(status).token],
       )
       const verdict = submit(status, 'data', now, code)
@@ -204,7 +210,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       if (heedsCode && code === 'E003') {
         expect(pauseOf(submit(status, 'data', {}, code)), String(status)).toBe('unavailable')
         expect(pauseOf(track(status, 'data', {}, code)), String(status)).toBe('unavailable')
-        if (token !== 'answered') expect(decideToken(response(status, { code })).reason).toBe('unavailable')
+        if (token !== 'answered') expect(pauseForTokenAnswer(response(status, { code })).reason).toBe('unavailable')
       }
       if (!heedsCode) expect([401, 407].includes(status) || post === 'performed' || post === 'moved').toBe(true)
     }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Contract } from '../../src/config.ts'
 import type { Answer } from '../../src/model.ts'
-import { contradictions } from '../../src/observe/telemetry.ts'
+import { findContractBreaches } from '../../src/observe/telemetry.ts'
 import type { Endpoint } from '../../src/resources.ts'
 import { noAnswer, response } from '../support/answers.ts'
 
@@ -37,11 +37,11 @@ test.each<[Endpoint, Given, string[]]>([
   ['status', { status: 502, rateRemaining: null }, []],
   ['token', { status: 400, rateRemaining: null }, []],
 ])('%s answered %j contradicts %j', (endpoint, answer, breaches) => {
-  expect(contradictions(contract, endpoint, answerOf(answer))).toEqual(breaches)
-  expect(contradictions(null, endpoint, answerOf(answer))).toEqual([])
-  expect(contradictions({}, endpoint, answerOf(answer))).toEqual([])
+  expect(findContractBreaches(contract, endpoint, answerOf(answer))).toEqual(breaches)
+  expect(findContractBreaches(null, endpoint, answerOf(answer))).toEqual([])
+  expect(findContractBreaches({}, endpoint, answerOf(answer))).toEqual([])
 })
 
 test('no answer contradicts nothing', () => {
-  expect(contradictions(contract, 'submit', noAnswer({ sent: true, cause: 'network' }))).toEqual([])
+  expect(findContractBreaches(contract, 'submit', noAnswer({ sent: true, cause: 'network' }))).toEqual([])
 })

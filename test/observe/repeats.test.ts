@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createRepeatCounter } from '../../src/observe/repeats.ts'
+import { createRepeatedLineLog } from '../../src/observe/repeats.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 function setup() {
-  const repeats = createRepeatCounter()
+  const repeats = createRepeatedLineLog()
   const written: string[] = []
   const tell = (line: string) => repeats.tell(line, (counted) => written.push(`${line} ${counted?.times ?? 0}`))
   return { ...repeats, tell, written }
@@ -24,7 +24,7 @@ test('the first line is written at once, those like it as one a minute that says
 })
 
 test('what was counted is written with the moment of the last, which may be most of a minute ago', () => {
-  const { tell } = createRepeatCounter()
+  const { tell } = createRepeatedLineLog()
   const write = vi.fn()
   const firstMs = Date.now()
   tell('a', write)

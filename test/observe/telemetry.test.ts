@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Answer, AttemptResult, Breach, Submission } from '../../src/model.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { createTelemetry } from '../../src/observe/telemetry.ts'
-import { outcomeOf } from '../../src/service/readAnswer.ts'
+import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { submission } from '../support/submission.ts'
@@ -22,7 +22,11 @@ function setup() {
   const handle = (name: string) => ({ add: count(name), set: count(name), observe: count(name) })
   const metrics = new Proxy({}, { get: (_, name) => handle(String(name)) })
   const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
-  return { telemetry: createTelemetry({ log, metrics, outcomeOf, contract: null } as never), lines, counted }
+  return {
+    telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: null } as never),
+    lines,
+    counted,
+  }
 }
 
 const worked = (change: GivenChange, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
@@ -247,7 +251,7 @@ describe('what was written', () => {
 test('where the chain stood at the end of a day is logged whole, with the command that checks it', () => {
   const written: string[] = []
   const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
-  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf, contract: null } as never)
+  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf: requestOutcomeOf, contract: null } as never)
   chainStood({ number: '4711', hash: 'a3'.repeat(32) })
   log.flush()
   expect(written.join('')).toContain(`outboxd audit --verify --noted 4711:${'a3'.repeat(32)}`)

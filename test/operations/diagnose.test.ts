@@ -12,7 +12,7 @@ import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
 import type { WellCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { estimateBacklog, type StatusFacts } from '../../src/operations/readStatus.ts'
-import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/operations/renderStatus.ts'
+import { backlogMessage, dueReportsMessage, outcomeBlockingProblems } from '../../src/operations/renderStatus.ts'
 import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
 
@@ -267,19 +267,22 @@ const told = {
   outbox: { kind: 'read', outbox: { waiting: 0, oldestMs: null }, hidden: null, readOnly: null },
   standing: [] as Problem[],
   nowMs,
-} as const satisfies Parameters<typeof reportsMessage>[0]
+} as const satisfies Parameters<typeof dueReportsMessage>[0]
 
-test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
+test.each<[string, Partial<Parameters<typeof dueReportsMessage>[0]>]>([
   ['a report is due', { reportsDue: 1 }],
   ['the outbox cannot be read', { outbox: { kind: 'unreadable', problem: 'away' } }],
   ['the outbox is locked', { outbox: { kind: 'locked', by: [] } }],
   ['the outbox has not answered', { outbox: { kind: 'awaited' } }],
   ...problemKinds
-    .filter((kind) => keepsOutcome.has(kind))
-    .map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
+    .filter((kind) => outcomeBlockingProblems.has(kind))
+    .map((kind): [string, Partial<Parameters<typeof dueReportsMessage>[0]>] => [
+      kind,
+      { standing: [openProblem(kind)] },
+    ]),
 ])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
-  expect(reportsMessage(told)).toBe('none: the outbox has every outcome')
-  expect(reportsMessage({ ...told, ...changed })).not.toContain('has every outcome')
+  expect(dueReportsMessage(told)).toBe('none: the outbox has every outcome')
+  expect(dueReportsMessage({ ...told, ...changed })).not.toContain('has every outcome')
 })
 
 test('a backlog takes no "0 s", and what stands still is not said to be through at a time', () => {

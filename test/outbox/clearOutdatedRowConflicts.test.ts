@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
-import { problemMessage } from '../../src/operations/problemMessage.ts'
+import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { clearOutdatedRowConflicts } from '../../src/outbox/comparison.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
@@ -71,7 +71,7 @@ const cases = Object.keys(forms).flatMap((form) =>
 
 const insert = `insert into sales_order (customer_no, net_amount) values ('C1', 1)`
 const put = ({ pool }: Setup, state: State) => pool.query(`update outboxd.submission set ${into[state]}`)
-const said = async ({ pool }: Setup) => problemMessage(await readProblems(pool, 10))
+const said = async ({ pool }: Setup) => problemMessages(await readProblems(pool, 10))
 
 test('an edited row: what status says of it, by its stamp, the state of its record and what was changed', async () => {
   const given = new Map<string, Setup>()

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as migrate } from '../../src/commands/migrate.ts'
-import { wakeMessage } from '../../src/operations/databaseMessages.ts'
+import { wakeTriggerMessage } from '../../src/operations/databaseMessages.ts'
 import { inspectOutboxTable, migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { openListener } from '../../src/postgres/listener.ts'
 import { testContext } from '../support/context.ts'
@@ -58,7 +58,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await listener.close()
     const table = await inspectOutboxTable(client, 'outbox')
     expect(table).toMatchObject({ wakes: 'never', preparedMax: 5 })
-    expect(wakeMessage(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
+    expect(wakeTriggerMessage(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
   })
 
   test('a trigger that an earlier version left there is taken away', async () => {
@@ -68,7 +68,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await expect(prepare()).rejects.toThrow(
       'cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY',
     )
-    expect(wakeMessage(await inspectOutboxTable(client, 'outbox'))).toContain('earlier version')
+    expect(wakeTriggerMessage(await inspectOutboxTable(client, 'outbox'))).toContain('earlier version')
     await migrateOutbox(server.url, 'outbox')
     await prepare()
   })
@@ -120,7 +120,7 @@ describe('where max_prepared_transactions is above 0', () => {
 })
 
 test('what check says of each kind of trigger', () => {
-  expect(wakeMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake a sleeping daemon')
-  expect(wakeMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait up to a second')
-  expect(wakeMessage({ wakes: 'always', preparedMax: 0 })).toContain('`outboxd migrate --outbox` renews it')
+  expect(wakeTriggerMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake a sleeping daemon')
+  expect(wakeTriggerMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait up to a second')
+  expect(wakeTriggerMessage({ wakes: 'always', preparedMax: 0 })).toContain('`outboxd migrate --outbox` renews it')
 })

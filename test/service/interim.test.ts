@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createInterimFilter } from '../../src/service/interim.ts'
+import { createInterimResponseFilter } from '../../src/service/interim.ts'
 import { accessToken, clientFor, later, responded, statusRequest, submitRequest } from './support.ts'
 
 const interim = (line: string) => `HTTP/1.1 ${line}\r\nserver: nginx\r\n\r\n`
@@ -78,7 +78,7 @@ describe('an answer before the answer, which nobody asked for (RFC 9110, 15.2)',
 
 describe('withoutInterim', () => {
   const read = (...chunks: string[]) => {
-    const filter = createInterimFilter()
+    const filter = createInterimResponseFilter()
     return chunks.map((chunk) => filter.pass(Buffer.from(chunk)).toString()).join('|')
   }
 
@@ -92,7 +92,7 @@ describe('withoutInterim', () => {
   })
 
   test('the next request’s answer may have one again', () => {
-    const filter = createInterimFilter()
+    const filter = createInterimResponseFilter()
     filter.pass(Buffer.from(final()))
     filter.begin()
     expect(filter.pass(Buffer.from(interim('100 Continue') + final())).toString()).toBe(final())

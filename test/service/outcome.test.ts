@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outcomeOf } from '../../src/service/readAnswer.ts'
+import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../support/answers.ts'
 
 test.each([
@@ -23,5 +23,5 @@ test.each([
   [noAnswer({ sent: true, cause: 'timeout' }), 'timeout'],
   [noAnswer({ sent: false, cause: 'network' }), 'network'],
 ] as const)('%j counts as %s', (answer, outcome) => {
-  expect(outcomeOf(answer)).toBe(outcome)
+  expect(requestOutcomeOf(answer)).toBe(outcome)
 })

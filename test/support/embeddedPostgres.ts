@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endServer, findPostgresProgram, runInitdb, startServer } from '../../src/embedded/postgresServer.ts'
+import { findPostgresProgram, runInitdb, startServer, stopServer } from '../../src/embedded/postgresServer.ts'
 
 /** A PostgreSQL of our own under a temporary folder, on loopback; for the tests and the benchmarks. */
 export interface EmbeddedPostgres {
@@ -62,11 +62,11 @@ async function startIn(
       return server.pid as number
     },
     async restartImmediately() {
-      await endServer(server, 'SIGQUIT')
+      await stopServer(server, 'SIGQUIT')
       server = await startServer(program, options)
     },
     async stop() {
-      await endServer(server, 'SIGINT')
+      await stopServer(server, 'SIGINT')
       await rm(root, { recursive: true, force: true })
     },
   }

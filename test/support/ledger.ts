@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { emptyWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
+import { emptyOutcomeWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
   forgetSkippedRow,
@@ -172,7 +172,7 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
 
 /** A batch of nothing but what is given. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
-  const { transition: _, ...empty } = emptyWork
+  const { transition: _, ...empty } = emptyOutcomeWork
   return { ...empty, transitions: [], slots: [], ...given }
 }
 

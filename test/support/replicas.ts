@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import pg from 'pg'
 import {
   chownTo,
-  endServer,
   findPostgresProgram,
   type Program,
   runInitdb,
   startServer,
+  stopServer,
 } from '../../src/embedded/postgresServer.ts'
 import { type Reaper, startReaper } from '../../src/embedded/reaper.ts'
 import { type FaultProxy, startFaultProxy } from './faultProxy.ts'
@@ -175,10 +175,10 @@ async function startNode({ program, reaper, folder, dataDir, settings }: NodeOpt
     port: Number(settings.port),
     dataDir,
     kill: () => ended(() => killAll(server)),
-    stop: () => ended(() => endServer(server, 'SIGINT')),
+    stop: () => ended(() => stopServer(server, 'SIGINT')),
     start,
     async restartImmediately() {
-      await ended(() => endServer(server, 'SIGQUIT'))
+      await ended(() => stopServer(server, 'SIGQUIT'))
       await start()
     },
     async promote() {

@@ -1,10 +1,10 @@
 import { type Contract, readDiscoverConfig } from '../../config.ts'
 import { type Answered, planQuestions } from '../../discover/askQuestions.ts'
 import { questions } from '../../discover/questions.ts'
-import { explain } from '../../operations/explainError.ts'
-import { askService } from '../askService.ts'
+import { explainError } from '../../operations/explainError.ts'
+import { askDiscoverQuestions } from '../askDiscoverQuestions.ts'
 import type { CommandContext } from '../terminal/context.ts'
-import { type Finding, finding, notAsked } from './finding.ts'
+import { type Finding, finding, notAskedFinding } from './finding.ts'
 
 const what = 'contract'
 
@@ -31,14 +31,14 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
   const { discoveredContract: expected } = config
   if (expected === null)
     return [
-      notAsked(
+      notAskedFinding(
         what,
         'DISCOVERED_CONTRACT is not set: `outboxd discover --write FILE` writes it, in a test environment',
       ),
     ]
   const plan = planQuestions(harmless, noTestData, asked)
   try {
-    const { answered } = await askService(context, {
+    const { answered } = await askDiscoverQuestions(context, {
       config,
       given: noTestData,
       plan,
@@ -48,7 +48,7 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
     })
     return compareContract(expected, answered)
   } catch (error) {
-    return [notAsked(what, explain(error).message)]
+    return [notAskedFinding(what, explainError(error).message)]
   }
 }
 
@@ -75,7 +75,7 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
   if (same.length === 0)
     return problems.length > 0
       ? problems
-      : [notAsked(what, why ?? `harmless requests do not show ${unseen.join(', ')}`)]
+      : [notAskedFinding(what, why ?? `harmless requests do not show ${unseen.join(', ')}`)]
   const rest = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
   return [...problems, finding(what, 'ok', `unchanged: ${same.map(([name]) => name).join(', ')}${rest}`)]
 }

@@ -38,4 +38,4 @@ export const finding = (what: string, mark: Mark, ...lines: readonly string[]): 
   message: lines.join('\n'),
 })
 
-export const notAsked = (what: string, why: string): Finding => finding(what, 'not-asked', `not checked: ${why}`)
+export const notAskedFinding = (what: string, why: string): Finding => finding(what, 'not-asked', `not checked: ${why}`)

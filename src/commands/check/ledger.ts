@@ -39,7 +39,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   if (missing.length > 0) return problem(missingMessage(missing))
   if (positions.length > 0) return problem(positionsMessage(positions))
   if (history !== null) return problem(history)
-  if (limits.length > 0) return problem(limitMessage(limits))
+  if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
   return [
     finding('ledger', 'ok', `PostgreSQL ${version}, all migrations are applied`),
     ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
@@ -81,6 +81,6 @@ const positionsMessage = (positions: readonly SchemaPart[]) =>
     ...positions.map(({ sql }) => `${sql};`),
   ].join('\n')
 
-export function limitMessage(statements: readonly string[]): string {
+export function missingTimeLimitsMessage(statements: readonly string[]): string {
   return `a pooler keeps our time limits from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`
 }

@@ -6,16 +6,16 @@ import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
   countRowsOfUnknownStatus,
   describeOtherDaemons,
-  findLedgerBesideOurs,
   findLostRows,
-  findRowsPassedOver,
+  findRowsPassedByCursor,
+  findSecondLedgerOfOutbox,
 } from '../../operations/compareDatabases.ts'
 import {
-  hiddenMessage,
-  historyMessage,
+  hiddenRowsMessage,
+  initialBacklogMessage,
   readOnlyMessage,
-  startMessage,
-  wakeMessage,
+  startPositionMessage,
+  wakeTriggerMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
@@ -42,8 +42,8 @@ import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
 import { didYouMean } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
-import { type Finding, finding, type Mark, notAsked } from './finding.ts'
-import { limitMessage } from './ledger.ts'
+import { type Finding, finding, type Mark, notAskedFinding } from './finding.ts'
+import { missingTimeLimitsMessage } from './ledger.ts'
 
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
@@ -55,13 +55,13 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
     databases = await openDatabasesOf(config)
   } catch {
     const why = 'the ledger cannot be used. The table is fine: Postgres accepts each statement of the daemon'
-    return [notAsked('outbox', why), notAsked('types', 'the ledger cannot be used')]
+    return [notAskedFinding('outbox', why), notAskedFinding('types', 'the ledger cannot be used')]
   }
   await using open = databases
   const [mark, message] = await readOutbox(open)
   const whole = mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message
   const isDoubtful = mark === 'ok' && unused.length > 0
-  const second = await findLedgerBesideOurs(open)
+  const second = await findSecondLedgerOfOutbox(open)
   return [
     isDoubtful ? finding('outbox', 'warning', unusedMessage(unused), whole) : finding('outbox', mark, whole),
     ...shortIds.map((message) => finding('transaction ids', 'warning', message)),
@@ -103,13 +103,13 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       const problems = [
         ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
-        ...(limits.length > 0 ? [limitMessage(limits)] : []),
+        ...(limits.length > 0 ? [missingTimeLimitsMessage(limits)] : []),
       ]
       const unused = problems.length === 0 ? await findUnusedSentColumns(pool, table) : []
       return {
         version: await readServerVersion(pool),
         problems,
-        wakes: ours === null ? '' : `; ${(await isConnectedWithoutPooler(pool)) ? wakeMessage(ours) : pooled}`,
+        wakes: ours === null ? '' : `; ${(await isConnectedWithoutPooler(pool)) ? wakeTriggerMessage(ours) : pooled}`,
         unused,
         shortIds: problems.length === 0 ? await findShortIdColumns(pool, table) : [],
       }
@@ -154,15 +154,15 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
   if (gap.rows.length > 0) return ['problem', ledgerGapMessage(gap)]
-  const passed = await findRowsPassedOver(databases, goOn)
+  const passed = await findRowsPassedByCursor(databases, goOn)
   if (passed.rows > 0) return ['warning', `${rowsBehindCursorMessage(passed)}. A daemon captures them within an hour`]
   const unknown = await countRowsOfUnknownStatus(databases, goOn)
   if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
   if (mark !== 'ok') return [mark, message]
-  const start = startMessage((await readServedOutbox(databases.ledger)).start)
-  const before = historyMessage(history)
-  const hidden = hiddenMessage(await withOutbox(databases, countRowsBeforeStart))
+  const start = startPositionMessage((await readServedOutbox(databases.ledger)).start)
+  const before = initialBacklogMessage(history)
+  const hidden = hiddenRowsMessage(await withOutbox(databases, countRowsBeforeStart))
   const remarks = await withOutbox(databases, findOutboxRemarks)
   const also = [
     start === null ? '' : `. ${start}`,
@@ -204,7 +204,7 @@ const what = 'types'
 
 async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
   const here = mappingsHere(mappingsDir)
-  if (here === null) return notAsked(what, 'the mapping files cannot be used')
+  if (here === null) return notAskedFinding(what, 'the mapping files cannot be used')
   const elsewhere = await readPublishedTypes(databases.ledger)
   const known = new Set([...here.keys(), ...(elsewhere ?? [])])
   const waiting = await withOutbox(databases, countWaitingRowsByType)

@@ -14,7 +14,7 @@ import {
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
-import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
+import { type ClockReading, type Finding, finding, type Noticed, notAskedFinding } from './finding.ts'
 
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
   const databases = [
@@ -84,7 +84,7 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
 
 export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
   const what = 'connections'
-  if (databases.length === 0) return notAsked(what, 'no database can be reached')
+  if (databases.length === 0) return notAskedFinding(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
     const needed = those.reduce((sum, { of }) => sum + daemonConnections[of], 0)
     const rooms = those.map(({ room }) => room).sort((a, b) => a.free - b.free)
@@ -112,7 +112,8 @@ const warningBytes = 2 * gigabyte
 
 export function judgeDisks(disks: readonly Disk[]): Finding {
   const what = 'disk'
-  if (disks.length === 0) return notAsked(what, 'the databases are on other hosts; look at their disks there (`df`)')
+  if (disks.length === 0)
+    return notAskedFinding(what, 'the databases are on other hosts; look at their disks there (`df`)')
   const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
   const folders = [...new Map(disks.map((disk) => [disk.folder, disk])).values()]
   const message = folders.map(
@@ -126,7 +127,7 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
 
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
-  if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
+  if (durability === null) return notAskedFinding(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
   if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissingMessage)
   const failover = failoverMessage(isSynchronous, standby)
@@ -157,7 +158,7 @@ const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }
 
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
-  if (readings.length === 0) return notAsked(what, 'no other clock could be read')
+  if (readings.length === 0) return notAskedFinding(what, 'no other clock could be read')
   const clocks = [here, ...readings]
   const pairs = clocks.flatMap((one, i) => clocks.slice(i + 1).map((other) => compare(one, other)))
   const off = pairs.filter(({ apartMs }) => apartMs > clockWarningMs)
@@ -186,7 +187,7 @@ function names(clocks: readonly ClockReading[]): string {
  * Reads the service's clock from a Date header, which has whole seconds.
  * @param nowMs when the answer was read
  */
-export function serviceClock(
+export function serviceClockReadings(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,
 ): ClockReading[] {

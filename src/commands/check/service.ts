@@ -3,15 +3,21 @@ import type { Config, Credentials } from '../../config.ts'
 import { ForeignService } from '../../ledger/servedService.ts'
 import { firstUsedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
-import { slotsWithinMs, withBorrowedClient } from '../../operations/askForTransaction.ts'
+import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
 import { earliestExpiryMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
-import { decideToken, describeAnswer, harmlessRequest, isSameAnswer, pauseCall } from '../../service/readAnswer.ts'
+import {
+  describeAnswer,
+  harmlessRequest,
+  isSameAnswer,
+  pauseForAnswer,
+  pauseForTokenAnswer,
+} from '../../service/readAnswer.ts'
 import { showDuration } from '../../time.ts'
-import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } from './finding.ts'
-import { serviceClock } from './servers.ts'
+import { type CertificateEnd, type Finding, finding, type Noticed, notAskedFinding } from './finding.ts'
+import { serviceClockReadings } from './servers.ts'
 
 /**
  * Requests a token and a transaction that does not exist. If that is answered 404, also requests a second path. Takes
@@ -26,7 +32,7 @@ export async function checkService(
   const resource = resourceOf(config)
   const shown: CertificateEnd[] = []
   try {
-    const asked = await withBorrowedClient(config, {
+    const asked = await withBudgetedServiceClient(config, {
       signal,
       askAnyway,
       onWait() {},
@@ -38,7 +44,7 @@ export async function checkService(
     })
     noticed.certificates.push(...shown)
     if (asked.kind === 'asked') return asked.result
-    return [notAsked(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
+    return [notAskedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
   } catch (error) {
     if (error instanceof ForeignService) return [finding(what, 'problem', error.message)]
     throw error
@@ -47,7 +53,7 @@ export async function checkService(
 
 const what = 'service'
 
-const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}, because a daemon uses them all: see \`outboxd status\``
+const noneFree = `no slot of the budget was free for ${showDuration(slotWaitMaxMs)}, because a daemon uses them all: see \`outboxd status\``
 const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
@@ -68,21 +74,21 @@ async function ask(
   { clocks }: Pick<Noticed, 'clocks'>,
 ): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
-  if (asked === null) return [notAsked(what, tooLate)]
+  if (asked === null) return [notAskedFinding(what, tooLate)]
   const { answer, token } = asked
   if (token === null)
-    return [finding('token', 'problem', decideToken(answer).detail), notAsked(what, 'there is no token')]
+    return [finding('token', 'problem', pauseForTokenAnswer(answer).detail), notAskedFinding(what, 'there is no token')]
   const lifetime =
     token.lifetimeMs === null
       ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
       : `valid for ${showDuration(token.lifetimeMs)}`
   const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
-  if (call === null) return [granted, notAsked(what, tooLate)]
-  if (call.kind === 'response') clocks.push(...serviceClock(call, systemClock.nowMs()))
+  if (call === null) return [granted, notAskedFinding(what, tooLate)]
+  if (call.kind === 'response') clocks.push(...serviceClockReadings(call, systemClock.nowMs()))
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
   const beside = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
-  return [granted, interpretCall(call, beside)]
+  return [granted, judgeHarmlessCall(call, beside)]
 }
 
 /**
@@ -90,9 +96,9 @@ async function ask(
  * Without `beside`, a bare 404 decides nothing.
  * @param beside the answer for a path that cannot exist; null if it was not requested
  */
-export function interpretCall(answer: Answer, beside: Answer | null): Finding {
+export function judgeHarmlessCall(answer: Answer, beside: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
-  const pause = pauseCall(answer)
+  const pause = pauseForAnswer(answer)
   if (pause !== null) return problem(pause.detail)
   if (answer.kind === 'no-answer') return problem(`asked for a transaction: ${answer.detail}`)
   const summary = describeAnswer(answer)
@@ -121,11 +127,11 @@ function foreign(answer: Response, beside: Answer | null): string | null {
   return 'the answer may be from the service, or from a proxy that does not know this address. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
 }
 
-/** A pause or a server error says nothing about a path. */
+/** False for a pause or a server error, because the service gives those whether the path exists or not. */
 const canBeCompared = (beside: Answer | null): beside is Response =>
-  beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null
+  beside?.kind === 'response' && beside.status < 500 && pauseForAnswer(beside) === null
 
-export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
+export function ourCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
     { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },

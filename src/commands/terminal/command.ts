@@ -84,7 +84,7 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-export function describeCommand(command: Command, module: CommandModule): Command {
+export function addCommandDefinition(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {
     const argument = new Argument(name, help)
@@ -98,7 +98,7 @@ export function describeCommand(command: Command, module: CommandModule): Comman
 }
 
 /** Reads an option. @throws InvalidArgumentError, which commander prints */
-export const wholeNumber =
+export const wholeNumberParser =
   (min: number, max: number) =>
   (text: string): number => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN

@@ -8,7 +8,7 @@ type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 export type Confirmed = 'yes' | 'no' | 'no-terminal'
 
 export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
-  const answer = await confirm(context, question)
+  const answer = await askYesOrNo(context, question)
   if (answer === 'no-terminal')
     context.stderr.write(
       'Nothing was changed, because standard input is not a terminal, so you could not be asked. Add --yes.\n',
@@ -18,14 +18,14 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
 }
 
 /** True unless the operator answers no. In a script, the command itself is the confirmation. */
-export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
-  const answer = await confirm(context, question)
+export async function isConfirmedOrScripted(context: AskingContext, question: string): Promise<boolean> {
+  const answer = await askYesOrNo(context, question)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer !== 'no'
 }
 
 /** Any answer but y or yes is a no. */
-export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
+export async function askYesOrNo({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })
   // Ctrl-D closes the terminal without an answer.

@@ -16,11 +16,11 @@ export interface CommandContext {
 }
 
 /** The exit codes of docs/reference/commands.md. */
-export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
+export const exitCodes = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
 export function usageError(context: CommandContext, problems: readonly string[]): number {
   for (const problem of problems) context.stderr.write(`outboxd: ${escapeLines(problem)}\n`)
-  return exit.usage
+  return exitCodes.usage
 }
 
 export function printJson(context: CommandContext, value: unknown): void {

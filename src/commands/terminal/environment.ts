@@ -19,7 +19,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
 }
 
 /** The file whose folder `mappings` is used; null if none is. */
-export function impliedBy(env: Environment, file: EnvironmentFile | null): string | null {
+export function findFileThatImpliesMappings(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
@@ -49,7 +49,7 @@ function readText(path: string): string {
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
 /** Variables of the process win over the file unless they are empty. */
-export function withFile(env: Environment, file: EnvironmentFile | null): Environment {
+export function addEnvironmentFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
 }

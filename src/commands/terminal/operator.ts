@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import { readStoreConfig, type StoreConfig } from '../../config.ts'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
-import { nameMax, personName, reasonProblem } from '../../operations/actor.ts'
+import { normalizePersonName, personNameMax, reasonProblem } from '../../operations/actor.ts'
 import { type Databases, type LedgerSessions, openDatabases } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import type { CommandContext } from './context.ts'
@@ -41,9 +41,9 @@ export const dryRunOption = ['--dry-run', 'show what would change, and change no
 export function actorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
   return [
-    ...(as === undefined || personName(as) !== null
+    ...(as === undefined || normalizePersonName(as) !== null
       ? []
-      : [`--as needs a name of 1 to ${nameMax} printable characters, such as --as "Erin Bell"`]),
+      : [`--as needs a name of 1 to ${personNameMax} printable characters, such as --as "Erin Bell"`]),
     ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
   ]
 }

@@ -35,11 +35,11 @@ export function submissionJson(submission: ListedSubmission) {
 }
 
 /** The column that you fill in for `outboxd resolve --file`. */
-export const answerColumn = 'arrived_as'
+export const arrivedAsColumn = 'arrived_as'
 
 const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => string>> = {
   outbox_id: ({ outboxId }) => outboxId,
-  [answerColumn]: () => '',
+  [arrivedAsColumn]: () => '',
   state: ({ state }) => state,
   type: ({ type }) => escapeControl(type),
   key: ({ key }) => escapeControl(key ?? ''),

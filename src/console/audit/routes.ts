@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { type AuditEntry, type AuditSpan, readAudit } from '../../ledger/audit/readAudit.ts'
 import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { amountNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
+import { amountFieldNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
 import type { Databases } from '../../operations/databases.ts'
-import { readSpan, type Span } from '../../operations/filters.ts'
+import { readTimeSpan, type Span } from '../../operations/filters.ts'
 import { readRecordName } from '../../operations/references.ts'
 import { isoTimeOrNull } from '../../time.ts'
-import { troubleMessage } from '../errors.ts'
+import { consoleErrorMessage } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -71,14 +71,14 @@ async function* csvOf(
   others: AsyncIterable<AuditEntry>,
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
-  const names = amountNames(loadMappingsOrNone(config.mappingsDir))
+  const names = amountFieldNames(loadMappingsOrNone(config.mappingsDir))
   yield auditCsvHead(names)
   if (first.done) return
   yield auditCsv(auditLine(first.value), names)
   try {
     for await (const entry of others) yield auditCsv(auditLine(entry), names)
   } catch (error) {
-    say(`the download of /audit.csv broke off: ${troubleMessage(error)}`)
+    say(`the download of /audit.csv broke off: ${consoleErrorMessage(error)}`)
     throw error
   }
 }
@@ -88,7 +88,7 @@ function readAuditQuery(parameters: unknown, nowMs: number) {
   const query: AuditQuery = {
     ...{ since: text('since'), until: text('until'), who: text('who'), key: text('key'), record: text('record') },
   }
-  const read = readSpan(query, nowMs)
+  const read = readTimeSpan(query, nowMs)
   const mistakes = read.kind === 'invalid' ? read.problems : []
   const record = readRecordName(query.record, mistakes)
   const problems = mistakes.map((problem) => problem.replace('--', ''))

@@ -1,10 +1,10 @@
 import { type HtmlValue, html } from '@prairielearn/html'
-import { mostAtOnce, type Skipped } from '../../operations/bulkChange.ts'
-import { costMessage } from '../../operations/previewChange.ts'
+import { changedAtOnceMax, type Skipped } from '../../operations/bulkChange.ts'
+import { replayCostMessage } from '../../operations/previewChange.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { foreign, notice, paragraph, section, table } from '../html/elements.ts'
+import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
 import { checkbox, form, type OptionName, optionLabel } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { recordTable } from '../records/recordsHtml.ts'
@@ -38,12 +38,12 @@ function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue
   const untriedWords = `The last ${pluralize(untried, 'record')} were not mapped beforehand and are counted as if they mapped. Those that do not map are skipped and named.`
   const warnings = [
     untried > 0 ? untriedWords : '',
-    isCapped ? `At most ${mostAtOnce} records are changed at once. Repeat it for the rest.` : '',
+    isCapped ? `At most ${changedAtOnceMax} records are changed at once. Repeat it for the rest.` : '',
     cut ?? '',
     risk,
   ].filter((words) => words !== '')
   const listed = [
-    cost === null ? '' : html`<p>${costMessage(cost)}</p>`,
+    cost === null ? '' : html`<p>${replayCostMessage(cost)}</p>`,
     kindsTable(groups),
     html`<h3>${first.length === count ? 'All of them' : `The first ${first.length} of ${count}`}</h3>`,
     recordTable('The first records', first, nowMs),
@@ -71,8 +71,8 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
     groups.map((group) => [
       group.count,
       group.state,
-      foreign(group.type, 24),
-      group.code === null ? '–' : foreign(group.code, 16),
+      foreignTextHtml(group.type, 24),
+      group.code === null ? '–' : foreignTextHtml(group.code, 16),
       group.mayHaveArrived ? html`<strong class="attention">${arrivalNote(group)}</strong>` : '',
     ]),
   )
@@ -85,7 +85,11 @@ function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewe
     ids.length > 0
       ? ''
       : term('even-if-arrived', terms.evenIfArrived, 'a record that did arrive may then be at the service twice'),
-    term('new-key', terms.newKey, 'for records that may have arrived: the service cannot recognise them then'),
+    term(
+      'new-key',
+      terms.newKey,
+      'for records that may have arrived. Warning: the service cannot recognise a repetition, and may process it twice',
+    ),
     html`<button>Preview again</button>`,
   ]
   return section('terms', 'Options', form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, fields))
@@ -113,7 +117,7 @@ function courseOf({ preview: { verb, count }, progress, skipped }: KeptChange): 
   if (progress.kind === 'failed')
     return notice(
       'bad',
-      html`<p>${foreign(progress.message, 600)}</p><p>About ${progress.looked} of ${count} were done before; the rest is unchanged. Choose the rest again.</p>`,
+      html`<p>${foreignTextHtml(progress.message, 600)}</p><p>About ${progress.looked} of ${count} were done before; the rest is unchanged. Choose the rest again.</p>`,
     )
   if (progress.kind === 'previewed') return ''
   const { done } = progress.result
@@ -135,11 +139,11 @@ function skippedList(skipped: readonly Skipped[]): HtmlValue {
     const count = all.length > 1 ? html`<b>${pluralize(all.length, 'record')}</b>: ` : ''
     const more = all.length > namedShown ? ` and ${all.length - namedShown} more` : ''
     const named = all.slice(0, namedShown).map(({ submission }) => [linkTo(submission), ' '])
-    return html`<li>${count}${named}${more} ${foreign(reason, 400)}</li>`
+    return html`<li>${count}${named}${more} ${foreignTextHtml(reason, 400)}</li>`
   })
   const unnamed = alike.slice(reasonsShown).reduce((sum, [, all]) => sum + all.length, 0)
   return html`<ul>${items}${unnamed > 0 ? html`<li>… and ${pluralize(unnamed, 'record')} more, for other reasons</li>` : ''}</ul>`
 }
 
 const linkTo = ({ id, outboxId }: Skipped['submission']) =>
-  html`<a href="/records/${id}">outbox:${foreign(outboxId, 36)}</a>`
+  html`<a href="/records/${id}">outbox:${foreignTextHtml(outboxId, 36)}</a>`

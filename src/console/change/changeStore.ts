@@ -8,7 +8,7 @@ import { type Discarded, discardSubmissions } from '../../operations/discard.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import type { ChangePreview, Cost } from '../../operations/previewChange.ts'
 import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
-import { troubleMessage } from '../errors.ts'
+import { consoleErrorMessage } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 export interface ChangeRequest {
@@ -91,7 +91,7 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
       const result = await carryOut(await databases(), config, change, actor, { signal: stopping.signal, onProgress })
       change.progress = { kind: 'over', result }
     } catch (error) {
-      change.progress = { kind: 'failed', looked, message: troubleMessage(error) }
+      change.progress = { kind: 'failed', looked, message: consoleErrorMessage(error) }
     }
   }
 

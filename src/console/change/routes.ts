@@ -5,7 +5,7 @@ import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { loggedSearch } from '../valueAccess.ts'
+import { createLoggedSearch } from '../valueAccess.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
 import { type ChangeRequest, createChangeRunner, createChangeStore, type KeptChange } from './changeStore.ts'
 import { chooseChange, readChangeRequest, readReplayTerms } from './chooseChange.ts'
@@ -19,7 +19,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(await parts.databases(), loggedSearch(parts, viewer), parts, asked)
+    const chosen = await chooseChange(await parts.databases(), createLoggedSearch(parts, viewer), parts, asked)
     if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)

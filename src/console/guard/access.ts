@@ -11,7 +11,7 @@ export interface AccessRead {
   names: readonly string[]
 }
 
-export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
+export function readConsoleAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)
   const problems: string[] = []

@@ -33,7 +33,7 @@ export interface Attempts {
   succeeded(address: string, device?: string | null): void
 }
 
-export function createAttempts(clock: Pick<Clock, 'stopwatch'>): Attempts {
+export function createLoginAttempts(clock: Pick<Clock, 'stopwatch'>): Attempts {
   const elapsedMs = clock.stopwatch()
   const buckets = new BoundedMap<string, Bucket>(bucketsMax)
   const together: Bucket = { allowance: ofAllAddresses, left: ofAllAddresses.max, atMs: 0 }

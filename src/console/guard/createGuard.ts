@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { nameMax, personName } from '../../operations/actor.ts'
+import { normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { createSemaphore, type Semaphore } from '../createSemaphore.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -13,7 +13,7 @@ import {
   refuseForeignHost,
 } from './refuseForeign.ts'
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
-import { createFormTokens, isSameToken, type Viewer } from './viewer.ts'
+import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends Place {
   access: Access
@@ -29,7 +29,7 @@ type Person = Pick<Viewer, 'who' | 'session'>
 
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
-  const tokenFor = createFormTokens()
+  const tokenFor = createFormTokenMaker()
   const loginToken = tokenFor('login')
   const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
@@ -95,7 +95,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
       if (name === null)
         throw new Refused(
           401,
-          `The proxy did not name the user. It must set the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMax} characters in one line.`,
+          `The proxy did not name the user. It must set the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${personNameMax} characters in one line.`,
         )
       return { who: `operator ${name}`, session: name }
     }
@@ -107,10 +107,10 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
 /** Null if the header came twice, because the proxy then passed one from a browser. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
-  return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
+  return values.length === 1 ? normalizePersonName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }
 
-export function refuseUnstorable(app: FastifyInstance): void {
+export function refuseNulCharacters(app: FastifyInstance): void {
   app.addHook('preHandler', async ({ params, query, body }) => {
     if (holdsNul([params, query, body]))
       throw new Refused(400, 'The request contains the character U+0000, which Postgres cannot store. Leave it out.')

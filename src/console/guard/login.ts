@@ -1,13 +1,13 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { personName } from '../../operations/actor.ts'
+import { normalizePersonName } from '../../operations/actor.ts'
 import { showDuration } from '../../time.ts'
 import { createSemaphore } from '../createSemaphore.ts'
 import { notice } from '../html/elements.ts'
 import { form, hiddenField, textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { createAttempts } from './attempts.ts'
+import { createLoginAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
 import {
   clearSessionCookie,
@@ -30,7 +30,7 @@ interface LoginDeps {
 }
 
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
-  const attempts = createAttempts(parts.clock)
+  const attempts = createLoginAttempts(parts.clock)
   // Computes one hash at a time, because it takes 46 MB and a thread. `attempts` bounds the queue.
   const turns = createSemaphore(1, Number.POSITIVE_INFINITY)
   const isRight = async (password: string) => {
@@ -45,7 +45,7 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
   app.post('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
     const { ip } = request
     const to = ownPath(textAsTyped(request.body, 'to'))
-    const name = personName(textAsTyped(request.body, 'name'))
+    const name = normalizePersonName(textAsTyped(request.body, 'name'))
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')

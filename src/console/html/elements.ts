@@ -45,7 +45,7 @@ export function factList(facts: readonly (readonly [name: HtmlValue, value: Html
 }
 
 /** A text of the ERP or the service: cut, on one line, control and direction characters escaped. */
-export function foreign(text: string, charactersMax = 300): HtmlSafeString {
+export function foreignTextHtml(text: string, charactersMax = 300): HtmlSafeString {
   return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${foreignText(text, charactersMax)}</span>`
 }
 

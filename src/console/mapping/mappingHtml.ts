@@ -4,7 +4,7 @@ import type { Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { emptyNote, factList, foreign, notice, paragraph, section, table } from '../html/elements.ts'
+import { emptyNote, factList, foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, hiddenField } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { jsonText, mappedTable } from '../record/valuesHtml.ts'
@@ -48,7 +48,7 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
     ? html`<p>You see the values for a quarter of an hour.</p>`
     : html`<p>${maskedNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
   const [first] = previews
-  const title = html`What ${previews.length === 1 ? foreign(first?.name ?? '', 60) : 'they'} would become`
+  const title = html`What ${previews.length === 1 ? foreignTextHtml(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
     previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
     warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '',
@@ -71,10 +71,10 @@ function waitingRows(waiting: MappingView['waiting']): HtmlValue {
   if (waiting.kind === 'unreadable') return notice('attention', lines(waiting.problem))
   if (waiting.rows.length === 0) return emptyNote('No row waits in the outbox.')
   const rows = waiting.rows.map(({ outboxId, type, key, createdAt }) => [
-    html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreign(outboxId, 36)}</a>`,
-    foreign(type, 24),
-    key === null ? '–' : foreign(key, 24),
-    foreign(createdAt ?? '–', 40),
+    html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreignTextHtml(outboxId, 36)}</a>`,
+    foreignTextHtml(type, 24),
+    key === null ? '–' : foreignTextHtml(key, 24),
+    foreignTextHtml(createdAt ?? '–', 40),
   ])
   return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
 }

@@ -2,7 +2,7 @@ import { readPublishedTypes } from '../../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../../model.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { explain } from '../../operations/explainError.ts'
+import { explainError } from '../../operations/explainError.ts'
 import { type MapPreview, previewWarnings } from '../../operations/mapRecords.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -10,11 +10,11 @@ import type { ConsoleParts } from '../parts.ts'
 type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
 /** Reads the files each time, so that a correction shows at once. */
-export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
+export function readMappingFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(config.mappingsDir) }
   } catch (error) {
-    return { kind: 'invalid', problem: explain(error).message }
+    return { kind: 'invalid', problem: explainError(error).message }
   }
 }
 
@@ -40,11 +40,11 @@ export interface MappingView {
 
 const waitingShown = 20
 
-export async function readMapping(
+export async function readMappingView(
   databases: Databases,
   parts: Pick<ConsoleParts, 'config'>,
 ): Promise<Omit<MappingView, 'form' | 'result' | 'isShown'>> {
-  const files = readFiles(parts)
+  const files = readMappingFiles(parts)
   const [published, waiting] = await Promise.all([readPublishedTypes(databases.ledger), readWaiting(databases)])
   return { dir: parts.config.mappingsDir, files, differing: differingTypes(files, published), waiting }
 }
@@ -53,7 +53,7 @@ async function readWaiting(databases: Databases): Promise<MappingView['waiting']
   try {
     return { kind: 'value', rows: await withOutbox(databases, (outbox) => readWaitingRows(outbox, waitingShown)) }
   } catch (error) {
-    return { kind: 'unreadable', problem: explain(error).message }
+    return { kind: 'unreadable', problem: explainError(error).message }
   }
 }
 

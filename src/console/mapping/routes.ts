@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { chooseType, mapPayloads, previewRow, splitPayloads } from '../../operations/mapRecords.ts'
+import { chooseRecordType, mapPayloads, previewRowMapping, splitPayloads } from '../../operations/mapRecords.ts'
 import { readRecordWithContent } from '../../outbox/readRecordContents.ts'
 import { readOutboxRecord } from '../../outbox/readRows.ts'
 import { Refused } from '../errors.ts'
@@ -9,7 +9,13 @@ import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createShownRecords, logValuesShown } from '../valueAccess.ts'
 import { renderMapping } from './mappingHtml.ts'
-import { type MappingForm, type MappingResult, readFiles, readMapping, toMappingResult } from './readMapping.ts'
+import {
+  type MappingForm,
+  type MappingResult,
+  readMappingFiles,
+  readMappingView,
+  toMappingResult,
+} from './readMapping.ts'
 
 /** More would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
@@ -26,7 +32,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
     const { result, isShown = false, form = { type: '', payload: '' } } = asked
-    const view = { ...(await readMapping(await parts.databases(), parts)), form, result, isShown }
+    const view = { ...(await readMappingView(await parts.databases(), parts)), form, result, isShown }
     return sendPage(reply.code(result?.kind === 'refused' ? 400 : 200), renderMapping(view, request.viewer))
   }
 
@@ -59,9 +65,9 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   )
 
   function mapPasted({ type, payload }: MappingForm): MappingResult | null {
-    const files = readFiles(parts)
+    const files = readMappingFiles(parts)
     if (files.kind === 'invalid') return null
-    const chosen = chooseType(files.mappings, type === '' ? undefined : type)
+    const chosen = chooseRecordType(files.mappings, type === '' ? undefined : type)
     if (chosen.kind === 'invalid') return { kind: 'refused', problem: chosen.problem }
     const count = splitPayloads(payload).length
     if (count > payloadsMax)
@@ -76,12 +82,12 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   }
 
   async function mapOutboxRow(databases: Databases, outbox: string): Promise<MappingResult | null> {
-    const files = readFiles(parts)
+    const files = readMappingFiles(parts)
     if (files.kind === 'invalid') return null
     const record = await withOutbox(databases, (erp) => readRecordWithContent(erp, files.mappings, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
-      : toMappingResult(files.mappings, [previewRow(files.mappings, record)], record.outboxId)
+      : toMappingResult(files.mappings, [previewRowMapping(files.mappings, record)], record.outboxId)
   }
 }
 

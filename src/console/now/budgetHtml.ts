@@ -37,7 +37,7 @@ const height = 100
 const unitMax = 8
 
 function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
-  const paths = markPaths(window)
+  const paths = budgetMarkPaths(window)
   const width = columns * columnWidth
   const said = markKinds.map((kind) => `${window.counts[kind]} ${words[kind]}`).join(', ')
   return html`<svg class="window" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="The last ${seconds}: ${said}, ${window.free} free">
@@ -47,7 +47,10 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-export function markPaths({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
+export function budgetMarkPaths({
+  marks,
+  windowMs,
+}: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
   const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
   const heights = [...stacks.values()].map((stack) => requestsOf(stack))
   const unit = Math.min(unitMax, height / Math.max(1, ...heights))

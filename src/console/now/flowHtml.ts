@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { State } from '../../model.ts'
 import type { StatusReport } from '../../operations/diagnose.ts'
-import { backlogMessage, heldMessage, reportsMessage } from '../../operations/renderStatus.ts'
+import { backlogMessage, dueReportsMessage, heldRecordsMessage } from '../../operations/renderStatus.ts'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { ageHtml } from '../html/elements.ts'
 
@@ -20,7 +20,7 @@ interface Step {
 
 export function flowSection(report: StatusReport): HtmlSafeString {
   const { under, ended } = stepsOf(report)
-  const held = heldMessage(report.heldForPerson).replace(/^; /, '')
+  const held = heldRecordsMessage(report.heldForPerson).replace(/^; /, '')
   return html`<h2>Records</h2>
 <ol class="flow">${under.map((step) => stepHtml(step, report.nowMs))}</ol>
 <ul class="flow ends">${ended.map((step) => stepHtml(step, report.nowMs))}</ul>
@@ -28,7 +28,7 @@ export function flowSection(report: StatusReport): HtmlSafeString {
 ${outboxTrouble(report.outbox)}
 <div><dt>Backlog</dt><dd>${backlogMessage(report)}</dd></div>
 ${held === '' ? '' : html`<div><dt>Held</dt><dd>${held}</dd></div>`}
-<div><dt>To write back</dt><dd>${reportsMessage(report)}</dd></div>
+<div><dt>To write back</dt><dd>${dueReportsMessage(report)}</dd></div>
 </dl>`
 }
 

@@ -108,7 +108,7 @@ export interface History {
   plots: Plot[]
 }
 
-export function toHistory(range: Range, periods: readonly Period[]): History {
+export function toPlottedHistory(range: Range, periods: readonly Period[]): History {
   const minutes = rangeSpans[range].span === 'hour' ? 60 : 1
   const perMinute = (count: number) => Math.round((count / minutes) * 100) / 100
   const good = periods.map(({ completed }) => perMinute(completed))

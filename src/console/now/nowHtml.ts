@@ -13,9 +13,9 @@ import {
 } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { ageHtml, emptyNote, foreign, notice, paragraph, table } from '../html/elements.ts'
+import { ageHtml, emptyNote, foreignTextHtml, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
-import { nowVersion } from '../parts.ts'
+import { nowVersionPath } from '../parts.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
 import { type BudgetWindow, budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
@@ -31,7 +31,7 @@ export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
 const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets', 'daemons', 'problems'] as const
 
 /** Renders the parts that refresh, the same for every viewer. */
-export function liveParts({ report, window, needingAttention }: NowView): LiveParts {
+export function renderLiveParts({ report, window, needingAttention }: NowView): LiveParts {
   const { nowMs, standing } = report
   return {
     sentences: html`${report.diagnoses.map(sentence)}`,
@@ -70,7 +70,7 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
   return layout(
     {
       ...{ title: 'Now', current: '/', viewer },
-      live: { path: nowVersion, version },
+      live: { path: nowVersionPath, version },
     },
     html`${place('sentences')}
 <section>${place('person')}</section>
@@ -105,9 +105,9 @@ export function attentionSection({ causes, lookedAt, isCut }: NeedingAttention, 
     .map((cause) => [
       html`<a href="/records?state=${cause.state}&amp;cause=${cause.cause}">${pluralize(cause.count, 'record')}</a>`,
       cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
-      foreign(cause.code ?? '', 16),
-      foreign(cause.shape, 200),
-      foreign(cause.types.join(', '), 40),
+      foreignTextHtml(cause.code ?? '', 16),
+      foreignTextHtml(cause.shape, 200),
+      foreignTextHtml(cause.types.join(', '), 40),
       ageHtml(cause.firstMs, nowMs),
     ])
   return html`<h2>Needs attention</h2>
@@ -122,8 +122,8 @@ function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeS
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
-      foreign(subject, 40),
-      foreign(detail, 400),
+      foreignTextHtml(subject, 40),
+      foreignTextHtml(detail, 400),
       ageHtml(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : ageHtml(retryMs, nowMs),
     ])
@@ -170,7 +170,7 @@ ${table(
   ['id', 'host', 'version', 'started'],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,
-    foreign(host, 40),
+    foreignTextHtml(host, 40),
     version,
     ageHtml(startedMs, nowMs),
   ]),

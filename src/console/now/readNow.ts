@@ -2,8 +2,8 @@ import { readBudgetSlots } from '../../ledger/operator/readActivity.ts'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { statesNeedingAttention } from '../../model.ts'
-import { joinHalves } from '../../operations/diagnose.ts'
-import { type LedgerReads, ledgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
+import { joinStatusHalves } from '../../operations/diagnose.ts'
+import { type LedgerReads, ledgerStatusReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { budgetWindow } from './budgetHtml.ts'
 import type { NeedingAttention, NowView } from './nowHtml.ts'
@@ -27,7 +27,7 @@ export function createNowReader(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,
 ): () => Promise<NowView> {
-  const reads = async () => ledgerReads(await databases())
+  const reads = async () => ledgerStatusReads(await databases())
   const share = <K extends keyof LedgerReads>(read: K, forMs: number): LedgerReads[K] =>
     shareRead(clock, forMs, async () => (await reads())[read]() as ReturnType<LedgerReads[K]>) as LedgerReads[K]
   const readSnapshot = share('readSnapshot', agesMs.moving)
@@ -51,7 +51,7 @@ export function createNowReader(
     const { uncertain, failed, rejected } = ledger.submissions
     const counts = [uncertain, failed, rejected]
     const needingAttention = counts.some((count) => count > 0) ? await readWaiting(counts.join()) : noneNeedAttention
-    return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), needingAttention }
+    return { report: joinStatusHalves(ledger, outbox, config), window: budgetWindow(slots), needingAttention }
   }
 }
 

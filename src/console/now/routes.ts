@@ -3,10 +3,10 @@ import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { readPeriodStatistics } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
-import { type ConsoleParts, nowVersion } from '../parts.ts'
+import { type ConsoleParts, nowVersionPath } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
-import { historyRanges, historySection, type Range, rangeSpans, toHistory } from './historyHtml.ts'
-import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
+import { historyRanges, historySection, type Range, rangeSpans, toPlottedHistory } from './historyHtml.ts'
+import { type LiveParts, type NowView, renderLiveParts, renderNow } from './nowHtml.ts'
 import { createNowReader } from './readNow.ts'
 import { createOutboxReader, shareRead } from './sharedReads.ts'
 
@@ -29,10 +29,10 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function readHistory(range: Range): Promise<HtmlSafeString> {
     const { span, withinMs } = rangeSpans[range]
     const periods = await readPeriodStatistics((await databases()).ledger, span, withinMs)
-    return unsafeHtml(historySection(toHistory(range, periods)).toString())
+    return unsafeHtml(historySection(toPlottedHistory(range, periods)).toString())
   }
 
-  app.get(nowVersion, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
+  app.get(nowVersionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
   app.get<Asked>('/', async ({ viewer, query }, reply) => {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
     return sendPage(reply, renderNow({ ...page, history, viewer }))
@@ -49,7 +49,7 @@ interface Asked {
 const rangeOf = (text: unknown): Range => historyRanges.find((range) => range === text) ?? 'hour'
 
 function rendered(view: NowView): { parts: LiveParts; version: string } {
-  const parts = liveParts(view)
+  const parts = renderLiveParts(view)
   const version = createHash('sha256').update(Object.values(parts).join()).digest('base64url')
   return { parts, version }
 }

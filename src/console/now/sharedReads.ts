@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
+import { type OutboxHalf, type OutboxReads, outboxStatusReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import { BoundedMap } from '../boundedMap.ts'
 import type { ConsoleParts } from '../parts.ts'
 
@@ -98,7 +98,7 @@ export function createOutboxReader(
 }
 
 function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
-  const reads = async () => outboxReads(await databases())
+  const reads = async () => outboxStatusReads(await databases())
   const countRowsBeforeStart = shareRead(clock, hiddenAgeMs, async () => (await reads()).countRowsBeforeStart())
   const readReadOnly = shareRead(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
   return async () => ({ ...(await reads()), countRowsBeforeStart, readReadOnly })

@@ -1,9 +1,9 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import { type PauseRead, type PauseRequest, pauseMessage, type ResumeTerms } from '../../operations/pause.ts'
-import { pauseEnd } from '../../operations/renderStatus.ts'
+import { pauseEndText } from '../../operations/renderStatus.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { ageHtml, emptyNote, foreign, momentHtml, notice, paragraph } from '../html/elements.ts'
+import { ageHtml, emptyNote, foreignTextHtml, momentHtml, notice, paragraph } from '../html/elements.ts'
 import { checkbox, form, hiddenField } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 
@@ -26,7 +26,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
     notice('attention', [
       paragraph(pauseMessage(read.forMs, { dryRun: true, nowMs })),
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
-      html`<p>Why: ${foreign(read.reason, 1_000)}</p>`,
+      html`<p>Why: ${foreignTextHtml(read.reason, 1_000)}</p>`,
     ]),
     form({ action: '/pause', viewer }, [
       hiddenField('reason', read.reason),
@@ -78,13 +78,13 @@ function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
     html`<p><strong>${pause.reason}</strong>, began ${ageHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
-<p>${foreign(pause.detail, 400)}</p>`,
+<p>${foreignTextHtml(pause.detail, 400)}</p>`,
   )
 }
 
 function endOf(pause: Pause, nowMs: number): HtmlValue {
   const { untilMs } = pause
-  if (untilMs === null || untilMs <= nowMs) return pauseEnd(pause, nowMs)
+  if (untilMs === null || untilMs <= nowMs) return pauseEndText(pause, nowMs)
   return html`until ${momentHtml(untilMs)}, ${ageHtml(untilMs, nowMs)}`
 }
 

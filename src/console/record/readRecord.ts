@@ -5,7 +5,7 @@ import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
-import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
+import { type OtherRow, readCurrentRow } from '../../operations/submissionFacts.ts'
 
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
@@ -52,7 +52,7 @@ export async function readRecord(
   return {
     ...{ submission, detail, mappings },
     explanation: explainSubmission(detail),
-    row: detail.conflict === null ? null : await readRowNow(databases, detail.outboxId),
+    row: detail.conflict === null ? null : await readCurrentRow(databases, detail.outboxId),
     mapped:
       mappings === null || payload === null ? null : mapOutboxRecord(mappings, { type, payload, unreadable: null }, id),
   }

@@ -8,8 +8,8 @@ import type { Viewer } from '../guard/viewer.ts'
 import {
   ageHtml,
   factList,
-  foreign,
   foreignText,
+  foreignTextHtml,
   momentHtml,
   notice,
   paragraph,
@@ -86,13 +86,15 @@ function standing({ detail, explanation, row }: RecordView): HtmlValue {
 }
 
 const blockerLink = ({ outboxId }: { outboxId: string }) =>
-  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${foreign(outboxId, 60)}</a></p>`
+  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${foreignTextHtml(outboxId, 60)}</a></p>`
 
 const facts = ({ detail }: RecordView) =>
   factList(submissionFacts(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
 
 const factHtml = (fact: Fact, nowMs: number): HtmlValue =>
-  typeof fact === 'string' ? foreign(fact, 2_000) : html`${momentHtml(fact.atMs)} (${ageHtml(fact.atMs, nowMs)})`
+  typeof fact === 'string'
+    ? foreignTextHtml(fact, 2_000)
+    : html`${momentHtml(fact.atMs)} (${ageHtml(fact.atMs, nowMs)})`
 
 function timeline({ detail: { events } }: RecordView, isShown: boolean): HtmlValue {
   return html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
@@ -104,10 +106,10 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
   const after = former === null ? '' : html`<span class="after">+${distance(atMs - former.atMs)}</span>`
   const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
     name,
-    isShown || !isOfRecord(name) ? foreign(value, 2_000) : mask,
+    isShown || !isOfRecord(name) ? foreignTextHtml(value, 2_000) : mask,
   ])
   return html`<li><p>${momentHtml(atMs)} ${after}</p>
-<p><strong>${states}</strong> ${foreign(cause, 500)} <span class="quiet">(${foreign(who, 100)}, attempt ${attempt})</span></p>
+<p><strong>${states}</strong> ${foreignTextHtml(cause, 500)} <span class="quiet">(${foreignTextHtml(who, 100)}, attempt ${attempt})</span></p>
 ${details.length > 0 ? factList(details) : ''}</li>\n`
 }
 
@@ -115,7 +117,7 @@ const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : showDura
 
 const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
 
-export function renderSeveral(
+export function renderMatchingRecords(
   name: string,
   submissions: readonly ListedSubmission[],
   isCut: boolean,
@@ -123,12 +125,12 @@ export function renderSeveral(
   nowMs: number,
 ): string {
   return layout({ title: `Several records match`, current: '/records', viewer }, [
-    html`<p>These match ${foreign(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
+    html`<p>These match ${foreignTextHtml(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
     html`<section>${recordTable('Records', submissions, nowMs)}</section>`,
   ])
 }
 
-export function renderMissing(message: string, outboxId: string | null, viewer: Viewer): string {
+export function renderMissingRecord(message: string, outboxId: string | null, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', paragraph(`${capitalize(message)}.`)),
     outboxId === null

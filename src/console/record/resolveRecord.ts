@@ -1,6 +1,6 @@
 import { reasonProblem } from '../../operations/actor.ts'
 import { operatorOf } from '../../operations/databases.ts'
-import { type Answer, answerProblems, considerAnswer, resolveSubmission } from '../../operations/resolve.ts'
+import { type Answer, previewResolution, resolveOptionProblems, resolveSubmission } from '../../operations/resolve.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { formText } from '../html/form.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -21,10 +21,10 @@ export async function resolveRecord(
   const answer = answerOf(fields)
   const reason = formText(fields, 'reason') ?? null
   const wrongReason = reason === null ? null : reasonProblem(reason)
-  const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
+  const problems = [...resolveOptionProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
   if (problems.length > 0) return refused(`${problems.join('\n')}.`)
   const databases = await parts.databases()
-  const found = await considerAnswer(databases, name, answer)
+  const found = await previewResolution(databases, name, answer)
   if (found.kind !== 'found') return refused(`there is no record ${name}`)
   const { settling, outcome: would, questions } = found
   const { id, outboxId, revision } = settling.submission

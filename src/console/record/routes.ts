@@ -8,14 +8,14 @@ import type { Databases } from '../../operations/databases.ts'
 import { BoundedMap } from '../boundedMap.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
-import { readFiles } from '../mapping/readMapping.ts'
+import { readMappingFiles } from '../mapping/readMapping.ts'
 import { shareReadsByKey } from '../now/sharedReads.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import { createShownRecords, logDownload, logValuesShown } from '../valueAccess.ts'
 import { renderResolve } from './actionsHtml.ts'
 import { findRecordByName, readRecord } from './readRecord.ts'
-import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
+import { type PageMessage, renderMatchingRecords, renderMissingRecord, renderRecord } from './recordHtml.ts'
 import { resolveRecord } from './resolveRecord.ts'
 
 const versionAgeMs = 2_000
@@ -41,15 +41,16 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   ): Promise<FastifyReply> {
     const { viewer, params } = request
     const named = await findRecordByName(await databases(), params.id)
-    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.outboxId, viewer))
+    if (named.kind === 'none')
+      return sendPage(reply.code(404), renderMissingRecord(named.message, named.outboxId, viewer))
     if (named.kind === 'several')
-      return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
+      return sendPage(reply, renderMatchingRecords(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
     const { id } = named.submission
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
-    const files = readFiles(parts)
+    const files = readMappingFiles(parts)
     const view = await readRecord(await databases(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null)
-      return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, null, viewer))
+      return sendPage(reply.code(404), renderMissingRecord(`there is no submission ${id} any more`, null, viewer))
     return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer, id), message }))
   }
 

@@ -3,12 +3,12 @@ import { boundText } from '../../boundText.ts'
 import { describeField } from '../../mapping/describeField.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import type { MappedRecord } from '../../mapping/mapRecord.ts'
-import { noneBecause } from '../../operations/submissionFacts.ts'
+import { missingContentText } from '../../operations/submissionFacts.ts'
 import { escapeLines } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { emptyNote, foreign, notice, section, table } from '../html/elements.ts'
+import { emptyNote, foreignTextHtml, notice, section, table } from '../html/elements.ts'
 import { form } from '../html/form.ts'
 import { maskedNote } from '../valueAccess.ts'
 import type { RecordView } from './readRecord.ts'
@@ -25,7 +25,7 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
   const whole = (name: string) =>
     isShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
-    const none = emptyNote(`(${noneBecause(view.detail, whyNone)})`)
+    const none = emptyNote(`(${missingContentText(view.detail, whyNone)})`)
     return section(name, title, json === null ? none : [jsonText(json, !isShown, title), whole(name)])
   }
   return [
@@ -79,7 +79,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
         mapped.errors.map(({ field, from, message }) => [
           html`<code>${field}</code>`,
           html`<code>${from || '–'}</code>`,
-          foreign(message, 400),
+          foreignTextHtml(message, 400),
           ruleOf(field),
         ]),
       ),
@@ -92,9 +92,9 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
       mapped.fields.map(({ field, from, source, value }) => [
         html`<code>${field}</code>`,
         from === null ? '(constant)' : html`<code>${from}</code>`,
-        source === null ? '(missing)' : foreign(shownValue(source, isMasked), 200),
+        source === null ? '(missing)' : foreignTextHtml(shownValue(source, isMasked), 200),
         ruleOf(field),
-        value === null ? '(left out)' : foreign(shownValue(value, isMasked), 200),
+        value === null ? '(left out)' : foreignTextHtml(shownValue(value, isMasked), 200),
       ]),
     ),
   ]

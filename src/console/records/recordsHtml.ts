@@ -8,8 +8,8 @@ import {
   ageHtml,
   type Column,
   emptyNote,
-  foreign,
   foreignText,
+  foreignTextHtml,
   notice,
   paragraph,
   section,
@@ -32,7 +32,7 @@ export type Listed = { filter: SubmissionFilter; cut: string | null } & (
   | { kind: 'causes'; causes: Cause[]; lookedAt: number; isCut: boolean }
 )
 
-export const countedMax = 1_000
+export const recordsCountedMax = 1_000
 
 export function renderRecords(view: RecordsView, viewer: Viewer): string {
   const { query, problems, listed, skippedRows } = view
@@ -61,8 +61,8 @@ function pageOf(view: RecordsView, { page, total }: Extract<Listed, { kind: 'pag
 }
 
 const totalWords = (total: number) =>
-  total > countedMax
-    ? `More than ${countedMax} records match`
+  total > recordsCountedMax
+    ? `More than ${recordsCountedMax} records match`
     : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
 
 function noneOf({ query }: RecordsView): HtmlValue {
@@ -106,14 +106,14 @@ const tickFor = ({ id, outboxId }: ListedSubmission) =>
 function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   const { id, outboxId, type, key, state, code, sinceMs, error } = submission
   return [
-    html`<a href="/records/${id}">${foreign(outboxId, 36)}</a>`,
-    foreign(type, 24),
-    key === null ? '–' : foreign(key, 24),
+    html`<a href="/records/${id}">${foreignTextHtml(outboxId, 36)}</a>`,
+    foreignTextHtml(type, 24),
+    key === null ? '–' : foreignTextHtml(key, 24),
     state,
-    code === null ? '–' : foreign(code, 16),
+    code === null ? '–' : foreignTextHtml(code, 16),
     ageHtml(sinceMs, nowMs),
     submission.mayHaveArrived ? html`<strong class="attention">${arrivalNote(submission)}</strong>` : '',
-    error === null ? '' : foreign(error, 160),
+    error === null ? '' : foreignTextHtml(error, 160),
   ]
 }
 
@@ -149,11 +149,11 @@ function causesOf(
   const rows = causes.map((cause) => [
     link(cause),
     cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
-    cause.code === null ? '–' : foreign(cause.code, 16),
+    cause.code === null ? '–' : foreignTextHtml(cause.code, 16),
     ageHtml(cause.firstMs, nowMs),
     ageHtml(cause.lastMs, nowMs),
-    foreign(cause.types.join(', '), 24),
-    foreign(cause.shape, 300),
+    foreignTextHtml(cause.types.join(', '), 24),
+    foreignTextHtml(cause.shape, 300),
   ])
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
   return section('causes', 'Causes, the most frequent first', [

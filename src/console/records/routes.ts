@@ -3,13 +3,13 @@ import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { countSubmissions, selectSubmissionPage } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
 import type { Databases } from '../../operations/databases.ts'
-import { type FiltersRead, narrowByText, readListFilters } from '../../operations/filters.ts'
-import { skippedRowMessages } from '../../operations/problemMessage.ts'
+import { type FiltersRead, narrowFilterByText, readListFilters } from '../../operations/filters.ts'
+import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { loggedSearch } from '../valueAccess.ts'
-import { countedMax, type Listed, type RecordsView, renderRecords } from './recordsHtml.ts'
+import { createLoggedSearch } from '../valueAccess.ts'
+import { type Listed, type RecordsView, recordsCountedMax, renderRecords } from './recordsHtml.ts'
 import { type Fields, type RecordsQuery, readRecordsQuery, recordsPath } from './recordsQuery.ts'
 
 export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -46,7 +46,7 @@ async function readListed(
 ): Promise<Listed> {
   const databases = await parts.databases()
   let cut: string | null = null
-  const filter = await narrowByText(loggedSearch(parts, viewer), read, (message) => {
+  const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (message) => {
     cut = message
   })
   if (query.byCause) {
@@ -56,7 +56,7 @@ async function readListed(
   const limit = Math.min(read.limit ?? rowsDefault, rowsMax)
   const [page, total] = await Promise.all([
     selectSubmissionPage(databases.ledger, filter, { order: query.order, from: query.from, limit }),
-    countSubmissions(databases.ledger, filter, countedMax + 1),
+    countSubmissions(databases.ledger, filter, recordsCountedMax + 1),
   ])
   return { kind: 'page', filter, cut, page, total }
 }

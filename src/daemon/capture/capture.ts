@@ -7,7 +7,7 @@ import type {
   RowsRequest,
   SkippedRow,
 } from '../../model.ts'
-import { claimLimits, fullPace, nextPace, type Pace } from './capturePace.ts'
+import { captureClaimLimits, fullPace, nextPace, type Pace } from './capturePace.ts'
 import {
   type CaptureFailure,
   type CaptureRowsDeps,
@@ -196,7 +196,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const typesRead = new Set<string>()
   const result = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, keyRowsMax, exceptKeys } = claimLimits(session, deps.windowMax)
+      const { limit: room, keyRowsMax, exceptKeys } = captureClaimLimits(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)

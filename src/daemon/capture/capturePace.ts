@@ -54,7 +54,7 @@ function grown(limit: number, isSlow: boolean): Pace {
  * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
  * whose records fill a small part of the window gets no more.
  */
-export function claimLimits(
+export function captureClaimLimits(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },
   windowMax: number,
 ): { limit: number; keyRowsMax: number; exceptKeys: string[] } {

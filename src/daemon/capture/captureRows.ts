@@ -104,7 +104,9 @@ async function mark(
   { records, discarded }: Marking,
 ): Promise<readonly string[]> {
   deps.onCaptured(records)
-  const unmarked = await rows.mark(records.map((record) => captureMark(record, discarded.get(record.outboxId) ?? null)))
+  const unmarked = await rows.mark(
+    records.map((record) => toCaptureMark(record, discarded.get(record.outboxId) ?? null)),
+  )
   if (unmarked.length > 0) await deps.reportLater(unmarked)
   return rows.isRemembered ? [] : unmarked
 }
@@ -145,7 +147,7 @@ export function rejectUnreadableRow({ newId, newKey }: RecordMaker, outboxId: st
  *
  * @param discarded why the record was discarded
  */
-export function captureMark({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
+export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
   const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
   return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discarded ?? error }
 }

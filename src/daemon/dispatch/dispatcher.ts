@@ -23,15 +23,8 @@ import {
   type JudgedTrial,
   noStreaks,
 } from './interpretAttempt.ts'
-import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
-import {
-  type InstanceState,
-  lookAgainMs,
-  planRound,
-  type RoundPlan,
-  retrySoonMs,
-  waitWithoutLookMs,
-} from './planRound.ts'
+import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
+import { blockedWaitMs, type InstanceState, lookAgainMs, planRound, type RoundPlan, retrySoonMs } from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
 export interface DispatcherDeps {
@@ -112,9 +105,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyWork)
+    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcomeWork)
     const before = own()
-    const withoutLookMs = waitWithoutLookMs(before)
+    const withoutLookMs = blockedWaitMs(before)
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
     const room = before.maxInFlight - before.inFlight
@@ -133,7 +126,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const token = await deps.token()
     if (token.kind === 'no-slot') return nextSlotMs ?? lookAgainMs
     if (token.kind === 'pause') {
-      void deps.writeOutcome({ ...emptyWork, pauses: [token.pause] })
+      void deps.writeOutcome({ ...emptyOutcomeWork, pauses: [token.pause] })
       return lookAgainMs
     }
     if (isOutdated()) return retrySoonMs

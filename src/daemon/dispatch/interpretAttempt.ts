@@ -15,7 +15,7 @@ import {
   type TrialVerdict,
   wasProcessSuspended,
 } from '../../model.ts'
-import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
+import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
 
 export interface Streaks {
   silentRequests: number
@@ -97,7 +97,7 @@ export function interpretTrial(
   const said = trialResult(asked?.judged ?? null, heard)
   return {
     work: {
-      ...emptyWork,
+      ...emptyOutcomeWork,
       pauses: said.pause ? [said.pause] : [],
       trialSucceeded: said.clears,
       trialEnded: true,
@@ -146,7 +146,7 @@ function pauseFor(
   // After a trial one unanswered record is enough.
   if (!isLong && !(trial && silent)) return { pause: null, heard: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
-  return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
+  return { pause: trial && job === null && !call.answeredByOther ? { ...call, patient: true } : call, heard: now }
 }
 
 function hearSilence(silent: boolean, isRecord: boolean, heard: Streaks): Streaks {
@@ -170,7 +170,7 @@ const silence: PauseCall = callAfter('several requests in a row were not answere
 function answeredInstead(summary: string, status: number): PauseCall {
   const seen = 'several requests in a row got no answer of the service’s own'
   const { ownWords } = callAfter(`${seen}, the last: ${status}`)
-  return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answered: true }
+  return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answeredByOther: true }
 }
 
 function callAfter(seen: string): PauseCall & { ownWords: string } {

@@ -22,7 +22,7 @@ export interface OutcomeWriterDeps<Written> {
 
 export type OutcomeWork = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
-export const emptyWork: OutcomeWork = {
+export const emptyOutcomeWork: OutcomeWork = {
   transition: null,
   pauses: [],
   passages: [],
@@ -154,7 +154,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
   }
 }
 
-const { transition: _, ...nothingElse } = emptyWork
+const { transition: _, ...nothingElse } = emptyOutcomeWork
 const empty: OutcomeBatch = { ...nothingElse, transitions: [], slots: [] }
 
 function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {

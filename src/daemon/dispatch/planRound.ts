@@ -34,7 +34,7 @@ export const retrySoonMs = 50
 /** More lost claims would only withhold records from other instances. */
 const lostClaimsMax = 4
 
-export function waitWithoutLookMs(own: InstanceState): number | null {
+export function blockedWaitMs(own: InstanceState): number | null {
   if (own.isPausing) return retrySoonMs
   if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return lookAgainMs
   return null
@@ -56,7 +56,7 @@ export function waitWithoutLookMs(own: InstanceState): number | null {
 export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
   const wait = (forMs: number, balance = own.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
-  const withoutLookMs = waitWithoutLookMs(own)
+  const withoutLookMs = blockedWaitMs(own)
   if (withoutLookMs !== null) return wait(withoutLookMs)
   if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
   const slotsFree = permitsFree + own.permitsHeld

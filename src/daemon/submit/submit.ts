@@ -36,13 +36,13 @@ export async function submit(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null) return { step: neverSentStep('its slot’s time had run out'), answer, breach: null }
-  return interpretAnswer(deps, submission, answer, {
+  return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer),
   })
 }
 
-export function interpretAnswer(
+export function interpretSubmitAnswer(
   deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge' | 'isRefusedAgain'>,
   submission: Submission,
   answer: Answer,

@@ -18,7 +18,7 @@ const noChance = 1 - Number.EPSILON
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
-  const inflow = createInflow(windowMs)
+  const inflow = createInflowAverage(windowMs)
   let awaitedAgesMs: Record<Resource, number[]> = forEachResource(() => [])
   const prices = new Map<Resource, number>()
 
@@ -52,7 +52,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
       )
       prices.clear()
-      return replan(polls, (resource, notDoneAgeMs) =>
+      return movePollsForward(polls, (resource, notDoneAgeMs) =>
         nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
       )
     },
@@ -65,7 +65,7 @@ const memoryWindows = 5
  * Averages how many records come per window. A window counts at most what it can carry, so that a batch is not taken
  * for an inflow.
  */
-export function createInflow(windowMs: number) {
+export function createInflowAverage(windowMs: number) {
   let average = 0
   let last: { atMs: number; waiting: number } | null = null
   return {
@@ -85,7 +85,7 @@ export function createInflow(windowMs: number) {
 const worthwhileShare = 0.2
 
 /** Moves polls forward that were planned when slots were short. Never delays a poll. */
-export function replan(
+export function movePollsForward(
   polls: readonly PlannedPoll[],
   nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,
 ): MovedPoll[] {

@@ -37,8 +37,9 @@ const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
 
 interface Plan {
-  /** By bin: the expected number of polls from its lower edge on, and the edge of the next poll. */
+  /** For each bin, the expected number of polls of a record that is not done at the bin's lower edge. */
   readonly polls: readonly number[]
+  /** For each bin, the index of the edge at which such a record is polled next. */
   readonly next: readonly number[]
 }
 

@@ -46,7 +46,7 @@ export async function track(
     askedMs: submission.ageMs,
     answeredMs: submission.ageMs + answer.tookMs,
   })
-  return { step: isStuck ? asRarePoll(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  return { step: isStuck ? markPollAsRare(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
 const probeUnknownMs = 60_000
@@ -175,7 +175,7 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-export function asRarePoll(step: Step): Step {
+export function markPollAsRare(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 

@@ -9,16 +9,25 @@ import {
   isThrottled,
   remainingOf,
 } from '../exchange.ts'
-import { certaintyOf, type Finding, found, likely, type Setting, showMs, sure, unknown } from '../finding.ts'
-import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
-import { shortWaitMs } from '../sender.ts'
-import { acceptedShape, keyHeaders, recordBody } from '../testRecord.ts'
 import {
-  findVisiblePath,
-  headerSample,
-  judgeCounted,
-  limitByHeader,
-  usedRequests,
+  certaintyOf,
+  createFinding,
+  type Finding,
+  likelyFinding,
+  type Setting,
+  showMs,
+  sureFinding,
+  unknownFinding,
+} from '../finding.ts'
+import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
+import { shortThrottleWaitMs } from '../sender.ts'
+import { acceptedRecordShape, keyHeaders, recordBody } from '../testRecord.ts'
+import {
+  findReadableTransactionPath,
+  judgeRequestKindCounts,
+  limitFromRemainingHeader,
+  observeLimitUse,
+  remainingHeaderSample,
   whyHeaderIsNotTrusted,
 } from './limitHeader.ts'
 
@@ -32,13 +41,13 @@ const atOnce = 20
  * Pauses before the bursts. A limit of a second lets the same number through after each pause; one that refills does
  * not.
  */
-const pausesMs = [shortWaitMs, 1_300, shortWaitMs]
+const pausesMs = [shortThrottleWaitMs, 1_300, shortThrottleWaitMs]
 
-export const burstsSample: Sample<readonly number[]> = {
+export const letInBurstsSample: Sample<readonly number[]> = {
   name: `${atOnce} requests at once`,
   requestsMax: pausesMs.length * atOnce,
   recordsMax: pausesMs.length * atOnce,
-  samples: [headerSample],
+  samples: [remainingHeaderSample],
   async take(parts) {
     const send = await countedRequest(parts)
     const bursts: number[] = []
@@ -55,9 +64,9 @@ export const burstsSample: Sample<readonly number[]> = {
 
 /** A request that the service accepts and the limit counts: a question if questions count, else a record. */
 async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
-  const shape = await acceptedShape(parts)
-  const isPollCounted = judgeCounted(await parts.sample(headerSample), 'poll').found === 'yes'
-  const path = isPollCounted ? await findVisiblePath(parts) : null
+  const shape = await acceptedRecordShape(parts)
+  const isPollCounted = judgeRequestKindCounts(await parts.sample(remainingHeaderSample), 'poll').found === 'yes'
+  const path = isPollCounted ? await findReadableTransactionPath(parts) : null
   if (path !== null) return () => parts.call({ method: 'GET', path, beyondLimit: true })
   return () =>
     parts.call({
@@ -72,22 +81,22 @@ export function fewestLetInAtOnce(bursts: readonly number[]): number | null {
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
 }
 
-export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
+export function judgePerSecondLimit(bursts: readonly number[], peak: number): Finding {
   const assumed = 'none but the window'
   const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
   const least = fewestLetInAtOnce(bursts)
-  if (bursts.length === 1 && bursts[0] === atOnce) return likely('none', why, { assumed })
-  if (least === null) return unknown(`${why}; the limit of the window was reached`, { assumed })
+  if (bursts.length === 1 && bursts[0] === atOnce) return likelyFinding('none', why, { assumed })
+  if (least === null) return unknownFinding(`${why}; the limit of the window was reached`, { assumed })
   const advice = ['RATE_LIMIT_REQUESTS and RATE_LIMIT_WINDOW_SECONDS, as rate-limit sets them, keep this limit too']
   if (least === 1 || bursts.filter((letIn) => letIn === least).length < 2)
-    return unknown(`${why}; a limit per second lets the same number through each time`, { assumed, advice })
-  return sure(`${least} a second`, why, { assumed, differs: true, advice })
+    return unknownFinding(`${why}; a limit per second lets the same number through each time`, { assumed, advice })
+  return sureFinding(`${least} a second`, why, { assumed, differs: true, advice })
 }
 
-export async function askRateSecond(parts: Parts): Promise<Finding> {
+export async function askPerSecondLimit(parts: Parts): Promise<Finding> {
   const times = parts.exchanges().flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
   const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
-  return judgeRateSecond(await parts.sample(burstsSample), peak)
+  return judgePerSecondLimit(await parts.sample(letInBurstsSample), peak)
 }
 
 /** Requests until the limit of the window, after a window without any. */
@@ -99,7 +108,7 @@ export interface Count {
 }
 
 /** Two counts to the limit with 429s between them, and a third if the two leave a doubt. */
-export interface Counts {
+export interface LimitCounts {
   counts: readonly Count[]
   /**
    * Requests sent while nothing was free, and how many of them were refused. `stayed`: they were in the window
@@ -113,16 +122,16 @@ const countMaxOf = (requests: number) => Math.max(130, Math.ceil(requests * 1.3)
 /** For the default limit of 100. If the limit is larger, --budget ends the count. */
 const countMax = countMaxOf(100)
 
-export const countsSample: Sample<Counts> = {
+export const limitCountsSample: Sample<LimitCounts> = {
   name: 'requests until the limit is reached, twice',
   requestsMax: 4 * (countMax + 10) + betweenCounts,
   recordsMax: 4 * countMax,
-  samples: [burstsSample],
+  samples: [letInBurstsSample],
   needs: 'rate',
   async take(parts) {
     const { windowMs } = parts.config.rateLimit
     const send = await countedRequest(parts)
-    const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
+    const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(letInBurstsSample)) ?? Number.POSITIVE_INFINITY)
     const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
     const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
     await waitUntilMs(lastEndMs() + windowMs + 1_000)
@@ -149,8 +158,8 @@ export const countsSample: Sample<Counts> = {
     await waitUntilMs(secondMs)
     const second = await countToLimit(parts, send, gapMs)
     const stayed = lastEndMs() < betweenMs + windowMs
-    const two: Counts = { counts: [first, second], between: { sent: betweenCounts, refused, tokens, stayed } }
-    if (second.taken === 0 || (tookMs < windowMs / 4 && readCounts(two)?.fit === 'one')) return two
+    const two: LimitCounts = { counts: [first, second], between: { sent: betweenCounts, refused, tokens, stayed } }
+    if (second.taken === 0 || (tookMs < windowMs / 4 && readLimitCounts(two)?.fit === 'one')) return two
     await waitUntilMs(nextStartMs(secondMs, 1 / 3, lastEndMs(), windowMs))
     return { ...two, counts: [first, second, await countToLimit(parts, send, gapMs)] }
   },
@@ -176,7 +185,7 @@ async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: 
     if (gapMs > 0) await parts.waitMs(gapMs)
     let { answer } = await send()
     if (isThrottled(answer)) {
-      await parts.waitMs(shortWaitMs)
+      await parts.waitMs(shortThrottleWaitMs)
       answer = (await send()).answer
       if (isThrottled(answer)) return count(true)
     }
@@ -200,12 +209,12 @@ interface CountsRead {
  * third count, the smallest must have come twice, because a window that ends in between makes a count too large. If no
  * limit explains them, returns the smallest count. Null if the limit was not reached.
  */
-export function readCounts({ counts, between }: Counts): CountsRead | null {
+export function readLimitCounts({ counts, between }: LimitCounts): CountsRead | null {
   const [first, second, third] = counts
   if (first === undefined || !first.refused) return null
   if (second === undefined || first.taken === 0) return { limit: first.taken, fit: 'none', throttledCount: null }
   if (third !== undefined) {
-    const two = readCounts({ counts: [first, second], between })
+    const two = readLimitCounts({ counts: [first, second], between })
     if (two?.fit === 'one' && third.refused && third.tokens === 0 && third.taken === two.limit) return two
     const reached = counts.filter(({ refused }) => refused)
     const limit = Math.min(...reached.map(({ taken }) => taken))
@@ -230,19 +239,21 @@ export function readCounts({ counts, between }: Counts): CountsRead | null {
   return { limit: fit.limit, fit: isOne ? 'one' : 'several', throttledCount: isSeen ? fit.counted : null }
 }
 
-const countsOf = async (parts: Parts): Promise<Counts | null> => (parts.given.rate ? parts.sample(countsSample) : null)
+const countsOf = async (parts: Parts): Promise<LimitCounts | null> =>
+  parts.given.rate ? parts.sample(limitCountsSample) : null
 
 const notReached = 'the limit was not counted. --rate counts it'
 
 export async function askRateLimit(parts: Parts): Promise<Finding> {
   const { rateLimit } = parts.config
-  const header = await parts.sample(headerSample)
+  const header = await parts.sample(remainingHeaderSample)
   const doubt =
     whyHeaderIsNotTrusted(header) ??
     (isContradicted(parts) ? 'a request was refused while the header said that some remained' : null)
-  const range = doubt === null ? limitByHeader(usedRequests(parts.exchanges(), header), rateLimit.windowMs) : null
+  const range =
+    doubt === null ? limitFromRemainingHeader(observeLimitUse(parts.exchanges(), header), rateLimit.windowMs) : null
   const finding = judgeRateLimit({ counts: await countsOf(parts), range, doubt, configured: rateLimit })
-  const second = fewestLetInAtOnce(await parts.sample(burstsSample))
+  const second = fewestLetInAtOnce(await parts.sample(letInBurstsSample))
   if (second === null) return finding
   const limit = finding.set.find(({ variable }) => variable === 'RATE_LIMIT_REQUESTS')?.value ?? rateLimit.requests
   return { ...finding, set: bothLimits(Number(limit), second, rateLimit.windowMs) }
@@ -260,7 +271,7 @@ function bothLimits(limit: number, second: number, windowMs: number): Setting[] 
 }
 
 interface LimitSeen {
-  counts: Counts | null
+  counts: LimitCounts | null
   /** The limits that the header allows; null if it is missing or contradicts itself. */
   range: { min: number; max: number } | null
   doubt: string | null
@@ -274,7 +285,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
   const lowered = (limit: number, why: string): Setting[] =>
     limit < requests && limit > 0 ? [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }] : []
   const say = (certainty: 'sure' | 'likely', limit: number, why: string) =>
-    found(certainty, String(limit), why, {
+    createFinding(certainty, String(limit), why, {
       assumed,
       differs: limit !== requests,
       set: lowered(limit, why),
@@ -285,29 +296,32 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
   if (counts === null) {
     const why = `the used and remaining requests fit a limit of ${range?.min} to ${range?.max}, or less if another client spent from it`
     if (doubt !== null || range === null)
-      return unknown(`${doubt ?? 'the used and remaining requests contradict each other'}. --rate counts the limit`, {
-        assumed,
-      })
-    if (range.min !== range.max) return unknown(`${why}. --rate counts the limit`, { assumed })
+      return unknownFinding(
+        `${doubt ?? 'the used and remaining requests contradict each other'}. --rate counts the limit`,
+        {
+          assumed,
+        },
+      )
+    if (range.min !== range.max) return unknownFinding(`${why}. --rate counts the limit`, { assumed })
     if (range.min > requests)
-      return unknown(`${why}, more than the interface says. --rate counts the limit`, { assumed })
+      return unknownFinding(`${why}, more than the interface says. --rate counts the limit`, { assumed })
     return say('likely', range.min, why)
   }
   const said = counts.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
   const why = `counted to the limit: ${said}`
   const [first, second, third] = counts.counts
-  const read = readCounts(counts)
+  const read = readLimitCounts(counts)
   if (read === null) {
     if (first === undefined || first.tokens > 0 || first.taken < countMaxOf(requests))
-      return unknown(`${why} within ${windowMs / 1000} s: the limit was not reached`, { assumed })
-    return likely(`more than ${first.taken}`, why, { assumed, differs: true })
+      return unknownFinding(`${why} within ${windowMs / 1000} s: the limit was not reached`, { assumed })
+    return likelyFinding(`more than ${first.taken}`, why, { assumed, differs: true })
   }
   if (read.fit === 'one') return say('sure', read.limit, why)
   if (first !== undefined && third === undefined && (second === undefined || second.taken === 0) && first.taken > 0)
     return say('likely', first.taken, why)
   // The smaller number is set, so that the daemon stays below the limit.
   const open = read.fit === 'several' ? 'which may be one or more higher, if tokens count' : 'which differ'
-  return unknown(`${why}, ${open}`, { assumed, set: lowered(read.limit, why) })
+  return unknownFinding(`${why}, ${open}`, { assumed, set: lowered(read.limit, why) })
 }
 
 /** True if a 429 of the window's limit came right after a header that said that requests remain. */
@@ -315,20 +329,20 @@ function isContradicted(parts: Parts): boolean {
   const all = parts.exchanges()
   return parts.throttles().some(({ refused, waitedMs }) => {
     const before = all.slice(0, all.indexOf(refused)).findLast(({ answer }) => remainingOf(answer) !== null)
-    return waitedMs > shortWaitMs && before !== undefined && (remainingOf(before.answer) ?? 0) > 1
+    return waitedMs > shortThrottleWaitMs && before !== undefined && (remainingOf(before.answer) ?? 0) > 1
   })
 }
 
-export function judgeRateWindow(counts: Counts | null, windowMs: number): Finding {
+export function judgeRateWindow(counts: LimitCounts | null, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const assumed = `${seconds} s or less (RATE_LIMIT_WINDOW_SECONDS)`
-  const read = counts === null ? null : readCounts(counts)
+  const read = counts === null ? null : readLimitCounts(counts)
   const [first, second] = counts?.counts ?? []
-  if (read === null || first === undefined || second === undefined) return unknown(notReached, { assumed })
+  if (read === null || first === undefined || second === undefined) return unknownFinding(notReached, { assumed })
   const why = `${first.taken} requests were let in, and ${second.taken} after ${seconds} s`
-  if (read.fit !== 'none') return likely(`up to ${seconds} s`, why, { assumed })
-  if (second.taken > 0) return unknown(why, { assumed })
-  return likely(`longer than ${seconds} s`, why, {
+  if (read.fit !== 'none') return likelyFinding(`up to ${seconds} s`, why, { assumed })
+  if (second.taken > 0) return unknownFinding(why, { assumed })
+  return likelyFinding(`longer than ${seconds} s`, why, {
     assumed,
     differs: true,
     cannot: `the window is longer than ${seconds} s: ask for its length and set RATE_LIMIT_WINDOW_SECONDS, or the service refuses requests`,
@@ -338,32 +352,34 @@ export function judgeRateWindow(counts: Counts | null, windowMs: number): Findin
 export const askRateWindow = async (parts: Parts): Promise<Finding> =>
   judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
 
-export function judgeRateThrottled(counts: Counts | null): Finding {
+export function judgeThrottledRequestsCount(counts: LimitCounts | null): Finding {
   const assumed = 'either: nothing is sent during the pause after a 429'
-  const read = counts === null ? null : readCounts(counts)
-  if (counts === null || read === null) return unknown(notReached, { assumed })
+  const read = counts === null ? null : readLimitCounts(counts)
+  if (counts === null || read === null) return unknownFinding(notReached, { assumed })
   const { between } = counts
   const why = `${between.refused} of ${between.sent} requests were refused between two counts to the limit of ${counts.counts.map(({ taken }) => taken).join(' and ')}`
-  if (read.throttledCount === null) return unknown(why, { assumed })
+  if (read.throttledCount === null) return unknownFinding(why, { assumed })
   const advice = read.throttledCount
     ? ['give every other client of these credentials a backoff: each 429 makes the next wait longer']
     : []
-  return likely(read.throttledCount ? 'yes' : 'no', why, { assumed, advice })
+  return likelyFinding(read.throttledCount ? 'yes' : 'no', why, { assumed, advice })
 }
 
-export const askRateThrottled = async (parts: Parts): Promise<Finding> => judgeRateThrottled(await countsOf(parts))
+export const askThrottledRequestsCount = async (parts: Parts): Promise<Finding> =>
+  judgeThrottledRequestsCount(await countsOf(parts))
 
 /** @param throttles the 429s after which the sender waited */
-export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {
+export function judgeThrottleAnswer(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {
   const assumed = '429, with Retry-After or without'
   const refused = exchanges.flatMap(({ answer }) => (isThrottled(answer) && answer.kind === 'response' ? [answer] : []))
   const [first] = refused
-  if (first === undefined) return unknown('no request met the limit. --rate sends requests until one does', { assumed })
+  if (first === undefined)
+    return unknownFinding('no request met the limit. --rate sends requests until one does', { assumed })
   const forms = [...new Set(refused.map(({ headers }) => formOf(headers['retry-after']?.trim())))]
   const waited = throttles.map(({ waitedMs }) => showMs(waitedMs)).join(', ')
   const why = `${refused.length} requests: ${describeSeen(first)}; Retry-After: ${first.headers['retry-after'] ?? 'none'}${waited === '' ? '' : `; let in after ${waited}`}`
-  if (forms.length > 1) return unknown(`${why}; in several forms: ${forms.join(', ')}`, { assumed })
-  return found(certaintyOf(refused.length), `429, Retry-After: ${forms[0]}`, why, { assumed })
+  if (forms.length > 1) return unknownFinding(`${why}; in several forms: ${forms.join(', ')}`, { assumed })
+  return createFinding(certaintyOf(refused.length), `429, Retry-After: ${forms[0]}`, why, { assumed })
 }
 
 function formOf(header: string | undefined): 'none' | 'seconds' | 'date' | 'unreadable' {

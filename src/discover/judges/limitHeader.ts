@@ -1,11 +1,11 @@
 import { resources } from '../../resources.ts'
 import { accessTokenIn, type Exchange, endedAtMs, isSuccess, remainingOf, statusIn } from '../exchange.ts'
-import { type Finding, found, likely, unknown } from '../finding.ts'
-import { isTaken } from '../observe.ts'
+import { createFinding, type Finding, likelyFinding, unknownFinding } from '../finding.ts'
+import { isAcceptedRecord } from '../observe.ts'
 import type { Parts, Sample } from '../question.ts'
-import { acceptedShape, keyHeaders, recordBody, submit } from '../testRecord.ts'
+import { acceptedRecordShape, keyHeaders, recordBody, submitTestRecord } from '../testRecord.ts'
 import { orderSample, postOrder } from './orders.ts'
-import { livesSample } from './records.ts'
+import { recordLivesSample } from './records.ts'
 
 /**
  * Reads what the limit counts from X-RateLimit-Remaining on accepted records: how much less remains after requests of
@@ -14,23 +14,23 @@ import { livesSample } from './records.ts'
 
 type Kind = 'poll' | 'order' | 'refused'
 
-export interface Header {
-  /** The fall with each of several records; null if the header was missing. */
+export interface RemainingHeader {
+  /** By how much X-RateLimit-Remaining fell with each record; null if the header was missing. */
   falls: readonly (number | null)[]
-  /** The fall with two requests of a kind between two records, without the record itself. */
+  /** By how much it fell from one record to the next with two requests of `kind` between them; without the record. */
   counted: readonly { kind: Kind; less: number | null }[]
   tokens: { first: number | null; second: readonly (number | null)[]; third: number | null; firstAgain: number | null }
 }
 
 const sentOfKind = 2
-const noTokens: Header['tokens'] = { first: null, second: [], third: null, firstAgain: null }
+const noTokens: RemainingHeader['tokens'] = { first: null, second: [], third: null, firstAgain: null }
 const watchMax = 4 + 3 * (sentOfKind + 1) + 7
 
-export const headerSample: Sample<Header> = {
+export const remainingHeaderSample: Sample<RemainingHeader> = {
   name: 'records, and other requests between them',
   requestsMax: 2 * watchMax,
   recordsMax: 2 * 14,
-  samples: [livesSample],
+  samples: [recordLivesSample],
   async take(parts) {
     const first = await watchHeader(parts)
     // If a window ended since, it freed what had been used, so this is repeated.
@@ -39,9 +39,9 @@ export const headerSample: Sample<Header> = {
   },
 }
 
-async function watchHeader(parts: Parts): Promise<Header> {
+async function watchHeader(parts: Parts): Promise<RemainingHeader> {
   const mayOrder = parts.given.orderCustomer !== null && (await parts.sample(orderSample)).shape !== null
-  const remainingAfterRecord = async () => remainingOf((await submit(parts)).answer)
+  const remainingAfterRecord = async () => remainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
   const fall = async () => {
     const before = last
@@ -54,7 +54,7 @@ async function watchHeader(parts: Parts): Promise<Header> {
   const counted: { kind: Kind; less: number | null }[] = []
   if (whyHeaderIsNotTrusted({ falls }) !== null) return { falls, counted, tokens: noTokens }
 
-  const shape = await acceptedShape(parts)
+  const shape = await acceptedRecordShape(parts)
   const countKind = async (kind: Kind, send: () => Promise<unknown>) => {
     for (let i = 0; i < sentOfKind; i++) await send()
     const fell = await fall()
@@ -65,7 +65,7 @@ async function watchHeader(parts: Parts): Promise<Header> {
       ...{ method: 'POST', path: resources.data.path, body, headers: keyHeaders(shape.key) },
       ...(accessToken === undefined ? {} : { accessToken }),
     })
-  const path = await findVisiblePath(parts)
+  const path = await findReadableTransactionPath(parts)
   if (path !== null) await countKind('poll', () => parts.get(path))
   await countKind('refused', () => post('{}'))
   if (mayOrder) await countKind('order', () => postOrder(parts))
@@ -76,20 +76,20 @@ async function watchHeader(parts: Parts): Promise<Header> {
   await renew()
   const second = [await remainingAfterRecord(), await remainingAfterRecord()]
   const again = await post(recordBody(parts, shape), former)
-  const firstAgain = isTaken(again) ? remainingOf(again.answer) : null
+  const firstAgain = isAcceptedRecord(again) ? remainingOf(again.answer) : null
   await renew()
   return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
 }
 
-export async function findVisiblePath(parts: Parts): Promise<string | null> {
-  const { polls } = await parts.sample(livesSample)
+export async function findReadableTransactionPath(parts: Parts): Promise<string | null> {
+  const { polls } = await parts.sample(recordLivesSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
   const shown = polls.flat().findLast((each) => statusIn(each) !== null)
   return shown?.path.slice(prefix.length) ?? null
 }
 
 /** The reason why the header is not trusted; null if it is. */
-export function whyHeaderIsNotTrusted({ falls }: Pick<Header, 'falls'>): string | null {
+export function whyHeaderIsNotTrusted({ falls }: Pick<RemainingHeader, 'falls'>): string | null {
   if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
   return falls.every((fall) => fall === 1)
     ? null
@@ -103,19 +103,20 @@ const kinds = {
   order: { yes: 'shared', no: 'apart', advice: 'the daemon counts records and orders together, which keeps any limit' },
 } as const
 
-export function judgeCounted(header: Header, kind: Kind): Finding {
+export function judgeRequestKindCounts(header: RemainingHeader, kind: Kind): Finding {
   const { yes, no, advice } = kinds[kind]
   const doubt = whyHeaderIsNotTrusted(header)
-  if (doubt !== null) return unknown(doubt, { assumed: yes })
+  if (doubt !== null) return unknownFinding(doubt, { assumed: yes })
   const counted = header.counted.find((each) => each.kind === kind)
-  if (counted === undefined) return unknown('no such request could be made', { assumed: yes })
+  if (counted === undefined) return unknownFinding('no such request could be made', { assumed: yes })
   const why = `${sentOfKind} such requests between two records lowered the remaining number by ${counted.less}`
-  if (counted.less === sentOfKind) return likely(yes, why, { assumed: yes })
-  if (counted.less !== 0) return unknown(why, { assumed: yes })
-  return likely(no, why, { assumed: yes, differs: true, advice: [advice] })
+  if (counted.less === sentOfKind) return likelyFinding(yes, why, { assumed: yes })
+  if (counted.less !== 0) return unknownFinding(why, { assumed: yes })
+  return likelyFinding(no, why, { assumed: yes, differs: true, advice: [advice] })
 }
 
-export const askCounted = (kind: Kind) => async (parts: Parts) => judgeCounted(await parts.sample(headerSample), kind)
+export const askRequestKindCounts = (kind: Kind) => async (parts: Parts) =>
+  judgeRequestKindCounts(await parts.sample(remainingHeaderSample), kind)
 
 interface OfTokens {
   scope: 'client' | 'token' | null
@@ -125,7 +126,7 @@ interface OfTokens {
 }
 
 /** Checks twice whether the count goes on with a new token. */
-function readTokens({ tokens }: Header): OfTokens {
+function readTokens({ tokens }: RemainingHeader): OfTokens {
   const { first, second, third, firstAgain } = tokens
   const [one, two] = second
   const why = `remaining: ${first} with one token, ${second.join(' and ')} with the next, ${firstAgain ?? 'none'} with the first again, ${third} with a third`
@@ -138,12 +139,13 @@ function readTokens({ tokens }: Header): OfTokens {
   return isApart ? { scope: 'token', counts: null, why } : nothing
 }
 
-export function judgeRateScope(header: Header): Finding {
+export function judgeRateScope(header: RemainingHeader): Finding {
   const assumed = 'client'
   const { scope, why } = readTokens(header)
-  if (scope === null) return unknown(whyHeaderIsNotTrusted(header) ?? why, { assumed })
-  if (scope === 'client') return likely('client', `${why}; a limit for the address would look the same`, { assumed })
-  return likely('token', why, {
+  if (scope === null) return unknownFinding(whyHeaderIsNotTrusted(header) ?? why, { assumed })
+  if (scope === 'client')
+    return likelyFinding('client', `${why}; a limit for the address would look the same`, { assumed })
+  return likelyFinding('token', why, {
     assumed,
     differs: true,
     advice: [
@@ -152,26 +154,26 @@ export function judgeRateScope(header: Header): Finding {
   })
 }
 
-export function judgeRateTokens(header: Header): Finding {
+export function judgeTokenRequestsCount(header: RemainingHeader): Finding {
   const assumed = 'no; the daemon takes a slot for each token request anyway'
   const { scope, counts, why } = readTokens(header)
-  if (counts !== null) return likely(counts ? 'yes' : 'no', why, { assumed })
+  if (counts !== null) return likelyFinding(counts ? 'yes' : 'no', why, { assumed })
   const apart = 'each token has its own limit, which begins after the request for the token'
-  return unknown(whyHeaderIsNotTrusted(header) ?? (scope === 'token' ? apart : why), { assumed })
+  return unknownFinding(whyHeaderIsNotTrusted(header) ?? (scope === 'token' ? apart : why), { assumed })
 }
 
-export interface Observation {
+export interface LimitObservation {
   fromMs: number
   toMs: number
   counts: boolean | null
-  /** Null if the answer does not show it, or not for the first token. */
+  /** X-RateLimit-Remaining; null for other requests than accepted records, or if it is a different token's. */
   remaining: number | null
 }
 
 /** If each token has a limit, uses that of the first token. */
-export function usedRequests(exchanges: readonly Exchange[], header: Header): Observation[] {
+export function observeLimitUse(exchanges: readonly Exchange[], header: RemainingHeader): LimitObservation[] {
   const counts = (kind: Kind) => {
-    const { found } = judgeCounted(header, kind)
+    const { found } = judgeRequestKindCounts(header, kind)
     return found === null ? null : found === kinds[kind].yes
   }
   const [polls, failures, orders] = [counts('poll'), counts('refused'), counts('order')]
@@ -203,7 +205,10 @@ export function usedRequests(exchanges: readonly Exchange[], header: Header): Ob
 }
 
 /** The limits that explain what remained and what had been used, within the first window; null if no limit does. */
-export function limitByHeader(seen: readonly Observation[], windowMs: number): { min: number; max: number } | null {
+export function limitFromRemainingHeader(
+  seen: readonly LimitObservation[],
+  windowMs: number,
+): { min: number; max: number } | null {
   const sinceMs = seen[0]?.fromMs ?? 0
   let [min, max] = [0, Number.POSITIVE_INFINITY]
   let [used, perhaps] = [0, 0]
@@ -229,7 +234,7 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
     const share = having === 0 ? 'none' : having === all.length ? 'all' : 'some'
     return { name, share, size: all.length, text: `${name}: ${having} of ${all.length}` }
   })
-  if (shares.length === 0) return unknown('nothing was answered', { assumed })
+  if (shares.length === 0) return unknownFinding('nothing was answered', { assumed })
   const why = shares.map(({ text }) => text).join(', ')
   const certainty = shares.every(({ name, size }) => size > 1 || name === 'tokens') ? 'sure' : 'likely'
   const shareOf = (name: string) => shares.find((each) => each.name === name)?.share
@@ -242,13 +247,13 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
   const rate_remaining = having.length === 0 ? 'none' : isOnAll ? 'all' : 'some'
   const contract: Finding['contract'] = refusal === undefined ? {} : { rate_remaining }
   if (having.length === 0)
-    return found(certainty, 'none', why, {
+    return createFinding(certainty, 'none', why, {
       assumed,
       contract,
       advice: ['keep other clients from using the same limit: the daemon notices them only at a 429'],
     })
   const what = shares.every(({ share }) => share === 'all') ? 'all' : having.join(', ')
-  return found(certainty, what, why, { assumed, contract })
+  return createFinding(certainty, what, why, { assumed, contract })
 }
 
 function groupOf({ path, answer }: Exchange): string {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { resources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
 import { type AnsweredExchange, describeSeen, fieldOf, jsonOf, statusAndCode, statusIn } from '../exchange.ts'
-import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { addressSample } from '../firstCall.ts'
-import { isTaken, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
+import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
+import { admittedCallSample } from '../firstCall.ts'
+import { isAcceptedRecord, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
-import { acceptedShape, explainRefused, type KeyShape, keyHeaders, usualHeaders } from '../testRecord.ts'
+import { acceptedRecordShape, explainRefusedRecord, type KeyShape, keyHeaders, usualKeyHeaders } from '../testRecord.ts'
 import { judgeAccepted } from './records.ts'
-import { askFor, judgeUnknownCustomer, judgeUnknownId } from './refusals.ts'
+import { getTwice, judgeUnknownCustomer, judgeUnknownId } from './refusals.ts'
 
 interface OrderShape {
   key: KeyShape
@@ -23,25 +23,25 @@ interface OrderControl {
 export const itemsText = ({ given, run }: Pick<Parts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
-/** The same as `controlSample`, for orders (docs/reference/interface.md, 4.4). */
+/** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
 export const orderSample: Sample<OrderControl> = {
   name: 'a test order',
   requestsMax: 6,
   recordsMax: 1,
-  samples: [addressSample],
+  samples: [admittedCallSample],
   async take(parts) {
     const tried: AnsweredExchange[] = []
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
     const ours: KeyShape = { headers: [idempotencyHeader], form }
-    const ofRecords = await acceptedShape(parts).then(
+    const ofRecords = await acceptedRecordShape(parts).then(
       ({ key }) => key,
       () => ours,
     )
-    const keys = [ofRecords, { ...ours, form: 'bare' } as const, { headers: usualHeaders, form: 'quoted' } as const]
+    const keys = [ofRecords, { ...ours, form: 'bare' } as const, { headers: usualKeyHeaders, form: 'quoted' } as const]
     for (const shape of keys.flatMap((key) => [false, true].map((ownId): OrderShape => ({ key, ownId })))) {
       const exchange = await postAs(parts, shape, {})
       tried.push(exchange)
-      if (isTaken(exchange)) return { shape, tried }
+      if (isAcceptedRecord(exchange)) return { shape, tried }
       if (![400, 409, 422, 428].includes(exchange.answer.status) || exchange.answer.code === 'E001') break
     }
     return { shape: null, tried }
@@ -64,7 +64,7 @@ function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<A
 
 export async function postOrder(parts: Parts, change: OrderChange = {}): Promise<AnsweredExchange> {
   const { shape, tried } = await parts.sample(orderSample)
-  if (shape === null) throw new CannotAsk(explainRefused(tried.at(-1)?.answer))
+  if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return postAs(parts, shape, change)
 }
 
@@ -80,10 +80,10 @@ export async function askOrder(parts: Parts): Promise<Finding> {
   const assumed = '201 with an orderId'
   const { shape, tried } = await parts.sample(orderSample)
   const first = tried.at(-1)
-  if (first === undefined) return unknown('no order was sent', { assumed })
+  if (first === undefined) return unknownFinding('no order was sent', { assumed })
   if (shape === null) {
     const cannot = `an order is answered ${statusAndCode(first.answer)}`
-    return unknown(explainRefused(first.answer), { assumed, cannot })
+    return unknownFinding(explainRefusedRecord(first.answer), { assumed, cannot })
   }
   const { idField } = resources.orders
   return judgeAccepted([first.answer, (await postOrder(parts)).answer], {
@@ -95,23 +95,25 @@ export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[],
   const assumed = 'any JSON'
   const read = lives.flatMap((polls) => polls.find((each) => statusIn(each) !== null) ?? [])
   const [first] = read
-  if (first === undefined) return unknown('no order could be read', { assumed })
+  if (first === undefined) return unknownFinding('no order could be read', { assumed })
   const texts = read.map(({ answer }) => JSON.stringify(fieldOf(answer.json, 'items')))
   const [text] = texts
   const certainty = certaintyOf(texts.length)
-  if (new Set(texts).size > 1) return unknown(`equal orders were read as ${texts.join(' and ')}`, { assumed })
+  if (new Set(texts).size > 1) return unknownFinding(`equal orders were read as ${texts.join(' and ')}`, { assumed })
   if (text === undefined)
-    return found(certainty, 'none', `an order is read without items: ${describeSeen(first.answer)}`, { assumed })
-  if (text === sent) return found(certainty, 'as sent', 'they came back to the digit', { assumed })
+    return createFinding(certainty, 'none', `an order is read without items: ${describeSeen(first.answer)}`, {
+      assumed,
+    })
+  if (text === sent) return createFinding(certainty, 'as sent', 'they came back to the digit', { assumed })
   if (text === sent.replace('12.30', '12.3')) {
     const advice = ['if every digit of an amount counts, have the mapping write it `as: string`']
-    return found(certainty, 'as numbers', '12.30 came back as 12.3: the service keeps numbers, not digits', {
+    return createFinding(certainty, 'as numbers', '12.30 came back as 12.3: the service keeps numbers, not digits', {
       assumed,
       advice,
     })
   }
   const advice = ['ask the operator of the service for the shape that an item must have']
-  return found(certainty, 'otherwise', `sent ${sent}, read ${text.slice(0, 200)}`, { assumed, advice })
+  return createFinding(certainty, 'otherwise', `sent ${sent}, read ${text.slice(0, 200)}`, { assumed, advice })
 }
 
 /** The control has an item with sku and quantity. */
@@ -122,7 +124,7 @@ export async function askOrderItemShape(parts: Parts): Promise<Finding> {
   const kind = text.taken ? 'any' : empty.taken ? 'objects' : 'objects with certain fields'
   const what = none.taken ? kind : kind === 'any' ? 'not empty' : `${kind}, not empty`
   const advice = what === 'any' ? [] : ['have the mapping build such items: the service refuses others']
-  return sure(what, why, { assumed: 'any JSON', differs: what !== 'any', advice })
+  return sureFinding(what, why, { assumed: 'any JSON', differs: what !== 'any', advice })
 }
 
 const unknownCustomer = '00000000-0000-4000-8000-000000000000'
@@ -131,11 +133,11 @@ export async function askOrderUnknownCustomer(parts: Parts): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
   if (!observed.taken) return { ...judgeUnknownCustomer(observed), contract: {} }
   const why = `${describeSeen(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
-  return likely('taken', why, { assumed: '400 E001', differs: true })
+  return likelyFinding('taken', why, { assumed: '400 E001', differs: true })
 }
 
 export async function askUnknownOrder(parts: Parts): Promise<Finding> {
-  const { answer } = await askFor(parts, () => `${resources.orders.path}/${randomUUID()}`)
+  const { answer } = await getTwice(parts, () => `${resources.orders.path}/${randomUUID()}`)
   return judgeUnknownId(answer, 'order_status_unknown')
 }
 

@@ -9,21 +9,28 @@ import {
   statusAndCode,
   statusIn,
 } from '../exchange.ts'
-import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { checkControl, contradiction, isTaken, type Observed, observeMax, pollUntilEnded } from '../observe.ts'
+import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
+import {
+  assertControlAccepted,
+  contradictionFinding,
+  isAcceptedRecord,
+  type Observed,
+  observeRequestsMax,
+  pollUntilEnded,
+} from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import {
   acceptedRecord,
-  acceptedShape,
-  controlSample,
+  acceptedRecordShape,
   customerOf,
-  explainRefused,
+  explainRefusedRecord,
   idIn,
-  observeRecord,
-  otherAmount,
+  observeTestRecord,
+  otherAmountType,
   type RecordChange,
   type RecordShape,
-  submit,
+  submitTestRecord,
+  testRecordSample,
 } from '../testRecord.ts'
 
 /** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
@@ -35,13 +42,13 @@ interface Lives {
 /** Short at first, because the first states may be short. */
 const waitsMs = [0, 150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
-export const livesSample: Sample<Lives> = {
+export const recordLivesSample: Sample<Lives> = {
   name: 'the lives of two transactions',
   requestsMax: 1 + 2 * waitsMs.length,
   recordsMax: 1,
-  samples: [controlSample],
+  samples: [testRecordSample],
   async take(parts) {
-    const taken = [(await acceptedRecord(parts)).exchange, await submit(parts)]
+    const taken = [(await acceptedRecord(parts)).exchange, await submitTestRecord(parts)]
     const ids = taken.flatMap((each) => idIn(each) ?? [])
     const paths = ids.map((id) => `${resources.data.path}/${encodeURIComponent(id)}`)
     return { taken, polls: await pollUntilEnded(parts, paths, waitsMs) }
@@ -51,15 +58,15 @@ export const livesSample: Sample<Lives> = {
 const assumedSubmission = '200 with a transactionId'
 
 export async function askSubmission(parts: Parts): Promise<Finding> {
-  const { shape, tried } = await parts.sample(controlSample)
+  const { shape, tried } = await parts.sample(testRecordSample)
   const last = tried.at(-1)?.exchange
-  if (last === undefined) return unknown('no record was sent')
+  if (last === undefined) return unknownFinding('no record was sent')
   if (shape === null) {
-    const why = explainRefused(last.answer)
+    const why = explainRefusedRecord(last.answer)
     const cannot = `a record is answered ${statusAndCode(last.answer)}`
-    return unknown(why, { assumed: assumedSubmission, cannot, advice: [why] })
+    return unknownFinding(why, { assumed: assumedSubmission, cannot, advice: [why] })
   }
-  const second = idIn(last) === null ? await submit(parts) : (await parts.sample(livesSample)).taken[1]
+  const second = idIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordLivesSample)).taken[1]
   return judgeAccepted([last.answer, ...(second === undefined ? [] : [second.answer])], {
     assumed: assumedSubmission,
     idField: resources.data.idField,
@@ -82,18 +89,18 @@ export function judgeAccepted(
   { assumed, idField, hasId, status, pair }: AcceptedAs,
 ): Finding {
   const [seen] = answers
-  if (seen === undefined) return unknown('nothing was accepted', { assumed })
-  const differing = contradiction(answers, assumed)
+  if (seen === undefined) return unknownFinding('nothing was accepted', { assumed })
+  const differing = contradictionFinding(answers, assumed)
   if (differing !== null) return differing
   const why = answers.map(describeSeen).join('; ')
   const certainty = certaintyOf(answers.length)
   if (hasId)
-    return found(certainty, String(seen.status), why, {
+    return createFinding(certainty, String(seen.status), why, {
       ...{ assumed, differs: seen.status !== status },
       contract: { [pair]: String(seen.status) },
     })
   const cannot = `without an ${idField} that can be read, the service cannot be asked for it: each one becomes uncertain`
-  return found(certainty, `${seen.status} without ${idField}`, why, { assumed, differs: true, cannot })
+  return createFinding(certainty, `${seen.status} without ${idField}`, why, { assumed, differs: true, cannot })
 }
 
 /** The statuses that the daemon reads as pending or as an end (docs/why/contract.md). */
@@ -106,9 +113,9 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
   // The transaction that showed most statuses comes first, because it has their order.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
   const last = lives.flat().at(-1)
-  if (last === undefined) return unknown('no status was asked for', { assumed })
+  if (last === undefined) return unknownFinding('no status was asked for', { assumed })
   if (statuses.length === 0)
-    return unknown(`no status can be read: ${describeSeen(last.answer)}`, {
+    return unknownFinding(`no status can be read: ${describeSeen(last.answer)}`, {
       assumed,
       differs: true,
       cannot: 'an answer without a status is a breach of contract: the daemon asks again and again',
@@ -120,7 +127,7 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
   const agree = said.length > 1 && said.every(isWhole) && ended.length === said.length
   const why = said.map((each) => each.join(', ')).join('; ') + (ended.length === 0 ? '; the end was not seen' : '')
   const cannot = `${foreign.join(', ')} is not a status that the daemon knows: it counts a breach of contract and asks again, so a record with such a last status never ends`
-  return found(agree ? 'sure' : 'likely', statuses.join(', '), why, {
+  return createFinding(agree ? 'sure' : 'likely', statuses.join(', '), why, {
     assumed,
     ...(foreign.length === 0 ? {} : { differs: true, cannot }),
   })
@@ -141,21 +148,21 @@ interface Mapped {
 }
 
 /** A field that the service does not read may hold anything, so a wrong amount shows the place where it is read. */
-export const mappedSample: Sample<Mapped> = {
+export const wrongAmountsSample: Sample<Mapped> = {
   name: 'records with a wrong amount, here and there',
-  requestsMax: 6 * observeMax,
+  requestsMax: 6 * observeRequestsMax,
   recordsMax: 14,
-  samples: [controlSample],
+  samples: [testRecordSample],
   async take(parts) {
-    const shape = await acceptedShape(parts)
+    const shape = await acceptedRecordShape(parts)
     const seen: string[] = []
     const look = async (what: string, change: RecordChange) => {
-      const { taken, name } = await observeRecord(parts, change)
+      const { taken, name } = await observeTestRecord(parts, change)
       seen.push(`${what}: ${name}`)
       return taken
     }
     const at = async (place: 'data' | 'beside'): Promise<PlaceSeen> => {
-      const amount = otherAmount(shape.amount)
+      const amount = otherAmountType(shape.amount)
       const right =
         shape.place === place ||
         (await look(`in ${place}`, { shape: { place } })) ||
@@ -178,14 +185,14 @@ export function judgeMappedFields(mapped: Mapped): Finding {
   const { data, without, why } = mapped
   const place = placeRead(mapped)
   const need = without ? 'optional' : 'required'
-  const instead = (what: string, advice: string) => sure(what, why, { assumed, differs: true, advice: [advice] })
-  if (place === 'data') return sure(`in data, ${need}`, why, { assumed })
+  const instead = (what: string, advice: string) => sureFinding(what, why, { assumed, differs: true, advice: [advice] })
+  if (place === 'data') return sureFinding(`in data, ${need}`, why, { assumed })
   if (place === 'beside')
     return instead(
       `beside data, ${need}`,
       'in the mapping’s `body`, put customer_id, order_date and total_amount next to data: the service does not read them in data',
     )
-  if (!without) return unknown(why, { assumed })
+  if (!without) return unknownFinding(why, { assumed })
   if (!data.right)
     return instead(
       'refused',
@@ -204,59 +211,63 @@ interface Amounts {
   why: string
 }
 
-export const amountsSample: Sample<Amounts> = {
+export const amountTypesSample: Sample<Amounts> = {
   name: 'an amount as a number and as text',
-  requestsMax: 2 * observeMax,
+  requestsMax: 2 * observeRequestsMax,
   recordsMax: 5,
-  samples: [mappedSample],
+  samples: [wrongAmountsSample],
   async take(parts) {
-    const place = placeRead(await parts.sample(mappedSample))
+    const place = placeRead(await parts.sample(wrongAmountsSample))
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
-    const as = (amount: RecordShape['amount']) => observeRecord(parts, { shape: { place, amount } })
+    const as = (amount: RecordShape['amount']) => observeTestRecord(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
     return { place, number: number.taken, text: text.taken, why: `a number: ${number.name}; text: ${text.name}` }
   },
 }
 
-export function judgeAmount({ place, number, text, why }: Amounts): Finding {
+export function judgeAmountType({ place, number, text, why }: Amounts): Finding {
   const assumed = 'a number, as mappings/data.yaml sends it'
-  if (place === null) return likely('not read', why, { assumed })
-  if (number) return sure(text ? 'number or text' : 'number', why, { assumed })
-  if (!text) return unknown(why, { assumed })
-  return sure('text', why, { assumed, differs: true, advice: ['in the mapping, give total_amount `as: string`'] })
+  if (place === null) return likelyFinding('not read', why, { assumed })
+  if (number) return sureFinding(text ? 'number or text' : 'number', why, { assumed })
+  if (!text) return unknownFinding(why, { assumed })
+  return sureFinding('text', why, {
+    assumed,
+    differs: true,
+    advice: ['in the mapping, give total_amount `as: string`'],
+  })
 }
 
 /** A service that accepts this does not read dates. */
 const noDate = '2026-13-42T03:04:05Z'
 
-export const orderDateMax = 4 * observeMax
+export const orderDateRequestsMax = 4 * observeRequestsMax
 
 export async function askOrderDate(parts: Parts): Promise<Finding> {
-  const { place, number } = await parts.sample(amountsSample)
+  const { place, number } = await parts.sample(amountTypesSample)
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
   if (place === null)
-    return likely('not read', 'the service does not read the amount, and the date is next to it', { assumed })
+    return likelyFinding('not read', 'the service does not read the amount, and the date is next to it', { assumed })
   const withDate = (order_date: string) =>
-    observeRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
-  if ((await withDate(noDate)).taken) return likely('not read', `the date ${noDate} is accepted`, { assumed })
+    observeTestRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
+  if ((await withDate(noDate)).taken) return likelyFinding('not read', `the date ${noDate} is accepted`, { assumed })
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
   const why = `with milliseconds: ${milliseconds.name}; with +00:00: ${zero.name}; with +01:00: ${offset.name}`
   const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'Z alone'
-  if (milliseconds.taken) return sure(`milliseconds, ${offsets}`, why, { assumed })
+  if (milliseconds.taken) return sureFinding(`milliseconds, ${offsets}`, why, { assumed })
   const cannot = 'a date with a fraction of a second is sent with it, and refused: have the ERP write whole seconds'
-  return sure(`whole seconds, ${offsets}`, why, { assumed, differs: true, cannot })
+  return sureFinding(`whole seconds, ${offsets}`, why, { assumed, differs: true, cannot })
 }
 
-export const customerLengthMax = 5 * observeMax
+export const customerLengthRequestsMax = 5 * observeRequestsMax
 
 /** Tests the limit of 10 in characters, bytes and UTF-16 units, and sends ids that fit in every unit for comparison. */
 export async function askCustomerLength(parts: Parts): Promise<Finding> {
   const customer = customerOf(parts.given)
   // The first characters of a known customer, in case the service checks them.
   const prefix = customer.slice(0, 2)
-  const withId = (customerId: string) => observeRecord(parts, { customerId })
+  const withId = (customerId: string) => observeTestRecord(parts, { customerId })
   const withLetters = (letter: string, length: number) => withId(prefix + letter.repeat(length - prefix.length))
   const ten = await withId(customer.padEnd(10, '0').slice(0, 10))
   const eleven = await withId(customer.padEnd(11, '0').slice(0, 11))
@@ -311,12 +322,12 @@ export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewH
     .flatMap(([name, seen]) => (seen === null ? [] : [`${name}: ${seen.name}`]))
     .join(', ')
   if (isLike(eleven, ten)) {
-    if (!ten.taken) return unknown(`${why}, perhaps because of the customer and not of the length`, { assumed })
+    if (!ten.taken) return unknownFinding(`${why}, perhaps because of the customer and not of the length`, { assumed })
     const advice = ['the service accepts longer ids than the interface says: keep to 10 anyway']
-    return sure('not limited', why, { assumed, differs: true, advice })
+    return sureFinding('not limited', why, { assumed, differs: true, advice })
   }
   const counted = (what: string, letters: string) =>
-    sure(what, why, {
+    sureFinding(what, why, {
       assumed,
       differs: true,
       cannot: `a mapping counts characters: the service may refuse a customerId with ${letters} though it maps`,
@@ -324,13 +335,13 @@ export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewH
   if (fewBytes !== null) {
     if (isLike(fewBytes, ten)) return counted('bytes', 'letters beyond ASCII')
     const advice = ['the service accepts only plain letters and digits in a customerId: say so in the mapping']
-    return unknown(`${why}: letters beyond ASCII are refused at any length`, { assumed, advice })
+    return unknownFinding(`${why}: letters beyond ASCII are refused at any length`, { assumed, advice })
   }
-  if (halves === null) return unknown(why, { assumed })
-  if (isLike(halves, ten)) return sure('characters', why, { assumed })
+  if (halves === null) return unknownFinding(why, { assumed })
+  if (isLike(halves, ten)) return sureFinding('characters', why, { assumed })
   return fewHalves !== null && isLike(fewHalves, ten)
     ? counted('UTF-16 units', 'emoji or the like')
-    : unknown(`${why}: characters beyond 16 bits are refused at any length`, { assumed })
+    : unknownFinding(`${why}: characters beyond 16 bits are refused at any length`, { assumed })
 }
 
 const longLength = 1_000
@@ -339,7 +350,7 @@ const longLength = 1_000
 export async function askField2(parts: Parts): Promise<Finding> {
   const assumed = 'any text'
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
-  const withText = (field2: string) => observeRecord(parts, { data: { field2 } })
+  const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
   const odd = await withText(textOfOddCharacters(own.length))
@@ -350,11 +361,11 @@ export async function askField2(parts: Parts): Promise<Finding> {
   ].flat()
   const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeSeen(exchange.answer))
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(textOfOddCharacters(5))}: ${saidOdd}`
-  if (limits.length === 0) return sure('any text', why, { assumed })
+  if (limits.length === 0) return sureFinding('any text', why, { assumed })
   const advice = [
     'put it into the mapping (required, maxLength): such a record is then rejected before it takes a slot',
   ]
-  return sure(limits.join(', '), why, { assumed, differs: true, advice })
+  return sureFinding(limits.join(', '), why, { assumed, differs: true, advice })
 }
 
 /** A text as long as the control's, with characters that a rule may refuse. */
@@ -362,14 +373,15 @@ export const textOfOddCharacters = (length: number): string => 'Ä ;"é'.repeat(
 
 const largestBytes = 16 * 1_048_576
 /** One without padding, ten that double from 32 kB, two between, and a control. */
-export const sizeStepsMax = 1 + 10 + 2 + 1
+export const bodySizeRequestsMax = 1 + 10 + 2 + 1
 
 /** Doubles the body until it is refused, then halves the difference. */
 export async function askBodySize(parts: Parts): Promise<Finding> {
   const assumed = `payloads of up to ${parts.config.payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
-  const padded = (padding: string) => submit(parts, { data: { padding } })
+  const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')
-  if (!isTaken(base)) throw new CannotAsk(`a record with one more field is refused: ${describeSeen(base.answer)}`)
+  if (!isAcceptedRecord(base))
+    throw new CannotAsk(`a record with one more field is refused: ${describeSeen(base.answer)}`)
   const baseBytes = base.body?.length ?? 0
   const look = async (bytes: number) => (await padded('x'.repeat(Math.max(0, bytes - baseBytes)))).answer
   let taken = 0
@@ -379,21 +391,21 @@ export async function askBodySize(parts: Parts): Promise<Finding> {
     if (isSuccess(answer)) taken = bytes
     else refused = { bytes, answer }
   }
-  if (refused === null) return sure(`more than ${taken}`, `${taken} bytes were accepted`, { assumed })
+  if (refused === null) return sureFinding(`more than ${taken}`, `${taken} bytes were accepted`, { assumed })
   for (let i = 0; i < 2; i++) {
     const bytes = Math.round((taken + refused.bytes) / 2)
     const answer = await look(bytes)
     if (isSuccess(answer)) taken = bytes
     else refused = { bytes, answer }
   }
-  await checkControl(() => submit(parts))
+  await assertControlAccepted(() => submitTestRecord(parts))
   const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${statusAndCode(refused.answer)}`
-  if (taken === 0) return unknown(why, { assumed })
+  if (taken === 0) return unknownFinding(why, { assumed })
   const differs = taken < parts.config.payloadMaxBytes
   const set = {
     variable: 'PAYLOAD_MAX_BYTES',
     value: String(taken),
     why: `${why}: a larger body is rejected before it is sent`,
   }
-  return likely(String(taken), why, { assumed, differs, set: differs ? [set] : [] })
+  return likelyFinding(String(taken), why, { assumed, differs, set: differs ? [set] : [] })
 }

@@ -12,16 +12,17 @@ import {
   statusAndCode,
   statusIn,
 } from '../exchange.ts'
-import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { askTwice, type Observed, pollUntilEnded } from '../observe.ts'
+import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
+import { type Observed, pollUntilEnded, sendTwice } from '../observe.ts'
 import type { Parts } from '../question.ts'
-import { acceptedRecord, customerOf, idIn, observeRecord } from '../testRecord.ts'
+import { acceptedRecord, customerOf, idIn, observeTestRecord } from '../testRecord.ts'
 
-export const askFor = (parts: Parts, path: () => string): Promise<AnsweredExchange> => askTwice(() => parts.get(path()))
+export const getTwice = (parts: Parts, path: () => string): Promise<AnsweredExchange> =>
+  sendTwice(() => parts.get(path()))
 
 /** Also asks with an id in the form of the service's own ids, because a lost transaction has such an id. */
 export async function askUnknownId(parts: Parts): Promise<Finding> {
-  const other = await askFor(parts, () => `${resources.data.path}/${randomUUID()}`)
+  const other = await getTwice(parts, () => `${resources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
   const id = await acceptedRecord(parts).then(
@@ -29,10 +30,10 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
     () => null,
   )
   if (id === null) return finding
-  const own = await askFor(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
+  const own = await getTwice(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
   if (statusAndCode(own.answer) === statusAndCode(other.answer)) return finding
   if (isSuccess(own.answer) && !isSuccess(other.answer))
-    return unknown(`the id ${id} may be that of a transaction: ${describeSeen(own.answer)}`, { assumed: '404' })
+    return unknownFinding(`the id ${id} may be that of a transaction: ${describeSeen(own.answer)}`, { assumed: '404' })
   return { ...judgeUnknownId(own.answer, 'status_unknown'), contract: {} }
 }
 
@@ -52,15 +53,15 @@ export function makeSimilarId(id: string): string | null {
 export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const more = { assumed: '404', contract: { [pair]: String(seen.status) } }
   const why = `${describeSeen(seen)}, twice`
-  if (seen.status === 404) return sure(statusAndCode(seen), why, more)
+  if (seen.status === 404) return sureFinding(statusAndCode(seen), why, more)
   const cannot = isSuccess(seen)
     ? 'a transaction that the service has lost looks as if it were there: the daemon asks for it until it is a problem (outboxd_problem stuck)'
     : 'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS it is a problem'
-  return sure(statusAndCode(seen), why, { ...more, differs: true, cannot })
+  return sureFinding(statusAndCode(seen), why, { ...more, differs: true, cannot })
 }
 
 export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
-  const observed = await observeRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
+  const observed = await observeTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
   const id = idIn(observed.exchange)
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
   const [polls = []] = await pollUntilEnded(
@@ -72,11 +73,11 @@ export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
   const why = `two records were accepted (${describeSeen(observed.exchange.answer)}); then ${describeSeen(last.answer)}`
   const more = { assumed: '400 E001', differs: true }
   if (/^failed$/i.test(statusIn(last) ?? ''))
-    return likely(`taken, then failed ${last.answer.code ?? 'without a code'}`, why, more)
+    return likelyFinding(`taken, then failed ${last.answer.code ?? 'without a code'}`, why, more)
   const advice = [
     'the service may know this customer, or not say that it does not: ask its operator about the id of --unknown-customer',
   ]
-  return likely('taken', why, { ...more, advice })
+  return likelyFinding('taken', why, { ...more, advice })
 }
 
 /** @param observed a refusal with a control for a known customer, so that only the customer can be the reason */
@@ -87,7 +88,7 @@ export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
   const contract: Finding['contract'] = hasCode ? { e001: String(status) } : {}
   const more = { assumed: '400 E001', contract }
   const why = `${describeSeen(exchange.answer)}, twice, and the same for a known customer was accepted`
-  if (hasCode && status === 400) return sure(name, why, more)
+  if (hasCode && status === 400) return sureFinding(name, why, more)
   const cannot =
     hasCode && isClient
       ? null
@@ -96,17 +97,17 @@ export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
         : isClient
           ? 'the record is rejected, but without its code: list --code E001 does not find it'
           : `the record is retried or uncertain, as after any ${status}`
-  return sure(name, why, { ...more, differs: true, cannot })
+  return sureFinding(name, why, { ...more, differs: true, cannot })
 }
 
 /** If the API moves, the daemon must notice that the record is not the reason. */
 export async function askUnknownPath(parts: Parts): Promise<Finding> {
-  const { answer } = await askFor(parts, () => `/api/v1/${randomUUID()}`)
+  const { answer } = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
   const more = { assumed: '404, 405 or 410', contract: { unknown_path: String(answer.status) } }
   const why = `${describeSeen(answer)}, twice`
-  if ([404, 405, 410].includes(answer.status)) return sure(statusAndCode(answer), why, more)
+  if ([404, 405, 410].includes(answer.status)) return sureFinding(statusAndCode(answer), why, more)
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
-  return sure(statusAndCode(answer), why, { ...more, differs: true, cannot })
+  return sureFinding(statusAndCode(answer), why, { ...more, differs: true, cannot })
 }
 
 export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
@@ -118,21 +119,21 @@ export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
   const kinds = [refusals.filter(hasCode), refusals.filter(hidesCode), refusals]
   const all = kinds.find((each) => each.length > 0) ?? []
   const [seen] = all
-  if (seen === undefined) return unknown('nothing was refused', { assumed })
+  if (seen === undefined) return unknownFinding('nothing was refused', { assumed })
   const shape = shapeOf(seen)
   const shapes = new Set(all.map(shapeOf))
-  if (shapes.size > 1) return unknown(`refusals have several shapes: ${[...shapes].join(', ')}`, { assumed })
+  if (shapes.size > 1) return unknownFinding(`refusals have several shapes: ${[...shapes].join(', ')}`, { assumed })
   const certainty = certaintyOf(all.length)
   const shown = `${seen.status} ${seen.text.replace(/\s+/g, ' ').slice(0, 200)}`
   if (hidesCode(seen)) {
     const cannot =
       'the daemon does not find the code in this body: it judges E001, E002 and E003 by their HTTP status only'
-    return found(certainty, shape, shown, { assumed, differs: true, cannot })
+    return createFinding(certainty, shape, shown, { assumed, differs: true, cannot })
   }
   const place = hasCode(seen)
     ? `the code is in ${placesOf(seen.json, seen.code ?? '')[0] ?? 'the text'}`
     : 'no code was seen'
-  return found(certainty, shape, `${place}: ${shown}`, { assumed })
+  return createFinding(certainty, shape, `${place}: ${shown}`, { assumed })
 }
 
 /** A poll answered with status failed was not itself refused. */

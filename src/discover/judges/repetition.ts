@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { DiscoverConfig } from '../../config.ts'
 import { type AnsweredExchange, describeSeen, statusAndCode } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
-import { checkControl, hadArrived, isTaken, observeMax } from '../observe.ts'
+import { type Finding, sureFinding, unknownFinding } from '../finding.ts'
+import { assertControlAccepted, hadArrivedBefore, isAcceptedRecord, observeRequestsMax } from '../observe.ts'
 import { NoAnswer, type Parts, type Sample } from '../question.ts'
 import {
-  acceptedShape,
-  controlSample,
+  acceptedRecordShape,
   idIn,
   type KeyShape,
   keyShapes,
-  observeRecord,
-  submit,
-  usualHeaders,
+  observeTestRecord,
+  submitTestRecord,
+  testRecordSample,
+  usualKeyHeaders,
 } from '../testRecord.ts'
 
 /**
@@ -38,19 +38,19 @@ interface RepeatsSeen extends Repeats {
 }
 
 const ofOneKeyMax = 5
-const repeatsMax = 6 * ofOneKeyMax + usualHeaders.length * ofOneKeyMax
+const repeatsMax = 6 * ofOneKeyMax + usualKeyHeaders.length * ofOneKeyMax
 
 /**
  * Sends the key as the daemon does. If the service does not recognise it, tries the other form and the other usual
  * headers.
  */
-export const repeatsSample: Sample<RepeatsSeen> = {
+export const repeatedRecordSample: Sample<RepeatsSeen> = {
   name: 'a record again under its idempotency key',
   requestsMax: repeatsMax,
   recordsMax: repeatsMax,
-  samples: [controlSample],
+  samples: [testRecordSample],
   async take(parts) {
-    const { key, ownId } = await acceptedShape(parts)
+    const { key, ownId } = await acceptedRecordShape(parts)
     const [own = key, ...others] = keyShapes(key)
     const tried = [own]
     const asDaemon = await repeat(parts, own)
@@ -80,20 +80,21 @@ async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean
 async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repeats> {
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}same` } : {}
   let [keyText, id] = [randomUUID(), randomUUID()]
-  const send = (text: string) => submit(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
+  const send = (text: string) =>
+    submitTestRecord(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
   const sendNew = async () => {
     const sent = await send(keyText)
-    if (!hadArrived(parts.exchanges(), sent)) return sent
+    if (!hadArrivedBefore(parts.exchanges(), sent)) return sent
     ;[keyText, id] = [randomUUID(), randomUUID()]
     return send(keyText)
   }
   const first = await sendNew()
-  if (!isTaken(first)) throw new NoAnswer(`the first of them was refused: ${describeSeen(first.answer)}`)
+  if (!isAcceptedRecord(first)) throw new NoAnswer(`the first of them was refused: ${describeSeen(first.answer)}`)
   const again = [await send(keyText)]
   if (recognisedAs(first, again[0]) === 'no') return { key, first, again, otherKey: first }
   again.push(await send(keyText))
   const other = await send(randomUUID())
-  const otherKey = hadArrived(parts.exchanges(), other) ? await send(randomUUID()) : other
+  const otherKey = hadArrivedBefore(parts.exchanges(), other) ? await send(randomUUID()) : other
   return { key, first, again, otherKey }
 }
 
@@ -108,7 +109,7 @@ function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recogni
 function recognisedAs(first: AnsweredExchange, second: AnsweredExchange | undefined): Recognised {
   if (second === undefined) return null
   const { answer } = second
-  if (isTaken(second)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
+  if (isAcceptedRecord(second)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
   if (answer.code === 'E002') return 'E002'
   return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null
 }
@@ -124,9 +125,9 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
   const why = `first ${describeSeen(first.answer)}; again ${lines}; under another key ${describeSeen(otherKey.answer)}`
   const assumed = policy === 'resend' ? 'recognised, as UNCERTAIN_POLICY=resend says' : 'ignored'
   const byKey = recognised(seen)
-  if (byKey === null) return unknown(why, { assumed })
+  if (byKey === null) return unknownFinding(why, { assumed })
   if (byKey === 'no')
-    return sure('ignored', `${why}: two transactions, and the same with the key in ${tried.length} forms`, {
+    return sureFinding('ignored', `${why}: two transactions, and the same with the key in ${tried.length} forms`, {
       assumed,
       differs: policy === 'resend',
       set: [hold('the service does not recognise a repeated request: a record that is sent twice is stored twice')],
@@ -139,7 +140,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
       : null
   if (isKnownByContent(seen) && !ownId) {
     const set = [hold('two records of the same content count as one: the second would be taken for a repetition')]
-    return sure('by content', `${why}: known by its content, under any key`, {
+    return sureFinding('by content', `${why}: known by its content, under any key`, {
       assumed,
       differs: true,
       set,
@@ -148,7 +149,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
     })
   }
   if (byKey === 'other')
-    return sure(`refused with ${statusAndCode(again[0]?.answer ?? first.answer)}`, why, {
+    return sureFinding(`refused with ${statusAndCode(again[0]?.answer ?? first.answer)}`, why, {
       assumed,
       differs: true,
       set: [hold('a repetition is refused without E002')],
@@ -162,7 +163,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
   const advice = [
     'ask the operator of the service how long it remembers a key: a record that is repeated later may be stored twice',
   ]
-  return sure(byKey === 'same id' ? 'replay' : 'e002', why, {
+  return sureFinding(byKey === 'same id' ? 'replay' : 'e002', why, {
     assumed,
     differs: policy === 'hold',
     set,
@@ -178,33 +179,33 @@ export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Find
   const byKey = isById ? 'no' : recognised(seen)
   const [header = assumed] = key.headers
   const headerFound = (why: string) =>
-    sure(header, why, {
+    sureFinding(header, why, {
       assumed,
       differs: header.toLowerCase() !== assumed.toLowerCase(),
       set: [{ variable: 'IDEMPOTENCY_HEADER', value: header, why }],
     })
-  if (byKey === null) return unknown('repeated requests were answered differently', { assumed })
+  if (byKey === null) return unknownFinding('repeated requests were answered differently', { assumed })
   if (byKey === 'no') {
     const isDemanded = tried[0]?.headers[0]?.toLowerCase() !== assumed.toLowerCase()
     return isDemanded
       ? headerFound('records without it are refused, though a key in it is not recognised')
-      : sure('none', `no key is recognised in ${usualHeaders.join(', ')}, quoted or bare`, { assumed })
+      : sureFinding('none', `no key is recognised in ${usualKeyHeaders.join(', ')}, quoted or bare`, { assumed })
   }
   return ownId || !isKnownByContent(seen)
     ? headerFound(`a record was recognised twice under the same ${header}, and not under another key`)
-    : sure('none', 'a record is known by its content, under any key', { assumed })
+    : sureFinding('none', 'a record is known by its content, under any key', { assumed })
 }
 
-export const keyFormMax = 2 * (observeMax + ofOneKeyMax)
+export const keyFormRequestsMax = 2 * (observeRequestsMax + ofOneKeyMax)
 
 export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
   const assumed = parts.config.service.idempotencyKeyForm
-  const seen = await parts.sample(repeatsSample)
+  const seen = await parts.sample(repeatedRecordSample)
   const isKnown = !seen.isById && !['no', null].includes(recognised(seen))
-  const { headers } = isKnown ? seen.key : (await acceptedShape(parts)).key
+  const { headers } = isKnown ? seen.key : (await acceptedRecordShape(parts)).key
   const look = async (form: KeyShape['form']) => {
     const key: KeyShape = { headers, form }
-    const observed = await observeRecord(parts, { shape: { key } })
+    const observed = await observeTestRecord(parts, { shape: { key } })
     if (!observed.taken || !isKnown) return { form, works: observed.taken, said: `${form}: ${observed.name}` }
     const works = recognised(await repeat(parts, key, seen.ownId)) !== 'no'
     return { form, works, said: `${form}: ${works ? 'recognised' : 'not recognised'}` }
@@ -212,40 +213,44 @@ export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
   const looks = [await look('quoted'), await look('bare')]
   const why = looks.map(({ said }) => said).join('; ')
   const [first, second] = looks.filter(({ works }) => works)
-  if (first === undefined) return unknown(why, { assumed })
-  if (second !== undefined) return sure('either', why, { assumed })
+  if (first === undefined) return unknownFinding(why, { assumed })
+  if (second !== undefined) return sureFinding('either', why, { assumed })
   const set = [{ variable: 'IDEMPOTENCY_KEY_FORM', value: first.form, why }]
-  return sure(first.form, why, { assumed, differs: first.form !== assumed, set })
+  return sureFinding(first.form, why, { assumed, differs: first.form !== assumed, set })
 }
 
-export async function askOwnId(parts: Parts): Promise<Finding> {
+export async function askOwnTransactionId(parts: Parts): Promise<Finding> {
   const assumed = 'no: mappings send none'
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
-  if ((await acceptedShape(parts)).ownId) {
-    const { taken, name } = await observeRecord(parts, { shape: { ownId: false } })
+  if ((await acceptedRecordShape(parts)).ownId) {
+    const { taken, name } = await observeTestRecord(parts, { shape: { ownId: false } })
     const why = `a record without transactionId is answered ${name}, one that brings it is accepted`
-    if (!taken) return sure('required', why, { assumed, differs: true, advice })
+    if (!taken) return sureFinding('required', why, { assumed, differs: true, advice })
   }
   const ids = [randomUUID(), randomUUID()] as const
-  const bring = (id: string, key: string = randomUUID()) => submit(parts, { shape: { ownId: true }, id, key })
+  const bring = (id: string, key: string = randomUUID()) => submitTestRecord(parts, { shape: { ownId: true }, id, key })
   const sent = [await bring(ids[0]), await bring(ids[1])] as const
-  if (isTaken(sent[0]) !== isTaken(sent[1]))
+  if (isAcceptedRecord(sent[0]) !== isAcceptedRecord(sent[1]))
     throw new NoAnswer(
       `two such records were answered differently: ${sent.map(({ answer }) => describeSeen(answer)).join('; ')}`,
     )
-  if (!isTaken(sent[0])) {
-    await checkControl(() => submit(parts))
-    return sure('refused', describeSeen(sent[0].answer), { assumed })
+  if (!isAcceptedRecord(sent[0])) {
+    await assertControlAccepted(() => submitTestRecord(parts))
+    return sureFinding('refused', describeSeen(sent[0].answer), { assumed })
   }
   const kept = sent.filter((each, i) => idIn(each) === ids[i])
   if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
   if (kept.length === 0)
-    return sure('ignored', `sent ${ids[0]}, answered ${idIn(sent[0]) ?? 'without an id'}; the same again`, { assumed })
+    return sureFinding('ignored', `sent ${ids[0]}, answered ${idIn(sent[0]) ?? 'without an id'}; the same again`, {
+      assumed,
+    })
   const again = await bring(ids[0])
   const contract: Finding['contract'] = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
   const why = `two records kept the ids that they brought; another with one of these was answered ${statusAndCode(again.answer)}`
-  const cannot = isTaken(again) ? 'two records may have the same id: with probe, one may be taken for the other' : null
-  return sure('taken', why, { assumed, differs: true, advice, contract, cannot })
+  const cannot = isAcceptedRecord(again)
+    ? 'two records may have the same id: under UNCERTAIN_POLICY=probe, the daemon may take one for the other'
+    : null
+  return sureFinding('taken', why, { assumed, differs: true, advice, contract, cannot })
 }

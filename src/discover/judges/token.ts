@@ -13,8 +13,16 @@ import {
   statusAndCode,
   whyNoAnswer,
 } from '../exchange.ts'
-import { certaintyOf, type Finding, found, likely, showMs, sure, unknown } from '../finding.ts'
-import { addressSample, tokenSample } from '../firstCall.ts'
+import {
+  certaintyOf,
+  createFinding,
+  type Finding,
+  likelyFinding,
+  showMs,
+  sureFinding,
+  unknownFinding,
+} from '../finding.ts'
+import { admittedCallSample, tokenSample } from '../firstCall.ts'
 import { CannotAsk, NoAnswer, type Parts, type Sample } from '../question.ts'
 
 const unitsMs = { milliseconds: 1, seconds: 1_000, minutes: 60_000 }
@@ -23,7 +31,7 @@ const units = Object.keys(unitsMs) as Unit[]
 
 const expiresInOf = ({ answer }: Exchange) => Number(fieldOf(jsonOf(answer), 'expires_in'))
 
-export async function askTokenUnit(parts: Parts): Promise<Finding> {
+export async function askExpiresInUnit(parts: Parts): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const [expiresIn, byToken] = [expiresInOf(exchange), jwtLifetimeSeconds(accessToken)]
   return judgeTokenUnit(expiresIn, byToken, parts.config.tokenUnit)
@@ -32,7 +40,7 @@ export async function askTokenUnit(parts: Parts): Promise<Finding> {
 /** Sure if the token itself agrees with expires_in, likely if the number makes sense in one unit only. */
 function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit): Finding {
   if (!(expiresIn > 0))
-    return sure('none', 'the answer has no expires_in that is a number', {
+    return sureFinding('none', 'the answer has no expires_in that is a number', {
       assumed,
       differs: true,
       cannot:
@@ -40,7 +48,7 @@ function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit
     })
   const said = `expires_in is ${expiresIn}`
   const unitFound = (certainty: 'sure' | 'likely', unit: Unit, why: string) =>
-    found(certainty, unit, why, {
+    createFinding(certainty, unit, why, {
       assumed,
       differs: unit !== assumed,
       set: [{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: unit, why }],
@@ -51,7 +59,7 @@ function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit
     const jwt = `${said}, and the token itself, a JWT, lasts ${byToken} s`
     const unit = units.find((each) => Math.abs(secondsIn(each) - byToken) <= Math.max(2, byToken * 0.02))
     if (unit !== undefined) return unitFound('sure', unit, jwt)
-    return unknown(`${jwt}: that fits none of ${units.join(', ')}`, {
+    return unknownFinding(`${jwt}: that fits none of ${units.join(', ')}`, {
       assumed,
       cannot:
         'no value of TOKEN_EXPIRES_IN_UNIT fits: ask the operator of the service, and set TOKEN_REFRESH_SECONDS so that tokens are renewed in time',
@@ -63,7 +71,7 @@ function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit
     return unitFound('likely', only, `${said}: in any other unit that is less than half a minute or more than a day`)
   const may = plausible.join(' or ') || 'none of the units'
   const why = `${said}, which may be ${may}, and the token does not say how long it lasts: --slow holds it to its end`
-  return unknown(why, { assumed })
+  return unknownFinding(why, { assumed })
 }
 
 /** The lifetime by RFC 7519, 4.1 (exp less iat), in seconds. Null if the token is not a JWT that has both. */
@@ -92,7 +100,7 @@ export const tokenPairsSample: Sample<readonly TokenPair[]> = {
   name: 'questions with a token before and after the next one came',
   requestsMax: 8,
   recordsMax: 0,
-  samples: [addressSample],
+  samples: [admittedCallSample],
   async take(parts) {
     const pairs: TokenPair[] = []
     for (let i = 0; i < 2; i++) {
@@ -114,12 +122,12 @@ export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
   const why = `the first token, the first again after a second was given, the second: ${seen.join('; ')}`
   const isGood = (exchange: Exchange | null) => exchange?.answer.kind === 'response' && exchange.answer.status !== 401
   if (pairs.some(({ newer, before, withNewer }) => newer === null || !isGood(before) || !isGood(withNewer)))
-    return unknown(why, { assumed })
+    return unknownFinding(why, { assumed })
   if (pairs.every(({ former, newer }) => former === newer))
-    return sure('the same token', 'the issuer gave the same token again, twice', { assumed })
-  if (pairs.every(({ after }) => isGood(after))) return sure('both valid', why, { assumed })
-  if (pairs.some(({ after }) => isGood(after))) return unknown(why, { assumed })
-  return sure('ends the first', why, {
+    return sureFinding('the same token', 'the issuer gave the same token again, twice', { assumed })
+  if (pairs.every(({ after }) => isGood(after))) return sureFinding('both valid', why, { assumed })
+  if (pairs.some(({ after }) => isGood(after))) return unknownFinding(why, { assumed })
+  return sureFinding('ends the first', why, {
     assumed,
     differs: true,
     cannot:
@@ -137,7 +145,7 @@ export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assu
   const lives = exchanges.flatMap((grant) => lifeOf(grant, exchanges) ?? [])
   const [first] = lives
   if (first === undefined)
-    return unknown('no token ended during the questions. --slow holds one to its end', {
+    return unknownFinding('no token ended during the questions. --slow holds one to its end', {
       assumed: 'as long as expires_in says',
     })
   const life = {
@@ -146,7 +154,7 @@ export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assu
     overAfterMs: Math.min(...lives.map(({ overAfterMs }) => overAfterMs)),
   }
   if (life.goodForMs > life.overAfterMs)
-    return unknown(`${lives.length} tokens ended at different ages`, { assumed: 'as long as expires_in says' })
+    return unknownFinding(`${lives.length} tokens ended at different ages`, { assumed: 'as long as expires_in says' })
   const what = `${showMs(life.goodForMs)} to ${showMs(life.overAfterMs)}`
   const why = `${lives.length > 1 ? `${lives.length} tokens were` : 'a token was'} accepted at the first age, and refused at the second`
   const certainty = certaintyOf(lives.length)
@@ -209,7 +217,7 @@ function judgeByUnit(
   )
   if (unit === undefined) return null
   const inUnit = `expires_in is ${expiresIn}; ${why}`
-  return found(certainty, what, inUnit, {
+  return createFinding(certainty, what, inUnit, {
     assumed: `${showMs(expiresIn * expiresInUnitMs)}, as expires_in says`,
     differs: unitsMs[unit] !== expiresInUnitMs,
     set: [{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: unit, why: inUnit }],
@@ -227,16 +235,16 @@ function judgeEarlyEnd(
   const saidMs = expiresIn * expiresInUnitMs
   const assumed = Number.isNaN(saidMs) ? 'five minutes' : `${showMs(saidMs)}, as expires_in says`
   // The daemon renews a token after half its life or earlier.
-  if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return found(certainty, what, why, { assumed })
+  if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return createFinding(certainty, what, why, { assumed })
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {
     const cannot =
       'the daemon renews a token after half of expires_in or later, and this token ends before. A request that gets a 401 is repeated with a new token, and takes two slots'
-    return found(certainty, what, why, { assumed, differs: true, cannot })
+    return createFinding(certainty, what, why, { assumed, differs: true, cannot })
   }
   const value = String(Math.ceil((saidMs - wantedMs) / 1000))
   const set = [{ variable: 'TOKEN_REFRESH_SECONDS', value, why: `tokens end ${what} after they were given` }]
-  return found(certainty, what, why, { assumed, differs: true, set })
+  return createFinding(certainty, what, why, { assumed, differs: true, set })
 }
 
 const looksMax = 12
@@ -244,11 +252,11 @@ const looksMax = 12
 const heldMaxMs = 75 * 60_000
 
 /** Gets a separate token and tries it until it is refused, before and at the end that it would have in each unit. */
-export const heldTokenSample: Sample<null> = {
+export const expiredTokenSample: Sample<null> = {
   name: 'a token held to its end',
   requestsMax: 1 + looksMax,
   recordsMax: 0,
-  samples: [addressSample],
+  samples: [admittedCallSample],
   needs: 'slow',
   async take(parts) {
     const grant = await parts.askToken(parts.config.service.clientSecret)
@@ -286,26 +294,27 @@ export async function askBadToken(parts: Parts): Promise<Finding> {
 function judgeBadToken(seen: Response): Finding {
   const more = { assumed: '401', contract: { bad_token: String(seen.status) } }
   const why = `${describeSeen(seen)}, twice`
-  if (seen.status === 401) return sure('401', why, more)
+  if (seen.status === 401) return sureFinding('401', why, more)
   const cannot =
     seen.status < 300
       ? 'the service accepts a token that its issuer did not give: it does not check tokens'
       : 'the daemon renews a token before its end, or after a 401: if the service ends a token sooner, requests fail until its time is up. Set TOKEN_REFRESH_SECONDS so that it is renewed earlier'
-  return sure(statusAndCode(seen), why, { ...more, differs: true, cannot })
+  return sureFinding(statusAndCode(seen), why, { ...more, differs: true, cannot })
 }
 
 /** Tries once only, because an issuer may lock a client out. */
 export function judgeWrongSecret(seen: Seen): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   const unanswered = seen.kind === 'response' && seen.status === 401 ? null : whyNoAnswer(seen)
-  if (seen.kind === 'no-answer' || unanswered !== null) return unknown(unanswered ?? describeSeen(seen), { assumed })
+  if (seen.kind === 'no-answer' || unanswered !== null)
+    return unknownFinding(unanswered ?? describeSeen(seen), { assumed })
   const { status } = seen
   const why = `${describeSeen(seen)}; one try`
   if (status >= 400 && status < 500)
-    return likely(statusAndCode(seen), why, { assumed, differs: status !== 400 && status !== 401 })
+    return likelyFinding(statusAndCode(seen), why, { assumed, differs: status !== 400 && status !== 401 })
   const cannot =
     status < 300
       ? 'the issuer gives a token for a wrong secret, so a wrong secret shows only at the first call'
       : 'the daemon takes this for an issuer in trouble (pause unreachable), and does not say that the secret is wrong'
-  return likely(statusAndCode(seen), why, { assumed, differs: true, cannot })
+  return likelyFinding(statusAndCode(seen), why, { assumed, differs: true, cannot })
 }

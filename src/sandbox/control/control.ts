@@ -5,13 +5,13 @@ import { z } from 'zod'
 import type { CurrentSettings } from '../currentSettings.ts'
 import type { Parts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
-import { isoTime, latestUs, type SandboxClock } from '../sandboxClock.ts'
+import { isoTime, latestClockUs, type SandboxClock } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
-import { verifyRoutes } from '../scenario/expectations.ts'
+import { expectationRoutes } from '../scenario/expectations.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
-import { isEntryRefused } from '../storage/journal.ts'
+import { isRefusedByEntry } from '../storage/journal.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
-import { BeyondBounds, createClientCheck, readJson, readQuery, sendRefusal, sendRows } from './controlAnswers.ts'
+import { BeyondBounds, createClientIdSchema, readJson, readQuery, sendRefusal, streamRows } from './controlAnswers.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { readRate } from './controlQueries.ts'
@@ -55,7 +55,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
       parts.outage.reportDown(error)
       return sendRefusal(reply, 503, `The database cannot be used: ${error.message}`)
     }
-    if (isEntryRefused(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
+    if (isRefusedByEntry(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )
@@ -69,34 +69,34 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
     const { last, ...filter } = readQuery(clients, query, ledgerQuery)
-    if (last === undefined) return sendRows(reply, lists.ledgerRows(pool, filter))
+    if (last === undefined) return streamRows(reply, lists.ledgerRows(pool, filter))
     const since = await lists.sequenceBeforeNewest(pool, { ...filter, limit: last })
-    return sendRows(reply, lists.ledgerRows(pool, { ...filter, since, limit: last }))
+    return streamRows(reply, lists.ledgerRows(pool, { ...filter, since, limit: last }))
   })
   app.delete('/ledger', async ({ query }) => {
     const { client, everything } = readQuery(clients, query, resetQuery)
     await controls.reset(client, everything)
     return { forgotten: true }
   })
-  app.get('/counts', async ({ query }) => ({ rows: await reads.readCounts(pool, clientOf(query)) }))
+  app.get('/counts', async ({ query }) => ({ rows: await reads.readRequestCounts(pool, clientOf(query)) }))
   app.get('/transactions', ({ query }, reply) =>
-    sendRows(reply, lists.transactionRows(pool, readQuery(clients, query, limitQuery))),
+    streamRows(reply, lists.transactionRows(pool, readQuery(clients, query, limitQuery))),
   )
   app.get('/orders', ({ query }, reply) =>
-    sendRows(reply, lists.orderRows(pool, readQuery(clients, query, limitQuery))),
+    streamRows(reply, lists.orderRows(pool, readQuery(clients, query, limitQuery))),
   )
   app.get('/rate', async ({ query }) => {
     const { client, windowSeconds } = readQuery(clients, query, rateQuery)
     return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
   })
   app.get('/events', ({ query }, reply) =>
-    sendRows(reply, lists.eventRows(pool, readQuery(clients, query, limitQuery))),
+    streamRows(reply, lists.eventRows(pool, readQuery(clients, query, limitQuery))),
   )
 
   app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
   app.post('/faults', async ({ body }, reply) => {
     const spec = faultSchema.parse(readJson(body))
-    createClientCheck(clients).optional().parse(spec.client)
+    createClientIdSchema(clients).optional().parse(spec.client)
     return reply.code(201).send(await parts.faults.add(spec))
   })
   app.delete('/faults', async ({ query }) => ({ removed: await parts.faults.removeAll(clientOf(query)) }))
@@ -124,7 +124,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   clockRoutes(app, parts.clock)
   processingRoutes(app, parts)
-  verifyRoutes(app, controls)
+  expectationRoutes(app, controls)
   app.post('/tokens/revoke', async ({ query }) => {
     await parts.tokens.revoke(clientOf(query))
     return { revoked: true }
@@ -140,7 +140,7 @@ function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   app.post('/clock', async ({ body }, reply) => {
     const { advanceSeconds } = advanceSchema.parse(readJson(body))
     if (await clock.advance(advanceSeconds)) return clock.read()
-    return sendRefusal(reply, 400, `The clock cannot go beyond ${isoTime(latestUs)}.`)
+    return sendRefusal(reply, 400, `The clock cannot go beyond ${isoTime(latestClockUs)}.`)
   })
 }
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Clients } from '../clients.ts'
-import { findUnstorable, hasNul } from '../endpoints/parseExactly.ts'
+import { findUnstorablePart, hasNul } from '../endpoints/parseExactly.ts'
 import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 
 export class BeyondBounds extends Error {
@@ -12,7 +12,7 @@ export class BeyondBounds extends Error {
 export function readJson(body: unknown): unknown {
   const text = typeof body === 'string' ? body : ''
   const value = JSON.parse(text)
-  const beyond = findUnstorable(value)
+  const beyond = findUnstorablePart(value)
   if (beyond !== undefined) throw new BeyondBounds(`${beyond.field}: ${beyond.detail}`)
   if (hasNul(text)) throw new BeyondBounds('The body must not contain the character U+0000.')
   return value
@@ -23,18 +23,18 @@ export function sendRefusal(reply: FastifyReply, status: number, detail: string)
 }
 
 /** Refuses an unknown id, because a misspelt id would look like a client without requests. */
-export function createClientCheck(clients: Clients) {
+export function createClientIdSchema(clients: Clients) {
   return z
     .string()
     .refine((id) => clients.has(id), `there is no such client; the clients are ${clients.ids.join(', ')}`)
 }
 
 export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {
-  return z.strictObject({ ...shape, client: createClientCheck(clients).nullable().default(null) }).parse(query)
+  return z.strictObject({ ...shape, client: createClientIdSchema(clients).nullable().default(null) }).parse(query)
 }
 
 /** Streams `{"rows":[…]}`. Reads the first batch before the answer begins, so that an error is still an HTTP status. */
-export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
+export async function streamRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
   const first = await batches.next()
   return reply.type(jsonType).send(Readable.from(document(first.value ?? [], batches)))
 }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fa
 import { sameSecret } from '../clients.ts'
 import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
-import { foreignPage } from '../gate/gates.ts'
+import { findForeignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -66,7 +66,7 @@ function judgeStranger(request: ControlRequest): Answer | undefined {
   if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
     return problem(403, `The Host is not this machine. Use localhost or its address, ${orToken}.`)
   }
-  const page = foreignPage(headerOf(headers))
+  const page = findForeignPage(headerOf(headers))
   return page === undefined ? undefined : fromPage(page)
 }
 

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
 
-export async function readCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
+export async function readRequestCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
   const { rows } = await pool.query(
     `
     select endpoint, status, dropped, count(*)::integer as requests,
@@ -16,7 +16,7 @@ export async function readCounts(pool: pg.Pool, client: string | null): Promise<
   return rows
 }
 
-export async function forgetRequests(pool: pg.Pool, everything: boolean): Promise<void> {
+export async function deleteAllRequests(pool: pg.Pool, everything: boolean): Promise<void> {
   await pool.query('truncate sandbox.ledger restart identity')
   if (!everything) return
   await pool.query('truncate sandbox.transactions, sandbox.orders')

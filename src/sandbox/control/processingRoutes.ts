@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { changeProcessing, findOwners, type ProcessingChange, type Which } from '../processing/processing.ts'
+import { changeProcessing, findOwningClients, type ProcessingChange, type Which } from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, sendRefusal } from './controlAnswers.ts'
 
@@ -55,7 +55,7 @@ async function changeOne(
   { of, id, client }: Asked,
   change: (client: string) => ProcessingChange,
 ) {
-  const owners = (await findOwners(parts.pool, of, id)).filter((each) => client === null || each === client)
+  const owners = (await findOwningClients(parts.pool, of, id)).filter((each) => client === null || each === client)
   const [owner] = owners
   if (owner === undefined) return sendRefusal(reply, 404, `There is no ${of} ${id}.`)
   if (owners.length > 1) {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Exchange, Parts } from '../exchange.ts'
-import { type AppliedBefore, findApplied } from '../storage/findStored.ts'
-import { depthMax, findUnstorable, parseExactly } from './parseExactly.ts'
+import { type AppliedBefore, findAppliedRequest } from '../storage/findStored.ts'
+import { findUnstorablePart, jsonDepthMax, parseExactly } from './parseExactly.ts'
 import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
@@ -68,7 +68,7 @@ export async function answerUsedKey(
   }
   if (mode === 'ignore') return undefined
   await exchange.lock(`key ${client} ${idempotencyKey}`)
-  const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
+  const before = await findAppliedRequest(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined
   return mode === 'replay' && before.sameRequest
     ? replay(before)
@@ -84,7 +84,7 @@ export function readBody<T>(parts: Parts, exchange: Exchange, client: string, sc
   if (!isUtf8Request(exchange)) return wrong(problem(400, 'The body must be UTF-8.'))
   const json = parsed(exchange.body)
   if (json.kind === 'invalid') return json
-  const beyond = findUnstorable(json.value)
+  const beyond = findUnstorablePart(json.value)
   if (beyond !== undefined) return wrong(notValid([beyond]))
   const checked = schema.safeParse(json.value)
   if (checked.success) return { kind: 'value', value: checked.data }
@@ -105,7 +105,7 @@ function parsed(body: string): BodyRead<unknown> {
     return { kind: 'value', value: parseExactly(body) }
   } catch (error) {
     const tooDeep = error instanceof RangeError
-    return wrong(problem(400, tooDeep ? `The body is nested deeper than ${depthMax}.` : 'The body is not JSON.'))
+    return wrong(problem(400, tooDeep ? `The body is nested deeper than ${jsonDepthMax}.` : 'The body is not JSON.'))
   }
 }
 

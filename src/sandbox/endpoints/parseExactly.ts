@@ -14,7 +14,7 @@ export function parseExactly(text: string): unknown {
   })
 }
 
-export function digitsOf(value: unknown): string | undefined {
+export function exactNumberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 }
@@ -26,12 +26,12 @@ export function countWrittenDigits(number: string): number {
   return Math.max(1, whole.length + shift) + Math.max(0, fraction.length - shift)
 }
 
-export const depthMax = 100
+export const jsonDepthMax = 100
 
 /**
  * Finds the first part of a body that Postgres cannot store: half a character, a number or a nesting beyond the bounds.
  */
-export function findUnstorable(body: unknown): FieldError | undefined {
+export function findUnstorablePart(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
@@ -43,7 +43,7 @@ export function hasNul(json: string): boolean {
 function firstBeyond(value: unknown, path: readonly string[]): FieldError | undefined {
   const detail = whatIsBeyond(value, path.length)
   if (detail !== undefined) return { field: path.join('.') || '(body)', detail }
-  if (typeof value !== 'object' || value === null || digitsOf(value) !== undefined) return undefined
+  if (typeof value !== 'object' || value === null || exactNumberText(value) !== undefined) return undefined
   for (const [key, member] of Object.entries(value)) {
     if (!key.isWellFormed()) return { field: path.join('.') || '(body)', detail: `has a key with ${halfCharacter}` }
     const beyond = firstBeyond(member, [...path, key])
@@ -56,14 +56,14 @@ const halfCharacter = 'half a character (a surrogate without its other half)'
 
 function whatIsBeyond(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : `holds ${halfCharacter}`
-  const digits = digitsOf(value)
+  const digits = exactNumberText(value)
   if (digits !== undefined) {
     return countWrittenDigits(digits) > numberDigitsMax
       ? `must have at most ${numberDigitsMax} digits, written out without an exponent`
       : undefined
   }
-  return typeof value === 'object' && value !== null && depth >= depthMax
-    ? `lies too deep: at most ${depthMax} arrays and objects within each other`
+  return typeof value === 'object' && value !== null && depth >= jsonDepthMax
+    ? `lies too deep: at most ${jsonDepthMax} arrays and objects within each other`
     : undefined
 }
 

@@ -23,7 +23,7 @@ interface Particulars {
 }
 
 /**
- * A refusal. `presentAnswer` gives it the configured shape.
+ * A refusal. `applyAnswerSettings` gives it the configured shape.
  * @see RFC 9457
  */
 export class Problem {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { planProcessing, pollProcessing, type Which } from '../processing/processing.ts'
-import { isoTime, serviceUs } from '../sandboxClock.ts'
+import { isoTime, toServiceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
 import {
@@ -13,7 +13,7 @@ import {
   refuseUnknownCustomer,
   unknownIdAnswer,
 } from './apiRefusals.ts'
-import { countWrittenDigits, digitsOf, hasNul, parseExactly } from './parseExactly.ts'
+import { countWrittenDigits, exactNumberText, hasNul, parseExactly } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
@@ -26,7 +26,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
-    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(serviceUs(us, live)) })
+    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(toServiceUs(us, live)) })
   const refusal = await refuse(parts, exchange, client, {
     of: 'transaction',
     ownId,
@@ -53,7 +53,7 @@ export function readTransaction(parts: Parts, exchange: Exchange, client: string
       return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
     }
     const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
-    const result = { customerId: found.customerId, processedAt: isoTime(serviceUs(doneUs, live)) }
+    const result = { customerId: found.customerId, processedAt: isoTime(toServiceUs(doneUs, live)) }
     const shapes = { object: result, absent: undefined, text: JSON.stringify(result), list: [result] }
     return { transactionId: id, status: outcome, result: shapes[live.resultShape], ...code }
   })
@@ -68,7 +68,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
-    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(serviceUs(us, live)) }, 201)
+    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toServiceUs(us, live)) }, 201)
   const items = writeItems(order.items)
   const refusal =
     unkeepable(items, parts.bodyLimitBytes, live) ??
@@ -98,7 +98,7 @@ export function readOrder(parts: Parts, exchange: Exchange, client: string): Pro
   return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
     const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
-    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(serviceUs(sinceUs, live)) } : {}
+    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toServiceUs(sinceUs, live)) } : {}
     return { orderId: id, status, items: parseExactly(items), ...createdAt }
   })
 }
@@ -180,7 +180,7 @@ interface Items {
 function writeItems(items: unknown[]): Items {
   let growth = 0
   const text = JSON.stringify(items, (_key, value: unknown) => {
-    const digits = digitsOf(value)
+    const digits = exactNumberText(value)
     if (digits !== undefined && /e/i.test(digits)) growth += countWrittenDigits(digits) - digits.length
     return value
   })
@@ -209,7 +209,7 @@ function orderCreated(
   us: number,
   live: LiveSettings,
 ): OrderCreatedEvent {
-  const time = isoTime(serviceUs(us, live))
+  const time = isoTime(toServiceUs(us, live))
   return {
     specversion: '1.0',
     id,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { digitsOf } from './parseExactly.ts'
+import { exactNumberText } from './parseExactly.ts'
 
 /** The settings decide what docs/reference/interface.md leaves open. */
 
@@ -127,7 +127,8 @@ const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'
-  const digits = (value: unknown) => (typeof value === 'string' ? takesText && value : takesNumber && digitsOf(value))
+  const digits = (value: unknown) =>
+    typeof value === 'string' ? takesText && value : takesNumber && exactNumberText(value)
   const what = { either: '', number: 'a number, ', text: 'text, ' }[amountForm]
   return z
     .unknown()
@@ -182,7 +183,7 @@ function objectWith(keys: readonly string[]) {
     typeof value === 'object' &&
     value !== null &&
     !Array.isArray(value) &&
-    digitsOf(value) === undefined &&
+    exactNumberText(value) === undefined &&
     keys.every((key) => Object.hasOwn(value, key))
   return z
     .unknown()

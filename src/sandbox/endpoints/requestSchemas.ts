@@ -7,7 +7,7 @@ import type { LiveSettings } from '../sandboxSettings.ts'
 export const idempotencyKeyMax = 255
 
 /** Section 2.3. */
-export const acceptedSchema = z.object({
+export const submitAcceptedSchema = z.object({
   transactionId: z.string(),
   status: z.literal('accepted'),
   timestamp: z.iso.datetime(),

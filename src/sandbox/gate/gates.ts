@@ -31,7 +31,7 @@ export async function tokenGate({ clients, rates, live }: Parts, arrival: Arriva
   return { client, ...passOf(slot, live(client), 'token'), refusal }
 }
 
-export async function openGate(): Promise<Admission> {
+export async function admitWithoutChecks(): Promise<Admission> {
   return { client: null, counted: false, headers: {}, refusal: undefined }
 }
 
@@ -39,7 +39,7 @@ export async function openGate(): Promise<Admission> {
  * Names another site's web page that sent the request, by Origin and Sec-Fetch-Site. @see Fetch Metadata Request
  * Headers (W3C)
  */
-export function foreignPage(header: (name: string) => string | undefined): string | undefined {
+export function findForeignPage(header: (name: string) => string | undefined): string | undefined {
   const [origin, site] = [header('origin'), header('sec-fetch-site')]
   if (origin !== undefined && origin.toLowerCase() !== `http://${header('host')?.toLowerCase()}`) return origin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
@@ -47,7 +47,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
 
 /** The refusal does not count, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ header }: Arrival): Admission | undefined {
-  const page = foreignPage(header)
+  const page = findForeignPage(header)
   if (page === undefined) return undefined
   const refusal = problem(403, `A page of ${page} sent this. Web pages may not use the service.`)
   return { client: null, counted: false, headers: {}, refusal }

@@ -47,10 +47,10 @@ export function maskPath(path: string): string {
     isAfterSecret ||= isSecretName(segment)
     return shown
   })
-  return boundForLedger(segments.join('/'), path.length)
+  return truncateForLedger(segments.join('/'), path.length)
 }
 
-export function boundForLedger(text: string, fullLength: number = text.length): string {
+export function truncateForLedger(text: string, fullLength: number = text.length): string {
   return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
 }
 

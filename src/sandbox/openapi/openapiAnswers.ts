@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { errorShapes } from '../endpoints/presentAnswer.ts'
+import { errorShapes } from '../endpoints/applyAnswerSettings.ts'
 import { Problem } from '../endpoints/problemAnswer.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { componentHeaders, exampleOf, type HeaderName, type SchemaName } from './openapiSchemas.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorShapes } from '../endpoints/presentAnswer.ts'
+import { errorShapes } from '../endpoints/applyAnswerSettings.ts'
 import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
 import * as wire from '../endpoints/requestSchemas.ts'
 import { defaultSecret, type LiveSettings } from '../sandboxSettings.ts'
@@ -13,7 +13,7 @@ const requests = (live: LiveSettings) => ({
 const answers = (live: LiveSettings) => ({
   Token: wire.tokenSchema(live),
   TokenError: wire.tokenErrorSchema,
-  DataAccepted: wire.acceptedSchema,
+  DataAccepted: wire.submitAcceptedSchema,
   TransactionStatus: wire.transactionSchema(live),
   OrderAccepted: wire.orderCreatedSchema(live),
   Order: wire.orderSchema(live),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
-import { stepAt } from '../scenario/recordScripts.ts'
+import { stepAfterTellings } from '../scenario/recordScripts.ts'
 import { parseStatusWord, type Step } from '../scenario/scenarioSchema.ts'
 import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
@@ -91,7 +91,7 @@ async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[
     text: `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
     values: [id, client],
   })
-  const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
+  const step = stepAfterTellings(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
   const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
   if (status !== 'pending') await changeProcessing(parts, which, { kind: 'finish', errorCode })
@@ -109,7 +109,7 @@ export type Changed =
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
-export async function findOwners(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
+export async function findOwningClients(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
   if (of === 'order' && !z.guid().safeParse(id).success) return []
   const { rows } = await pool.query<{ client: string }>(
     `select client from ${tables[of].name} where id = $1 order by client`,

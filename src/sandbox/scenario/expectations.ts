@@ -100,7 +100,7 @@ interface Asked {
 }
 
 /** Answers 422 if a request differs, so that `curl --fail-with-body` fails. */
-export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
+export function expectationRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
   app.post('/verify', async ({ query, body }, reply) => {
     const { client } = readQuery(parts.clients, query, {})
     const asked = body ? bodySchema.parse(readExpectations(body)).expectations : expectations

@@ -22,7 +22,7 @@ export class RecordScripts {
     const key = createHash('sha256')
       .update(JSON.stringify([found.index, client, request.endpoint, recordOf(found.body)]))
       .digest('hex')
-    return stepAt(found.script.answers, await this.#countAnswer(key))
+    return stepAfterTellings(found.script.answers, await this.#countAnswer(key))
   }
 
   statuses(request: Sent, client: string): readonly Step[] | null {
@@ -54,7 +54,7 @@ export class RecordScripts {
   }
 }
 
-export function stepAt<T>(steps: readonly T[], told: number): T | undefined {
+export function stepAfterTellings<T>(steps: readonly T[], told: number): T | undefined {
   let left = told
   for (const step of steps) {
     left -= timesOf(step)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ExactNumber, isExactNumber } from '../../yaml/exactJson.ts'
-import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExactly.ts'
+import { canonicalNumber, exactNumberText, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isRegularExpression } from '../notShownSettings.ts'
 
@@ -109,15 +109,15 @@ export function readBody(text: string | null): unknown {
 function holds(match: FieldMatch, value: unknown): boolean {
   if (typeof match !== 'object' || match === null || isExactNumber(match)) return equal(match, value)
   if ('exists' in match) return match.exists === (value !== undefined)
-  const text = typeof value === 'string' ? value : digitsOf(value)
+  const text = typeof value === 'string' ? value : exactNumberText(value)
   return text !== undefined && matchesPattern(match, text)
 }
 
 /** Compares numbers by their digits, because a double has only 17. */
 function equal(expected: unknown, value: unknown): boolean {
-  const asked = digitsOf(expected)
+  const asked = exactNumberText(expected)
   if (asked === undefined) return expected === value
-  const digits = digitsOf(value)
+  const digits = exactNumberText(value)
   return digits !== undefined && canonicalNumber(digits) === canonicalNumber(asked)
 }
 

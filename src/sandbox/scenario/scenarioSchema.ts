@@ -4,7 +4,7 @@ import { clientsSchema, clockSchema, type optionsSchema, settingsPatchSchema } f
 import { bodyMatch, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
-const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault with its kind'
+const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault (as {kind: drop})'
 const word = z
   .string()
   .refine((text) => wordPattern.test(text), wordMessage)

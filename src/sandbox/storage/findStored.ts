@@ -59,7 +59,7 @@ export interface AppliedBefore {
   appliedUs: number
 }
 
-export async function findApplied(
+export async function findAppliedRequest(
   pool: pg.Pool,
   request: { idempotencyKey: string; client: string; endpoint: string; body: string },
 ): Promise<AppliedBefore | undefined> {
@@ -82,7 +82,7 @@ export async function findApplied(
 }
 
 /** The first free position of each client, so that no id is drawn twice. */
-export async function findNextPositions(pool: pg.Pool): Promise<Map<string, number>> {
+export async function findNextIdPositions(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
     from (

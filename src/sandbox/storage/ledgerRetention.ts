@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { DatabaseAway, timeOfMicrosecondsSql, toDatabaseAway } from './sandboxDatabase.ts'
+import { DatabaseAway, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
 
 export interface Retention {
   rows: number
@@ -24,7 +24,7 @@ export async function runLedgerRetention(
 
 /** Silent if the database is away, because requests report that. */
 function complain(error: unknown, closing: AbortSignal): number {
-  if (closing.aborted || toDatabaseAway(error, false) instanceof DatabaseAway) return 0
+  if (closing.aborted || wrapAsDatabaseAway(error, false) instanceof DatabaseAway) return 0
   const reason = error instanceof Error ? error.message : error
   process.stderr.write(`sandbox: the ledger could not be trimmed: ${reason}\n`)
   return 0

@@ -90,17 +90,17 @@ function throwAway(pool: pg.Pool): void {
   const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
   const told = (...given: unknown[]) =>
     query(...given).catch((error: unknown) => {
-      throw toDatabaseAway(error, false)
+      throw wrapAsDatabaseAway(error, false)
     })
   pool.query = told as typeof pool.query
 }
 
 /** @throws DatabaseAway; nothing was written */
-export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+export async function takeConnection(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
-    throw toDatabaseAway(error, false)
+    throw wrapAsDatabaseAway(error, false)
   }
 }
 
@@ -114,7 +114,7 @@ const ofTheSession = /^(08|57P|58)/
  * Wraps an error, unless a statement or its values are the cause. @param isCommitting true if a commit may have been
  * under way
  */
-export function toDatabaseAway(error: unknown, isCommitting: boolean): unknown {
+export function wrapAsDatabaseAway(error: unknown, isCommitting: boolean): unknown {
   if (error instanceof DatabaseAway) return error
   if (!(error instanceof pg.DatabaseError)) return new DatabaseAway(messageOf(error), isCommitting, error)
   const code = error.code ?? ''

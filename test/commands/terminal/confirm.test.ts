@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { confirm } from '../../../src/commands/terminal/confirm.ts'
+import { askYesOrNo } from '../../../src/commands/terminal/confirm.ts'
 import { testContext } from '../../support/context.ts'
 
 test.each([
@@ -11,21 +11,21 @@ test.each([
   ['', 'no'],
 ])('%j is a %s', async (input, answer) => {
   const context = testContext({}, input)
-  expect(await confirm(context, 'Sure?')).toBe(answer)
+  expect(await askYesOrNo(context, 'Sure?')).toBe(answer)
   expect(context.messages()).toContain('Sure? [y/N]')
 })
 
 test('where standard input is no terminal nobody is asked', async () => {
   const context = testContext({})
   context.stdin.end('y\n')
-  expect(await confirm(context, 'Sure?')).toBe('no-terminal')
+  expect(await askYesOrNo(context, 'Sure?')).toBe('no-terminal')
   expect(context.messages()).toBe('')
 })
 
 test('Ctrl-C while it asks is a no', async () => {
   const context = testContext({})
   context.stdin.isTTY = true
-  const asked = confirm(context, 'Sure?')
+  const asked = askYesOrNo(context, 'Sure?')
   context.abort()
   expect(await asked).toBe('no')
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { type AccessRead, readAccess } from '../../../src/console/guard/access.ts'
+import { type AccessRead, readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 
 const nothing = { password: null, trustHeader: null, trustProxy: [], names: [] }
-const problemsOf = (read: ReturnType<typeof readAccess>) => ('problems' in read ? read.problems.join('\n') : '')
+const problemsOf = (read: ReturnType<typeof readConsoleAccess>) => ('problems' in read ? read.problems.join('\n') : '')
 const hash = await hashPassword('correct horse battery staple')
 
 test.each(['127.0.0.1', 'localhost', '::1', '127.8.8.8'])('%s is open to whoever is on this machine', (host) => {
-  expect(readAccess(host, nothing)).toMatchObject({ access: { kind: 'open' } })
+  expect(readConsoleAccess(host, nothing)).toMatchObject({ access: { kind: 'open' } })
 })
 
 test.each([
@@ -19,7 +19,7 @@ test.each([
   '127.0.0.1.evil.example',
   '[::]',
 ])('beyond loopback (%j) it does not start without knowing who asks, and says what to do', (host) => {
-  const said = problemsOf(readAccess(host, nothing))
+  const said = problemsOf(readConsoleAccess(host, nothing))
   expect(said).toContain('CONSOLE_PASSWORD_FILE=FILE')
   expect(said).toContain('CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS')
   expect(said).toContain('ssh -L 9465:localhost:9465')
@@ -27,7 +27,9 @@ test.each([
 
 test('a password is asked for wherever it listens', () => {
   for (const host of ['127.0.0.1', '0.0.0.0'])
-    expect(readAccess(host, { ...nothing, password: `${hash}\n` })).toMatchObject({ access: { kind: 'password' } })
+    expect(readConsoleAccess(host, { ...nothing, password: `${hash}\n` })).toMatchObject({
+      access: { kind: 'password' },
+    })
 })
 
 test.each([
@@ -36,24 +38,28 @@ test.each([
   '$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA',
   '$2b$12$abc',
 ])('a file with %j is no file of a password', (password) => {
-  expect(problemsOf(readAccess('127.0.0.1', { ...nothing, password }))).toContain('outboxd console --hash-password')
+  expect(problemsOf(readConsoleAccess('127.0.0.1', { ...nothing, password }))).toContain(
+    'outboxd console --hash-password',
+  )
 })
 
 test('a header is believed of a proxy that is named alone', () => {
-  expect(problemsOf(readAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user' }))).toContain(
+  expect(problemsOf(readConsoleAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user' }))).toContain(
     'needs CONSOLE_TRUST_PROXY',
   )
-  expect(problemsOf(readAccess('127.0.0.1', { ...nothing, trustProxy: ['10.0.0.7'], names: [] }))).toContain(
+  expect(problemsOf(readConsoleAccess('127.0.0.1', { ...nothing, trustProxy: ['10.0.0.7'], names: [] }))).toContain(
     'needs CONSOLE_TRUST_HEADER',
   )
   expect(
-    problemsOf(readAccess('0.0.0.0', { password: hash, trustHeader: 'x-user', trustProxy: ['10.0.0.7'], names: [] })),
+    problemsOf(
+      readConsoleAccess('0.0.0.0', { password: hash, trustHeader: 'x-user', trustProxy: ['10.0.0.7'], names: [] }),
+    ),
   ).toContain('are both set')
 })
 
 describe('the addresses of the proxy', () => {
   const isProxy = (trustProxy: string[], address: string) =>
-    (readAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user', trustProxy }) as AccessRead).isProxy(address)
+    (readConsoleAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user', trustProxy }) as AccessRead).isProxy(address)
 
   test.each<[string, string, boolean]>([
     ['10.0.0.7', '10.0.0.7', true],

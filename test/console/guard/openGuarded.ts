@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { readStoreConfig } from '../../../src/config.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
 import { createSemaphore } from '../../../src/console/createSemaphore.ts'
-import { readAccess } from '../../../src/console/guard/access.ts'
+import { readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { form } from '../../../src/console/html/form.ts'
 import { layout } from '../../../src/console/html/layout.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
@@ -29,7 +29,7 @@ export interface GuardedOptions {
 export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded> {
   const { password = null, trustHeader = null, trustProxy = [], isReadOnly = false, names = [] } = options
   const host = '127.0.0.1'
-  const access = readAccess(host, { password, trustHeader, trustProxy, names })
+  const access = readConsoleAccess(host, { password, trustHeader, trustProxy, names })
   if ('problems' in access) throw new Error(access.problems.join('\n'))
   const said: string[] = []
   const changes: string[] = []

@@ -12,7 +12,7 @@ import type {
   TokenVerdict,
 } from '../../../src/model.ts'
 import { fingerprintOf } from '../../../src/service/errorCode.ts'
-import { judgeTrial, outcomeOf } from '../../../src/service/readAnswer.ts'
+import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -159,8 +159,8 @@ function setup(
     ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     signsOf: (answer) => ({
       fingerprint: fingerprintOf(answer),
-      outcome: outcomeOf(answer),
-      judged: { verdict: judgeTrial(answer), isTokenOutlived: state.tokensAreOld },
+      outcome: requestOutcomeOf(answer),
+      judged: { verdict: judgeTrialAnswer(answer), isTokenOutlived: state.tokensAreOld },
     }),
     token: async () => state.token,
     onTokenRefused: (accessToken) => refused.push(accessToken),

@@ -9,7 +9,7 @@ import {
   type Streaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
-import { judgeTrial, outcomeOf } from '../../../src/service/readAnswer.ts'
+import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -24,7 +24,7 @@ const result = (answer: Answer | null, pause: PauseCall | null = null, state: St
   breach: null,
 })
 const judge = (answer: Answer, isTokenOutlived = false): JudgedTrial => ({
-  verdict: judgeTrial(answer),
+  verdict: judgeTrialAnswer(answer),
   isTokenOutlived,
 })
 
@@ -34,7 +34,7 @@ const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): Ended
   trial: false,
   attempted: result(answer),
   fingerprint: null,
-  outcome: answer && outcomeOf(answer),
+  outcome: answer && requestOutcomeOf(answer),
   judged: null,
   ...given,
 })
@@ -94,7 +94,7 @@ describe('silence', () => {
 
   test('what something else answers is told with the pause', () => {
     const [pause] = interpret(record(response(502)), heard({ silentRequests: 4 })).work.pauses
-    expect(pause).toMatchObject({ answered: true, detail: expect.stringContaining('in words') })
+    expect(pause).toMatchObject({ answeredByOther: true, detail: expect.stringContaining('in words') })
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type InstanceState, planRound, waitWithoutLookMs } from '../../../src/daemon/dispatch/planRound.ts'
+import { blockedWaitMs, type InstanceState, planRound } from '../../../src/daemon/dispatch/planRound.ts'
 import type { RequestDemand } from '../../../src/model.ts'
 
 const idle: InstanceState = {
@@ -124,7 +124,7 @@ test('slots that may be divided otherwise soon are looked at then', () => {
 })
 
 test('a look is saved only by what this instance knows by itself', () => {
-  expect(waitWithoutLookMs(idle)).toBeNull()
-  expect(waitWithoutLookMs({ ...idle, isPausing: true })).toBe(50)
-  expect(waitWithoutLookMs({ ...idle, mayClaim: false })).toBe(1_000)
+  expect(blockedWaitMs(idle)).toBeNull()
+  expect(blockedWaitMs({ ...idle, isPausing: true })).toBe(50)
+  expect(blockedWaitMs({ ...idle, mayClaim: false })).toBe(1_000)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
-import { interpretAnswer, submit } from '../../../src/daemon/submit/submit.ts'
+import { interpretSubmitAnswer, submit } from '../../../src/daemon/submit/submit.ts'
 import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../../src/model.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
@@ -23,7 +23,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   }
   return {
     sent,
-    interpret: (of: Partial<Submission>) => interpretAnswer(deps, submission(of), answer),
+    interpret: (of: Partial<Submission>) => interpretSubmitAnswer(deps, submission(of), answer),
     submit: (of: Partial<Submission> = {}, isGood = () => true) => submit(deps, submission(of), 'token', isGood),
   }
 }

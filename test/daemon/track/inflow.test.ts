@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createInflow } from '../../../src/daemon/track/pollPlanner.ts'
+import { createInflowAverage } from '../../../src/daemon/track/pollPlanner.ts'
 
 const windowMs = 60_000
 const calm = { capacity: 100, submissionsSent: 0, submissionsWaiting: 0 }
 
 test('what comes window after window is known after some', () => {
-  const { perWindow } = createInflow(windowMs)
+  const { perWindow } = createInflowAverage(windowMs)
   let seen = 0
   for (let minute = 0; minute <= 30; minute++)
     seen = perWindow({ ...calm, submissionsSent: 40, nowMs: minute * windowMs })
@@ -13,7 +13,7 @@ test('what comes window after window is known after some', () => {
 })
 
 test('a batch of a thousand counts for what a window can carry, and less from then on', () => {
-  const { perWindow } = createInflow(windowMs)
+  const { perWindow } = createInflowAverage(windowMs)
   perWindow({ ...calm, nowMs: 0 })
   const after = perWindow({ ...calm, submissionsSent: 60, submissionsWaiting: 940, nowMs: windowMs })
   expect(after).toBeLessThan(10)
@@ -21,7 +21,7 @@ test('a batch of a thousand counts for what a window can carry, and less from th
 })
 
 test('what waits longer and longer counts, though no more is sent', () => {
-  const { perWindow } = createInflow(windowMs)
+  const { perWindow } = createInflowAverage(windowMs)
   let seen = 0
   for (let minute = 0; minute <= 30; minute++)
     seen = perWindow({ ...calm, submissionsSent: 30, submissionsWaiting: 15 * minute, nowMs: minute * windowMs })
@@ -29,7 +29,7 @@ test('what waits longer and longer counts, though no more is sent', () => {
 })
 
 test('looks within a window change nothing', () => {
-  const { perWindow } = createInflow(windowMs)
+  const { perWindow } = createInflowAverage(windowMs)
   perWindow({ ...calm, nowMs: 0 })
   expect(perWindow({ ...calm, submissionsSent: 50, nowMs: windowMs - 1 })).toBe(0)
 })

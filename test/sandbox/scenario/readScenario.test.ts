@@ -52,7 +52,7 @@ expectations:
     '11:5 unknown key "macth"; did you mean "match"?',
     '12:14 "pattern" is missing: text (quote it if it looks like a number)',
     '12:28 unknown key "patern"; did you mean "pattern"?',
-    '13:16 item 1 must be pending, completed, failed, failed CODE (as failed E001), or a fault with its kind',
+    '13:16 item 1 must be pending, completed, failed, failed CODE (as failed E001), or a fault (as {kind: drop})',
     '14:28 "pattern" must be a regular expression, as new RegExp(…, "u") takes it',
     '15:44 unknown key "endpoint": known are kind, status, code, body, contentType, headers, when, times, delayMs',
     '16:15 "statuses" must end with pending, completed or failed',

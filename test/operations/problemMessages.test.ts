@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '../../src/model.ts'
-import { problemMessage } from '../../src/operations/problemMessage.ts'
+import { problemMessages } from '../../src/operations/problemMessages.ts'
 
 test('rows of a type wait if some instances know the type: the message does not say that no instance does', () => {
   const type: Problem = {
@@ -12,7 +12,7 @@ test('rows of a type wait if some instances know the type: the message does not 
     times: 1,
     retryMs: null,
   }
-  const [message] = problemMessage([type])
+  const [message] = problemMessages([type])
   expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
   expect(message).not.toContain('no instance')
 })

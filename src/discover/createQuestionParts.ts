@@ -2,7 +2,7 @@ import { endpointAt, requestHeaders } from '../service/client.ts'
 import { isServiceCode } from '../service/errorCode.ts'
 import { type AnsweredExchange, accessTokenIn, type Exchange, whyNoAnswer } from './exchange.ts'
 import { tokenSample } from './firstCall.ts'
-import { type Call, type Given, NoAnswer, type Parts, type Sample, samplesOf } from './question.ts'
+import { type Call, type Given, NoAnswer, neededSamples, type Parts, type Sample } from './question.ts'
 import { Sender, type SenderDeps } from './sender.ts'
 
 export interface PartsDeps extends SenderDeps {
@@ -12,7 +12,7 @@ export interface PartsDeps extends SenderDeps {
 
 const triesMax = 3
 const betweenTriesMs = 300
-export const renewalsMax = 20
+export const tokenRenewalsMax = 20
 
 export interface OwnedParts {
   parts: Parts
@@ -20,7 +20,7 @@ export interface OwnedParts {
   isTaken(sample: Sample<unknown>): boolean
 }
 
-export function createParts(deps: PartsDeps): OwnedParts {
+export function createQuestionParts(deps: PartsDeps): OwnedParts {
   const { config, given } = deps
   const sender = new Sender(deps)
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
@@ -88,7 +88,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
       })
     if (accessToken !== undefined) return callAs(accessToken)
     const exchange = await callAs(await parts.token())
-    if (!hasEnded(exchange, sender.exchanges) || renewals >= renewalsMax) return exchange
+    if (!hasEnded(exchange, sender.exchanges) || renewals >= tokenRenewalsMax) return exchange
     renewals++
     const renewal = await parts.askToken(config.service.clientSecret)
     return accessTokenIn(renewal.answer) === null ? exchange : callAs(await parts.token())
@@ -107,7 +107,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
 
   async function take<T>(sample: Sample<T>): Promise<T> {
     sender.asking = sample.name
-    for (const each of samplesOf(sample, given)) await parts.sample(each)
+    for (const each of neededSamples(sample, given)) await parts.sample(each)
     sender.asking = sample.name
     return sample.take(parts)
   }

@@ -69,7 +69,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `${history?.detail}. To prevent that, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
-export function problemMessage(problems: readonly Problem[]): string[] {
+export function problemMessages(problems: readonly Problem[]): string[] {
   const kinds = Map.groupBy(problems, ({ kind }) => kind)
   return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
 }

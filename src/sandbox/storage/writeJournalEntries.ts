@@ -1,17 +1,27 @@
 import pg from 'pg'
 import type { Effect, Entry } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
-import { connect, DatabaseAway, timeOfMicrosecondsSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
+import {
+  DatabaseAway,
+  takeConnection,
+  timeOfMicrosecondsSql,
+  withoutNul,
+  wrapAsDatabaseAway,
+} from './sandboxDatabase.ts'
 
 /**
  * Writes requests, effects and events in one commit, and in one round trip if there are no orders.
  *
  * @throws DatabaseAway; pg's DatabaseError if an entry is the cause and nothing is stored
  */
-export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
+export async function writeJournalEntries(
+  pool: pg.Pool,
+  events: OrderEvents,
+  entries: readonly Entry[],
+): Promise<void> {
   const created = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect.event] : []))
   const statement = { name: 'sandbox-write-entries', text: writeEntriesSql, values: valuesOf(entries) }
-  const client = await connect(pool)
+  const client = await takeConnection(pool)
   let isCommitting = created.length === 0
   try {
     if (created.length === 0) await client.query(statement)
@@ -25,7 +35,7 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
     client.release()
   } catch (error) {
     await undo(client, error)
-    throw toDatabaseAway(error, isCommitting)
+    throw wrapAsDatabaseAway(error, isCommitting)
   }
 }
 

@@ -5,7 +5,7 @@ import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'
 
 /** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
-export function presentAnswer(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
+export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']
   const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, serviceUs) }

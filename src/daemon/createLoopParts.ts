@@ -12,14 +12,14 @@ import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import {
+  brokenCredentialsProblem,
+  brokenFilesProblem,
   createHeartbeat,
   createProblemReporter,
   createReloadResponder,
-  credentialsProblem,
-  filesProblem,
   type Heartbeat,
   instanceProblems,
-  isWaitingLong,
+  isOutcomeUnwrittenLong,
   type ProblemReporter,
 } from './heartbeat.ts'
 import type { Part } from './loop.ts'
@@ -34,7 +34,7 @@ export interface Parts {
   stopping: AbortController
 }
 
-export function createParts(daemon: DaemonContext): Parts {
+export function createLoopParts(daemon: DaemonContext): Parts {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
   const planner = createPollPlanner(windowMs, requests, Math.random)
@@ -125,7 +125,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemRep
   const { heartbeats, instance } = daemon.databases
   const { unwritten, lostClaims, lapsedPermits } = dispatch
   return createProblemReporter({
-    waitsLong: () => unwritten().some((outcome) => isWaitingLong(outcome, clock.nowMs())),
+    waitsLong: () => unwritten().some((outcome) => isOutcomeUnwrittenLong(outcome, clock.nowMs())),
     readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessionNames.work)).map(({ pid }) => pid),
     problems: (blockers) => [
       ...instanceProblems(
@@ -135,8 +135,8 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemRep
         { unwritten: unwritten(), blockers },
         clock.nowMs(),
       ),
-      ...filesProblem(files.broken()),
-      ...credentialsProblem(credentials.broken()),
+      ...brokenFilesProblem(files.broken()),
+      ...brokenCredentialsProblem(credentials.broken()),
     ],
     tell: (problems) => writeInstanceProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('problems of this instance could not be written: the daemon tries again', { error }),

@@ -3,9 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import { type Answered, askQuestions, type Plan } from '../discover/askQuestions.ts'
-import { createParts } from '../discover/createParts.ts'
+import { createQuestionParts } from '../discover/createQuestionParts.ts'
+import { describeSideObservations } from '../discover/describeSideObservations.ts'
 import type { Given } from '../discover/question.ts'
-import { seenOnTheWay } from '../discover/seenOnTheWay.ts'
 import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
 import { type LentSlot, openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
 import { ConfigInvalid } from '../readVariables.ts'
@@ -22,7 +22,7 @@ interface Asking {
   onAnswered(answered: Answered): void
 }
 
-export async function askService(
+export async function askDiscoverQuestions(
   context: CommandContext,
   { config, given, plan, budget, ownCount, onAnswered }: Asking,
 ) {
@@ -40,7 +40,7 @@ export async function askService(
     onCertificate() {},
   })
   const run = randomBytes(4).toString('hex')
-  const owned = createParts({
+  const owned = createQuestionParts({
     config,
     given,
     run,
@@ -58,7 +58,7 @@ export async function askService(
       answered,
       exchanges,
       requests: owned.sender.requests,
-      seen: seenOnTheWay(exchanges, owned.sender.throttles),
+      seen: describeSideObservations(exchanges, owned.sender.throttles),
     }
   } finally {
     await http.close()

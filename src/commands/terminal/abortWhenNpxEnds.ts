@@ -7,7 +7,7 @@ const lookMs = 500
  * Call it before printing that the program is ready.
  * @param signal returned unchanged if `npx` did not start the process
  */
-export function endWithNpx(signal: AbortSignal, env: Record<string, string | undefined>): AbortSignal {
+export function abortWhenNpxEnds(signal: AbortSignal, env: Record<string, string | undefined>): AbortSignal {
   if (env.npm_command !== 'exec') return signal
   const starters = startersNow()
   const gone = new AbortController()

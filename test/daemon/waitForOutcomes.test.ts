@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { settleInFlight } from '../../src/daemon/settleInFlight.ts'
+import { waitForOutcomes } from '../../src/daemon/waitForOutcomes.ts'
 import type { LogFields } from '../../src/observe/log.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -12,7 +12,7 @@ function setup() {
   const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
   const hand = { inFlight: 1, claims: 2 }
   let drained = () => {}
-  const leaving = settleInFlight({
+  const leaving = waitForOutcomes({
     log: { info: say, warn: say, error: say },
     async stopTaking() {},
     inFlight: () => hand.inFlight,

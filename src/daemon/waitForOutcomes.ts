@@ -27,7 +27,7 @@ const giveUpMs = 600_000
  *
  * @returns false if it gave up
  */
-export async function settleInFlight(deps: SettleDeps): Promise<boolean> {
+export async function waitForOutcomes(deps: SettleDeps): Promise<boolean> {
   const giveUp = new AbortController()
   let waitedMs = 0
   const timers = [

@@ -1,10 +1,10 @@
 import { describeSeen, type Exchange, endedAtMs, statusIn } from './exchange.ts'
 import { showMs } from './finding.ts'
-import { hadArrived } from './observe.ts'
+import { hadArrivedBefore } from './observe.ts'
 import type { Throttle } from './question.ts'
 
 /** Lists in sentences what the exchanges showed apart from the answers to questions. */
-export function seenOnTheWay(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
+export function describeSideObservations(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   return [
     ...lateOnes(exchanges),
     ...throttled(throttles),
@@ -57,7 +57,7 @@ function troubles(exchanges: readonly Exchange[]): string[] {
 }
 
 function repeats(exchanges: readonly Exchange[]): string[] {
-  const there = exchanges.filter((exchange) => hadArrived(exchanges, exchange))
+  const there = exchanges.filter((exchange) => hadArrivedBefore(exchanges, exchange))
   return there.length === 0
     ? []
     : [`${there.length} records had arrived although the first answer was a 5xx or missing: the repetition got E002`]
