@@ -2,7 +2,12 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
-import { type DescribedFile, describeTable, parseTableName, type TableName } from '../outbox/propose/describeTable.ts'
+import {
+  type DescribedFile,
+  parseTableName,
+  proposeFilesForTable,
+  type TableName,
+} from '../outbox/propose/proposeFilesForTable.ts'
 import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
@@ -51,7 +56,7 @@ Examples:
     const described = await inspectDatabase({
       variable: 'DATABASE_URL',
       url,
-      look: (pool) => describeTable(pool, name, mapped, endpoint),
+      look: (pool) => proposeFilesForTable(pool, name, mapped, endpoint),
     })
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })

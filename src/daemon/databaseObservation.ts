@@ -3,7 +3,7 @@ import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
-import { createLockWatch } from '../outbox/lockedRows.ts'
+import { createLockedRowCheck } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type Part } from './loop.ts'
@@ -25,7 +25,7 @@ export function createDatabaseObservation(
   onBacklog: (rows: number) => void,
 ): Part {
   const { ledger, outbox, instance } = databases
-  const watchLocks = createLockWatch(outbox, clock.stopwatch())
+  const watchLocks = createLockedRowCheck(outbox, clock.stopwatch())
   const elapsedMs = clock.stopwatch()
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY

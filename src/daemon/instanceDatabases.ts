@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { createHistory } from '../ledger/history/createHistory.ts'
+import { createHistoryGuard } from '../ledger/history/createHistoryGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
@@ -136,7 +136,7 @@ async function connect(
       await raiseForeign(ledger, () => registration.hold())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
-    history: createHistory({
+    history: createHistoryGuard({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
       namedRows: createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)),
     }),

@@ -1,7 +1,7 @@
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { createLastDayVerification } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
-import { deleteStaleInstances, deleteStaleProblems } from '../ledger/instances.ts'
+import { deleteStaleInstanceProblems, deleteStaleInstances } from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { prunePeriodStatistics, sumRequestCountsByHour, writePeriodStatistics } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
@@ -90,7 +90,7 @@ function createReconciling(
       if ((await inTransaction(ledger, (db) => releaseUnblockedKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
     },
     () => deleteStaleInstances(ledger),
-    () => deleteStaleProblems(ledger),
+    () => deleteStaleInstanceProblems(ledger),
     () => pruneRequestCounts(ledger),
     async () =>
       replaceProblems(

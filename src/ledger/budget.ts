@@ -117,7 +117,7 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
  * Holds free slots back for a window if the service reports fewer remaining requests, because another program spends
  * from the same budget. Ignores a few requests of difference, and slots that became free after the request began.
  */
-export async function holdBackSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
+export async function holdBackSurplusSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot

@@ -3,9 +3,9 @@ import { boundText, exactJsonFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { discardRepeatedDocuments, requestDigest } from './documents.ts'
-import type { History } from './history/createHistory.ts'
+import type { HistoryGuard } from './history/createHistoryGuard.ts'
 import { isAliveSql, unionOfTypes } from './instances.ts'
-import { blockingStatesSql, type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
 import { type Actor, actorDetailSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
@@ -23,7 +23,7 @@ import {
 import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
-  history: Pick<History, 'stands' | 'mayTake'>
+  history: Pick<HistoryGuard, 'stands' | 'mayTake'>
 }
 
 /**
@@ -99,7 +99,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
     `with line as (
        select held.key, held.length, (
          select s.state not in ('queued', 'sending') from outboxd.submission s
-         where s.key = held.key and s.state in (${blockingStatesSql[keyOnFailure]}) order by s.seq limit 1
+         where s.key = held.key and s.state in (${statesBlockingKeySql[keyOnFailure]}) order by s.seq limit 1
        ) as stuck
        from (
          select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key

@@ -2,14 +2,14 @@ import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '.
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import * as budget from './budget.ts'
-import type { History } from './history/createHistory.ts'
+import type { HistoryGuard } from './history/createHistoryGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
 import { parseSubmissions, resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
-  history: Pick<History, 'mayClaim' | 'claimed'>
+  history: Pick<HistoryGuard, 'mayClaim' | 'claimed'>
 }
 
 export type Claims = ReturnType<typeof createSubmissionClaimer>

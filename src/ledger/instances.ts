@@ -86,7 +86,7 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
  */
 export const heartbeatSilenceMaxMs = 12_000
 
-export const settingsHoldMs = 60_000
+export const settingsValidMs = 60_000
 
 /** True if the instance with this alias is live. */
 export const isAliveSql = (instance: string) =>
@@ -197,7 +197,7 @@ export async function writeInstanceProblems(
   await raiseProblems(db, standing)
 }
 
-export async function deleteStaleProblems(db: Database): Promise<void> {
+export async function deleteStaleInstanceProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (
        select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)

@@ -65,7 +65,7 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   return releaseFirstRecordsOfKeys(db, keys, onFailure)
 }
 
-export const stoppingStatesSql: Record<KeyOnFailure, string> = {
+export const statesStoppingKeySql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
@@ -73,9 +73,9 @@ export const stoppingStatesSql: Record<KeyOnFailure, string> = {
 /**
  * States that block later records of the key. Literals, so that the planner can use the partial index submission_line.
  */
-export const blockingStatesSql: Record<KeyOnFailure, string> = {
-  continue: `'queued', 'sending', ${stoppingStatesSql.continue}`,
-  block: `'queued', 'sending', ${stoppingStatesSql.block}`,
+export const statesBlockingKeySql: Record<KeyOnFailure, string> = {
+  continue: `'queued', 'sending', ${statesStoppingKeySql.continue}`,
+  block: `'queued', 'sending', ${statesStoppingKeySql.block}`,
 }
 
 const release = (blocking: string) => `
@@ -89,6 +89,6 @@ const release = (blocking: string) => `
   where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`
 
 const releaseSql: Record<KeyOnFailure, string> = {
-  continue: release(blockingStatesSql.continue),
-  block: release(blockingStatesSql.block),
+  continue: release(statesBlockingKeySql.continue),
+  block: release(statesBlockingKeySql.block),
 }

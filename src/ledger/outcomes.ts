@@ -5,7 +5,7 @@ import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from 
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { failOvertakenDocuments } from './documents.ts'
-import type { History } from './history/createHistory.ts'
+import type { HistoryGuard } from './history/createHistoryGuard.ts'
 import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -23,7 +23,7 @@ export interface InstanceLedger {
   ledger: pg.Pool
   queue: Queue
   instance: { id: string; who: string }
-  history: History
+  history: HistoryGuard
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
   /** From taking a slot to the arrival of its last request. */
@@ -62,7 +62,7 @@ async function writeBatch(
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
   const { remaining } = batch
-  const heldBack = remaining === null ? 0 : await budget.holdBackSlots(db, remaining.requests, remaining.ageMs())
+  const heldBack = remaining === null ? 0 : await budget.holdBackSurplusSlots(db, remaining.requests, remaining.ageMs())
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const requests = batch.transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],

@@ -46,13 +46,12 @@ const columns = `id as epoch,
   json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
-/** @param beside further columns of the result */
-export async function readServedOutbox<Beside>(
+export async function readServedOutbox<ExtraColumns>(
   db: Database,
-  ...beside: readonly string[]
-): Promise<ServedOutbox & Beside> {
-  const { rows } = await db.query<ServedOutbox & Beside>(
-    `select ${[columns, ...beside].join(', ')} from outboxd.outbox where is_current`,
+  ...extraColumnsSql: readonly string[]
+): Promise<ServedOutbox & ExtraColumns> {
+  const { rows } = await db.query<ServedOutbox & ExtraColumns>(
+    `select ${[columns, ...extraColumnsSql].join(', ')} from outboxd.outbox where is_current`,
   )
   const [row] = rows
   if (row === undefined)

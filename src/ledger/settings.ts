@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { type Budget, fitSlotsToBudget, hasSlotsForBudget } from './budget.ts'
-import { isAliveSql, settingsHoldMs } from './instances.ts'
+import { isAliveSql, settingsValidMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
@@ -19,7 +19,7 @@ export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Pro
   return standing === null ? renewAgreement(pool, own) : { ...standing, before: null }
 }
 
-const isSilentSql = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
+const isSilentSql = `said_at < clock_timestamp() - interval '${settingsValidMs} milliseconds'`
 
 /**
  * Locks nothing in the usual case.

@@ -1,7 +1,7 @@
 import { type Resource, resourceNames, resources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
-import { chooseByUsualName, normalizeName, rankByUsualName, type Usual } from './usualNames.ts'
+import { chooseByUsualName, normalizeName, rankByUsualName, type UsualNameKind } from './usualNames.ts'
 
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
@@ -12,7 +12,7 @@ export interface MappingProposal {
 interface Target {
   readonly name: string
   readonly rest: string
-  readonly usual: Usual
+  readonly usual: UsualNameKind
   readonly kinds: readonly SourceField['kind'][]
   readonly what: string
 }

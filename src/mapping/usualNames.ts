@@ -33,16 +33,17 @@ const rows = {
     zeile zeilennr`,
 } as const
 
-export type Usual = keyof typeof rows
+export type UsualNameKind = keyof typeof rows
 
 export const usualNames = Object.fromEntries(
   Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
-) as unknown as Readonly<Record<Usual, readonly string[]>>
+) as unknown as Readonly<Record<UsualNameKind, readonly string[]>>
 
 /** Makes SentTime, sent_time and "sent time" equal. */
 export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
-export const isUsualName = (name: string, what: Usual): boolean => usualNames[what].includes(normalizeName(name))
+export const isUsualName = (name: string, what: UsualNameKind): boolean =>
+  usualNames[what].includes(normalizeName(name))
 
 /** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
 export const splitNameIntoWords = (name: string): string[] =>
@@ -60,7 +61,7 @@ const beside =
 export function rankByUsualName<T>(
   all: readonly T[],
   nameOf: (each: T) => string,
-  what: Usual,
+  what: UsualNameKind,
 ): { named: readonly T[]; alike: readonly T[] } {
   const usual = usualNames[what]
   const named = usual.flatMap((name) => all.filter((each) => normalizeName(nameOf(each)) === name))
@@ -79,7 +80,7 @@ function hasUsualWithin(name: string, usual: readonly string[]): boolean {
 }
 
 /** Chooses the first with a usual name, or else the only one whose name contains a usual name. */
-export function chooseByUsualName<T>(all: readonly T[], nameOf: (each: T) => string, what: Usual): T | null {
+export function chooseByUsualName<T>(all: readonly T[], nameOf: (each: T) => string, what: UsualNameKind): T | null {
   const { named, alike } = rankByUsualName(all, nameOf, what)
   return named[0] ?? (alike.length === 1 ? (alike[0] as T) : null)
 }

@@ -5,7 +5,7 @@ import type { OpenTable } from './openTable.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 
 /** Rows whose filter or stamp raises an error, so that every statement that reads them fails. */
-export interface FailingRows {
+export interface FailingRowTracker {
   /** Statements leave out the filter and the stamp for these rows. */
   ids(): readonly string[]
   find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
@@ -27,7 +27,7 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-export function createFailingRows(ledger: Database): FailingRows {
+export function createFailingRowTracker(ledger: Database): FailingRowTracker {
   let known: readonly string[] = []
   let testedAt = 0
   let after: string | null = null

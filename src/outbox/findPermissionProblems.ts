@@ -33,7 +33,7 @@ function neededRights(table: OutboxTable): NeededPermissions {
 /**
  * Describes a missing permission on a table's schema, with the GRANT that adds it; null if our role may use the schema.
  */
-export async function findSchemaProblem(
+export async function findSchemaPermissionProblem(
   db: Database,
   name: Pick<OutboxTable, 'schema' | 'table'>,
 ): Promise<string | null> {

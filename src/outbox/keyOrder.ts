@@ -68,8 +68,8 @@ export const idCharsMax = 500
 export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
 
 /**
- * The condition that a row's type is left to other instances. Parameter `at` has our types; the next one has theirs.
+ * The condition that a row's type is left to other instances. `firstParameter` has our types; the next one has theirs.
  */
-export function typeIsLeftToOthersSql(type: string, at: number): string {
-  return `(${type} <> all($${at}::text[]) and ($${at + 1}::text[] is null or ${type} = any($${at + 1}::text[])))`
+export function typeIsLeftToOthersSql(type: string, firstParameter: number): string {
+  return `(${type} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${type} = any($${firstParameter + 1}::text[])))`
 }

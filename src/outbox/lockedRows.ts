@@ -112,7 +112,7 @@ export const longLockMs = 60_000
  * @returns a check that raises a problem for each row that stays locked for a minute, and clears it when the row is
  * free
  */
-export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
+export function createLockedRowCheck(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
   const { ledger } = outbox
   let seenSince: ReadonlyMap<string, number> = new Map()
   return async () => {

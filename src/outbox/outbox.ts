@@ -6,7 +6,12 @@ import {
   readServedOutbox,
   type ServedOutbox,
 } from '../ledger/servedOutbox.ts'
-import { canBeCausedByRow, createFailingRows, type FailingRows, failingRowStatements } from './failingRows.ts'
+import {
+  canBeCausedByRow,
+  createFailingRowTracker,
+  type FailingRowTracker,
+  failingRowStatements,
+} from './failingRows.ts'
 import { type OpenTable, openTable, readShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
 import { resolveTableSchema, tableHasClientCode } from './readTableShape.ts'
@@ -26,7 +31,7 @@ export class Outbox {
   readonly qualified: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
-  readonly failingRows: FailingRows
+  readonly failingRows: FailingRowTracker
   #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
   #codeReadAtMs = 0
@@ -41,7 +46,7 @@ export class Outbox {
     this.channel = this.described.channel
     this.qualified = qualifiedName(this.described)
     this.isMarkedOnCapture = isMarkedOnCapture(this.described)
-    this.failingRows = createFailingRows(ledger)
+    this.failingRows = createFailingRowTracker(ledger)
   }
 
   /** @throws OutboxTableUnusable */

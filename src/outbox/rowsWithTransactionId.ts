@@ -1,4 +1,4 @@
-import type { RowWithTransactionSearch } from '../ledger/history/createHistory.ts'
+import type { RowWithTransactionSearch } from '../ledger/history/createHistoryGuard.ts'
 import type { NamedRow } from '../ledger/history/judgeHistoryView.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'

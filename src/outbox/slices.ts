@@ -21,11 +21,11 @@ export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): strin
 
 /**
  * A condition to follow another one.
- * @param first number of the parameter `after`; `upTo` is the next
+ * @param firstParameter number of the parameter `after`; `upTo` is the next
  */
-export const inSliceSql = ({ id, idType }: RowExpressions, first: number): string =>
-  ` and ($${first}::${idType} is null or ${id} > $${first}::${idType})
-    and ($${first + 1}::${idType} is null or ${id} <= $${first + 1}::${idType})`
+export const inSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>
+  ` and ($${firstParameter}::${idType} is null or ${id} > $${firstParameter}::${idType})
+    and ($${firstParameter + 1}::${idType} is null or ${id} <= $${firstParameter + 1}::${idType})`
 
 export async function readSlice(
   db: Database,

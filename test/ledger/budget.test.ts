@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { holdBackSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
+import { holdBackSurplusSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
   claimProofRequest,
   claimTrialRequest,
@@ -307,7 +307,7 @@ describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(10), true)
-    expect(await holdBackSlots(ledger.pool, 20, 0)).toBe(70)
+    expect(await holdBackSurplusSlots(ledger.pool, 20, 0)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
@@ -318,30 +318,30 @@ describe('someone else spends from the same budget', () => {
     await back(await take(90), true)
     await pass(windowMs) // they come free now
     expect(await free()).toBe(100)
-    expect(await holdBackSlots(ledger.pool, 10, 5_000)).toBe(0)
-    expect(await holdBackSlots(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
+    expect(await holdBackSurplusSlots(ledger.pool, 10, 5_000)).toBe(0)
+    expect(await holdBackSurplusSlots(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
     await pass(6_000)
-    expect(await holdBackSlots(ledger.pool, 10, 5_000)).toBe(82)
+    expect(await holdBackSurplusSlots(ledger.pool, 10, 5_000)).toBe(82)
   })
 
   test('a small difference means nothing: the service counted a moment ago', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
-    expect(await holdBackSlots(ledger.pool, 95, 0)).toBe(0)
+    expect(await holdBackSurplusSlots(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBackSlots(ledger.pool, 94, 0)).toBe(6)
+    expect(await holdBackSurplusSlots(ledger.pool, 94, 0)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(8), true)
-    expect(await holdBackSlots(ledger.pool, 90, 0)).toBe(0)
+    expect(await holdBackSurplusSlots(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     const inHand = await take(1)
-    expect(await holdBackSlots(ledger.pool, 0, 0)).toBe(9)
+    expect(await holdBackSurplusSlots(ledger.pool, 0, 0)).toBe(9)
     await back(inHand, false)
     expect(await free()).toBe(1)
   })
@@ -353,7 +353,7 @@ describe('someone else spends from the same budget', () => {
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
     )
     await pass(windowMs)
-    await holdBackSlots(ledger.pool, 0, 0)
+    await holdBackSurplusSlots(ledger.pool, 0, 0)
     const { rows } = await ledger.pool.query<{ spent: number }>(
       'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
     )

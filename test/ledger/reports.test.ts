@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createHistory } from '../../src/ledger/history/createHistory.ts'
+import { createHistoryGuard } from '../../src/ledger/history/createHistoryGuard.ts'
 import {
   makeReportsDueAgain,
   readDueReports,
@@ -150,7 +150,7 @@ test('in a ledger that went back in time nothing is told, also before that was s
   expect(
     await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toHaveLength(1)
-  const known = createHistory({
+  const known = createHistoryGuard({
     pool: ledger.pool,
     who: 'test',
     reachMs: 1_000,

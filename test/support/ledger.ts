@@ -11,7 +11,7 @@ import {
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
 import { type Claimant, type Claims, createSubmissionClaimer } from '../../src/ledger/claims.ts'
-import { createHistory } from '../../src/ledger/history/createHistory.ts'
+import { createHistoryGuard } from '../../src/ledger/history/createHistoryGuard.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
@@ -191,7 +191,7 @@ const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
 const historyOf = (pool: pg.Pool) =>
-  createHistory({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
+  createHistoryGuard({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
 
 /** What capture does with a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {

@@ -7,7 +7,7 @@ import {
   type Durability,
   type FreeConnections,
   readClockLead,
-  readDurability,
+  readDurabilitySettings,
   readFreeConnections,
   readLocalDataFolder,
 } from '../../ledger/operator/readServer.ts'
@@ -47,7 +47,7 @@ function look({ of, variable, url }: Database) {
       room: await readFreeConnections(db),
       clock: await readClockLead(db, systemClock.nowMs),
       disk: await readDisk(await readLocalDataFolder(db)),
-      durability: await readDurability(db),
+      durability: await readDurabilitySettings(db),
       encoding: await readEncoding(db),
     }),
   })

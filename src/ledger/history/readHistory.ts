@@ -106,7 +106,7 @@ export interface FoundHistory {
   now: HistoryIdentity
 }
 
-export const restoredMessage = (who: string): string => `${who} says that it was restored from a backup`
+export const ledgerRestoredMessage = (who: string): string => `${who} says that it was restored from a backup`
 
 /** @param restoredBy the operator who says that the ledger was restored, if no daemon has found it */
 export async function readFoundHistory(db: Database, restoredBy: string | null = null): Promise<FoundHistory | null> {
@@ -115,7 +115,7 @@ export async function readFoundHistory(db: Database, restoredBy: string | null =
        ${epochMsSql('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMsSql('h.marked_at')} as "lastMarkMs",
        ${identitySql('h')} as agreed, ${identitySql('n')} as now
      from outboxd.history h, outboxd.history_now() n where coalesce(h.found, $1) is not null`,
-    [restoredBy === null ? null : restoredMessage(restoredBy), restoredBy],
+    [restoredBy === null ? null : ledgerRestoredMessage(restoredBy), restoredBy],
   )
   return rows[0] ?? null
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { isAliveSql } from '../instances.ts'
-import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
+import { type KeyOnFailure, statesStoppingKeySql } from '../keyOrder.ts'
 
 export interface Activity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
@@ -40,7 +40,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
           where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission
-          where key is not null and state in (${stoppingStatesSql[onFailure]}) group by key
+          where key is not null and state in (${statesStoppingKeySql[onFailure]}) group by key
         ) stop, lateral (
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held

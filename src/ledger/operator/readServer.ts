@@ -39,7 +39,7 @@ export interface Durability {
   isSynchronous: boolean
 }
 
-export async function readDurability(db: Database): Promise<Durability> {
+export async function readDurabilitySettings(db: Database): Promise<Durability> {
   const { rows } = await db.query<{ name: string }>(
     `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
   )

@@ -2,7 +2,7 @@ import type { PauseReason, State } from '../../model.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isAliveSql } from '../instances.ts'
-import { blockingStatesSql, type KeyOnFailure } from '../keyOrder.ts'
+import { type KeyOnFailure, statesBlockingKeySql } from '../keyOrder.ts'
 import { isActivePauseSql } from '../pauses.ts'
 import { stateSinceSql } from './selectSubmissions.ts'
 
@@ -101,7 +101,7 @@ export async function readSubmissionDetail(
        s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
        s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
-       s.key is not null and s.state in (${blockingStatesSql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
+       s.key is not null and s.state in (${statesBlockingKeySql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
@@ -113,7 +113,7 @@ export async function readSubmissionDetail(
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs",
        ${epochMsSql('s.poll_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
-          where b.key = s.key and b.seq < s.seq and b.state in (${blockingStatesSql[onFailure]})
+          where b.key = s.key and b.seq < s.seq and b.state in (${statesBlockingKeySql[onFailure]})
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,

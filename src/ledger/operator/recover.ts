@@ -4,7 +4,7 @@ import type { CapturedRecord } from '../../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { insertCapturedRecords } from '../capture.ts'
-import { restoredMessage } from '../history/readHistory.ts'
+import { ledgerRestoredMessage } from '../history/readHistory.ts'
 import { agreeToHistoryByOperator, lockFindingIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
@@ -313,7 +313,7 @@ async function decideQueued(
  */
 export async function declareLedgerRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseHistoryProblem(db, restoredMessage(who), { who, reachMs })
+  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, reachMs })
   await logOperatorAct(db, actor, 'recover --restored', null)
 }
 

@@ -5,7 +5,7 @@ import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
 import { resolveTableSchema } from '../readTableShape.ts'
 import { type CatalogTable, readCatalogTable, readDistinctValues } from './catalogTable.ts'
 import { findSentColumnCandidates, type ValuesOfColumn } from './findSentColumnCandidates.ts'
-import { findColumnsToReadValuesOf } from './proposeOutbox.ts'
+import { findColumnsToReadValuesOf } from './proposeOutboxFile.ts'
 
 /** The words of each column; null if there are many. Columns that could not be read are missing. */
 export type ValuesByColumn = Map<string, readonly string[] | null>

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
-import { createHistory } from '../../../src/ledger/history/createHistory.ts'
+import { createHistoryGuard } from '../../../src/ledger/history/createHistoryGuard.ts'
 import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/judgeHistoryView.ts'
 import { readFoundHistory } from '../../../src/ledger/history/readHistory.ts'
 import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
@@ -26,7 +26,7 @@ beforeEach(async () => {
 })
 
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
-  createHistory({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
+  createHistoryGuard({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -202,7 +202,7 @@ test('a ledger without records takes no rows with which one that names a transac
   await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
   let found: NamedRow = { kind: 'named', outboxId: '2' }
   const namedRows = { find: noNamedRows.find, findNow: async () => found }
-  const history = createHistory({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, standby: 'none', namedRows })
+  const history = createHistoryGuard({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, standby: 'none', namedRows })
   const instance = { id: 'daemon', who: 'daemon 1' }
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
-import { proposeOutbox } from '../../src/outbox/propose/proposeOutbox.ts'
+import { proposeOutboxFile } from '../../src/outbox/propose/proposeOutboxFile.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { findFillInPlaces, writeTrialYaml, writeYamlLines } from '../../src/yaml/yamlLines.ts'
 
@@ -54,7 +54,7 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
 test('whatever a table is like, what is proposed loads, as it is or once its places are filled in, and names its columns', () => {
   fc.assert(
     fc.property(tables, fc.option(fc.uniqueArray(word, { maxLength: 5 })), (table, words) => {
-      const { lines } = proposeOutbox(table, () => words, null)
+      const { lines } = proposeOutboxFile(table, () => words, null)
       const text = writeYamlLines(lines)
       const tried = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
       expect(tried.problems).toEqual([])
@@ -96,7 +96,7 @@ test('what a row is known by is not proposed to be written, where an id is found
     below: [],
   }
   for (const notNull of [true, false]) {
-    const { lines } = proposeOutbox({ ...table, columns: [{ ...column, notNull }] }, () => [], null)
+    const { lines } = proposeOutboxFile({ ...table, columns: [{ ...column, notNull }] }, () => [], null)
     expect(readOutboxFile('outbox.yaml', writeTrialYaml(lines)).problems).toEqual([])
   }
 })

@@ -44,7 +44,7 @@ export function findColumnsToReadValuesOf({ columns, kind }: CatalogTable): stri
 /** Each column takes one query. */
 const sentWordColumnsMax = 30
 
-export function proposeOutbox(
+export function proposeOutboxFile(
   table: CatalogTable,
   valuesOf: ValuesOfColumn,
   rows: RowCount,

@@ -7,7 +7,7 @@ import { sqlName, sqlTable } from './sqlNames.ts'
  * Proposes the call that installs change capture for a document.
  * @param role the daemon's role, which reads the document
  */
-export function proposeCapture(
+export function proposeChangeCaptureCall(
   document: ErpDocument,
   lines: Lines,
   type: string,

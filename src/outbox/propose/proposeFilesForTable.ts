@@ -9,7 +9,7 @@ import type { Resource } from '../../resources.ts'
 import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaitingRows } from '../backlog.ts'
 import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
-import { findPermissionProblems, findSchemaProblem } from '../findPermissionProblems.ts'
+import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
 import { findRowSecurityProblems } from '../findTableProblems.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
@@ -29,9 +29,9 @@ import {
 } from './catalogTable.ts'
 import type { RowCount } from './chooseStateColumn.ts'
 import type { ValuesOfColumn } from './findSentColumnCandidates.ts'
-import { proposeCapture } from './proposeCapture.ts'
-import { type OutboxProposal, pathSafeName, proposeOutbox } from './proposeOutbox.ts'
-import { proposeSource } from './proposeSource.ts'
+import { proposeChangeCaptureCall } from './proposeChangeCaptureCall.ts'
+import { type OutboxProposal, pathSafeName, proposeOutboxFile } from './proposeOutboxFile.ts'
+import { proposeSourceQuery } from './proposeSourceQuery.ts'
 import { createValuesLookup, readOrWarn, readValuesByColumn, type ValuesByColumn } from './readValuesByColumn.ts'
 import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
@@ -58,18 +58,17 @@ const typesMax = 5
 /**
  * Reads a table and proposes its files.
  *
- * @param mapped the existing mapping files
  * @param endpoint for records of a business table; null for orders if the table has lines
  */
-export async function describeTable(
+export async function proposeFilesForTable(
   pool: pg.Pool,
   named: TableName,
-  mapped: Mappings,
+  existingMappings: Mappings,
   endpoint: Resource | null,
 ): Promise<DescribedTable> {
   const name = await resolveTableSchema(pool, named)
   const qualified = qualifiedName(name)
-  const denied = await findSchemaProblem(pool, name)
+  const denied = await findSchemaPermissionProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
@@ -78,19 +77,19 @@ export async function describeTable(
   const db = (await tableHasClientCode(pool, qualifiedTable(table))) ? withSearchPathOfRole(pool) : pool
   const words = await readValuesByColumn(db, table, unseen)
   const rows = await countRows(db, table, unseen)
-  const alone = proposeOutbox(table, createValuesLookup(words), rows)
+  const alone = proposeOutboxFile(table, createValuesLookup(words), rows)
   const document = 'column' in alone.payload ? null : await describeDocument(db, table, endpoint, unseen)
-  const proposal = document === null ? alone : proposeOutbox(table, createValuesLookup(words), rows, true)
+  const proposal = document === null ? alone : proposeOutboxFile(table, createValuesLookup(words), rows, true)
   const types = typesOf(table, proposal, words)
   const fields = document?.fields ?? (await readFields(db, table, proposal, unseen))
-  const mappings = typesToMap(types, proposal, mapped)
+  const mappings = typesToMap(types, proposal, existingMappings)
     .map((type) => ({
       name: fileName(typeof type === 'string' ? type : table.name),
       proposed: proposeMapping(type, fields, document ?? { endpoint, sql: null }),
     }))
     .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
   const ofMappings = [
-    ...('what' in types ? [] : findMappedWarnings(types, mapped, fields)),
+    ...('what' in types ? [] : findMappedWarnings(types, existingMappings, fields)),
     ...new Set(mappings.flatMap(({ warnings }) => warnings)),
     ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
   ]
@@ -145,7 +144,7 @@ async function describeDocument(
   const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(db, table))
   if (document == null) return null
   const endpoint = asked ?? endpointOfNoun(document.lines === null ? 'transaction' : 'order')
-  const source = proposeSource(document, endpoint === endpointOfNoun('order'))
+  const source = proposeSourceQuery(document, endpoint === endpointOfNoun('order'))
   const { rows } = await db.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
@@ -160,7 +159,7 @@ async function describeDocument(
   return {
     ...source,
     endpoint,
-    capture: lines === null ? null : (words) => proposeCapture(document, lines, type, words, role),
+    capture: lines === null ? null : (words) => proposeChangeCaptureCall(document, lines, type, words, role),
   }
 }
 
@@ -196,10 +195,10 @@ const untoldType = (column: string, why: string): UntoldType => ({
 function typesToMap(
   types: readonly string[] | UntoldType,
   { type }: OutboxProposal,
-  mapped: Mappings,
+  existingMappings: Mappings,
 ): readonly (string | UntoldType)[] {
   if ('what' in types) return [types]
-  const left = types.filter((each) => !mapped.has(each))
+  const left = types.filter((each) => !existingMappings.has(each))
   if (left.length <= typesMax || 'constant' in type) return left
   return [untoldType(type.column, `, in a file like this for each of them: ${left.join(', ')}`)]
 }
@@ -250,11 +249,11 @@ const fileName = (type: string) => {
 /** Warns of each type that has a mapping file already, and of its fields that these rows lack. */
 function findMappedWarnings(
   types: readonly string[],
-  mapped: Mappings,
+  existingMappings: Mappings,
   fields: readonly SourceField[] | null,
 ): string[] {
   return types.flatMap((type) => {
-    const mapping = mapped.get(type)
+    const mapping = existingMappings.get(type)
     if (mapping === undefined) return []
     const read = mapping.fields.flatMap(({ from }) => (from === null ? [] : [firstStep(from)]))
     const has = new Set(fields?.map(({ path }) => firstStep(path)))

@@ -32,7 +32,7 @@ export type HistoryLook =
  *     claimed    after a claim's COMMIT: the ledger must have that claim from now on
  *     look       every 2 s: writes what it found into the ledger
  */
-export interface History {
+export interface HistoryGuard {
   mayClaim(db: Database): Promise<boolean>
   stands(db: Database): Promise<boolean>
   mayTake(db: Database): Promise<boolean>
@@ -62,7 +62,7 @@ export interface HistoryDeps {
 
 const markEveryMs = 10_000
 
-export function createHistory({ pool, who, reachMs, standby, namedRows }: HistoryDeps): History {
+export function createHistoryGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps): HistoryGuard {
   let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>

@@ -1,5 +1,5 @@
 import { type SourceField, sourceFieldOfColumn } from '../../mapping/sourceFields.ts'
-import { chooseByUsualName, isUsualName, rankByUsualName, type Usual } from '../../mapping/usualNames.ts'
+import { chooseByUsualName, isUsualName, rankByUsualName, type UsualNameKind } from '../../mapping/usualNames.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumnCandidates.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
@@ -26,7 +26,7 @@ const candidatesMax = 8
  *
  * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */
-export function proposeSource(document: ErpDocument, isOrder: boolean): SourceProposal {
+export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): SourceProposal {
   const { header, key, customer, lines } = document
   const selected = [
     ...selectCustomer(document, isOrder),
@@ -128,7 +128,12 @@ const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected
 function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
   const free = table.columns.filter(({ name }) => name !== column)
   const used = new Set<string>()
-  const member = (name: string, what: Usual, fits: (column: CatalogColumn) => boolean, lookup: Looked = null) => {
+  const member = (
+    name: string,
+    what: UsualNameKind,
+    fits: (column: CatalogColumn) => boolean,
+    lookup: Looked = null,
+  ) => {
     const own =
       free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByUsualName(free.filter(fits), nameOf, what)
     if (own === null) return []
