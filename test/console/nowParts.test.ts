@@ -116,6 +116,7 @@ test('a share below the target is said to be so in words, and none where nothing
     lastDay: empty,
     last28Days: empty,
   }).toString()
+  expect(text).toContain('<h2>The service, against its targets</h2>')
   expect(text).toContain('<span class="bad">below: 98 %</span>')
   expect(text).toContain('>100 %<')
   expect(text.match(/>none</g)).toHaveLength(4)

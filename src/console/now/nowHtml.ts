@@ -139,7 +139,7 @@ export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
     ['28\u00a0days', recent.last28Days],
   ] as const
   const rows = times.map(([name, counts]) => rowOf(name, performanceOf(addRequestCounts(counts))))
-  return html`<h2>The service, against its serviceTargets</h2>
+  return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',
   ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${serviceTargets.answerSeconds} s` }],
