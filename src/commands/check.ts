@@ -7,7 +7,14 @@ import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkContract } from './check/contract.ts'
-import { type Finding, finding, findingMarks, type Mark, type Noticed, notAskedFinding } from './check/finding.ts'
+import {
+  type Finding,
+  finding,
+  findingMarks,
+  type Mark,
+  type NoticedByCheck,
+  notAskedFinding,
+} from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
@@ -35,7 +42,7 @@ Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be inten
 there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
-    const noticed: Noticed = { clocks: [], certificates: [] }
+    const noticed: NoticedByCheck = { clocks: [], certificates: [] }
     const findings: Finding[] = []
     for (const { of, look } of looksFor(context, options)) {
       const found =
@@ -69,7 +76,7 @@ interface Configured {
 
 interface Look {
   of: readonly string[]
-  look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
+  look(configured: Configured, noticed: NoticedByCheck): Promise<readonly Finding[]> | readonly Finding[] | null
 }
 
 /** Runs in this order. A problem in one check does not stop the next. */

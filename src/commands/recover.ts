@@ -18,9 +18,9 @@ import {
   countRowsNamingTransaction,
   exceptRowsNamingTransactionText,
   findLoss,
-  type Loss,
+  type LedgerLoss,
+  type RecaptureOutcome,
   recaptureLostRows,
-  type TakenIn,
 } from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
@@ -157,7 +157,7 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
 }
 
-function question({ gap, history }: Loss, as: RecoveredAs): string {
+function question({ gap, history }: LedgerLoss, as: RecoveredAs): string {
   const named = history === null ? countRowsNamingTransaction(gap.rows) : history.named.length
   const risk =
     as === 'new' && (history !== null || named < gap.rows.length) ? ' What has arrived will arrive twice.' : ''
@@ -167,7 +167,7 @@ function question({ gap, history }: Loss, as: RecoveredAs): string {
 
 async function conclude(
   databases: Databases,
-  taken: TakenIn,
+  taken: RecaptureOutcome,
   { isStanding, say }: { isStanding: boolean; say(sentence: string): void },
 ): Promise<number> {
   if (taken === 'interrupted')

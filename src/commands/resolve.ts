@@ -4,9 +4,9 @@ import { askForTransaction } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
-  type Answer,
   previewResolution,
   type Question,
+  type ResolveAnswer,
   type ResolveOutcome,
   resolveOptionProblems,
   resolveSubmission,
@@ -87,7 +87,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
   })
 }
 
-const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveOptions): Answer => ({
+const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveOptions): ResolveAnswer => ({
   arrived: arrived?.trim(),
   notArrived: notArrived ?? false,
   takeBack: takeBack ?? false,
@@ -101,7 +101,7 @@ async function isMeant(context: CommandContext, questions: readonly Question[]):
   return true
 }
 
-const carryOut = (context: CommandContext, operator: Operator, settling: Settling, answer: Answer) =>
+const carryOut = (context: CommandContext, operator: Operator, settling: Settling, answer: ResolveAnswer) =>
   resolveSubmission(
     {
       operator,

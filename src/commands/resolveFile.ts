@@ -5,7 +5,12 @@ import { resolveAsArrived, resolveAsNotArrived } from '../ledger/operator/resolv
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type AskedTestimony, askForTransactions } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { type Matched, matchAnswersToRecords, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
+import {
+  type MatchedAnswers,
+  matchAnswersToRecords,
+  type SettlingLine,
+  type SkippedLine,
+} from '../operations/matchAnswers.ts'
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
@@ -78,7 +83,7 @@ function wrongLines(context: CommandContext, path: string, problems: readonly st
 const rowsShown = 5
 
 function preview(
-  { settling, skipped }: Extract<Matched, { kind: 'value' }>,
+  { settling, skipped }: Extract<MatchedAnswers, { kind: 'value' }>,
   unanswered: number,
   { unchecked, newKey }: ResolveFileOptions,
 ): string {
@@ -197,7 +202,7 @@ function note({ done, skipped }: Run, each: SettlingLine, reason: string | null)
 
 function conclude(
   { context, options, done, skipped }: Run,
-  matched: Extract<Matched, { kind: 'value' }>,
+  matched: Extract<MatchedAnswers, { kind: 'value' }>,
   unanswered: number,
 ): number {
   const { dryRun, json } = options

@@ -8,18 +8,18 @@ import { type Explanation, explainSubmission } from '../operations/explainSubmis
 import {
   explainMissing,
   explainMissingRow,
-  type Found,
+  type FoundSubmissions,
   findEachSubmissionByName,
   findSubmissionsByName,
   type NamedSubmissions,
   referenceHelp,
 } from '../operations/references.ts'
 import {
+  type CurrentRow,
   conflictLines,
   eventDetails,
   type Fact,
   missingContentText,
-  type OtherRow,
   readCurrentRow,
   submissionFacts,
 } from '../operations/submissionFacts.ts'
@@ -74,7 +74,7 @@ Examples:
 type ShowOptions = OptionsOf<typeof command>
 
 /** Also accepts the id of an outbox row. Only `show` does, because it changes nothing. */
-async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
+async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<FoundSubmissions> {
   const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
   const ofRow = await findEachSubmissionByName(databases.ledger, [`outbox:${name}`])
@@ -108,7 +108,7 @@ function printSeveral(
   return exitCodes.done
 }
 
-function describe(detail: SubmissionDetail, { why, next }: Explanation, row: OtherRow | null): string {
+function describe(detail: SubmissionDetail, { why, next }: Explanation, row: CurrentRow | null): string {
   const lines = [
     `${detail.state}: ${why}`,
     ...`next: ${next}`.split('\n'),

@@ -23,7 +23,7 @@ import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openInstanceDatabases,
-  tryOutboxTable,
+  whyOutboxTableIsUnreadable,
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
@@ -120,7 +120,8 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const all = opened.move()
   return {
     http,
-    tryOutboxTable: (table) => tryOutboxTable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
+    tryOutboxTable: (table) =>
+      whyOutboxTableIsUnreadable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     async stop(options) {
       beginsAgain = options?.beginsAgain ?? false
       log.info('stopping')

@@ -23,9 +23,9 @@ import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { Fault } from './capture/captureRows.ts'
 import { createCaptureSleep } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
-import type { Part } from './loop.ts'
+import type { LoopPart } from './loop.ts'
 
-export function createCapturePart(daemon: DaemonContext): Part {
+export function createCapturePart(daemon: DaemonContext): LoopPart {
   const { databases } = daemon
   return createCaptureRounds({
     capture: captureDeps(daemon),

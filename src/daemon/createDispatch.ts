@@ -20,11 +20,11 @@ import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcomeWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
-import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
+import { createSlotPool, createTokenRequestSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
-import type { PollPlanner, Seen } from './track/pollPlanner.ts'
+import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchOptions {
@@ -53,7 +53,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
   let lapsedPermits = 0
-  const tokenSlot = createTokenSlot<TokenAnswer>({
+  const tokenSlot = createTokenRequestSlot<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
@@ -221,7 +221,7 @@ export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
   captureWindow: number,
   outboxWaiting: number,
-): Omit<Seen, 'nowMs'> {
+): Omit<PlannerInput, 'nowMs'> {
   const isFull = submissionsReady >= Math.min(captureWindow, readyCountMax) / 2
   return {
     capacity,

@@ -22,19 +22,19 @@ import {
   isOutcomeUnwrittenLong,
   type ProblemReporter,
 } from './heartbeat.ts'
-import type { Part } from './loop.ts'
+import type { LoopPart } from './loop.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
 import { createPollLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
-export interface Parts {
-  rounds: Record<LoopName, Part>
+export interface LoopParts {
+  rounds: Record<LoopName, LoopPart>
   dispatch: Dispatch
   problems: ProblemReporter
   stopping: AbortController
 }
 
-export function createLoopParts(daemon: DaemonContext): Parts {
+export function createLoopParts(daemon: DaemonContext): LoopParts {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
   const planner = createPollPlanner(windowMs, requests, Math.random)

@@ -6,7 +6,7 @@ import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowCheck } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
-import { createPeriodicPart, type Part } from './loop.ts'
+import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
 /** Counting up to this many rows takes a few milliseconds. */
@@ -23,7 +23,7 @@ type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telem
 export function createDatabaseObservation(
   { clock, log, metrics, telemetry, databases }: ObservingContext,
   onBacklog: (rows: number) => void,
-): Part {
+): LoopPart {
   const { ledger, outbox, instance } = databases
   const watchLocks = createLockedRowCheck(outbox, clock.stopwatch())
   const elapsedMs = clock.stopwatch()

@@ -184,7 +184,7 @@ const untried = () =>
   )
 
 /** @returns why the outbox cannot be read by this description */
-export async function tryOutboxTable(
+export async function whyOutboxTableIsUnreadable(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
   payloadMaxBytes: number,

@@ -1,11 +1,11 @@
 import type { Readiness } from '../observe/httpServer.ts'
 
-export interface Part {
+export interface LoopPart {
   /** @returns milliseconds until the next round, which a wake shortens */
   runOnce(): Promise<number>
 }
 
-export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>): Part => ({
+export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>): LoopPart => ({
   async runOnce() {
     await work()
     return waitMs
@@ -24,7 +24,7 @@ export interface Loop {
 }
 
 export interface LoopDeps {
-  part: Part
+  part: LoopPart
   wakeup: Wakeup
   onSucceeded(): void
   onFailed(error: unknown): void

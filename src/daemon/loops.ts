@@ -2,8 +2,8 @@ import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { showError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
-import type { Parts } from './createLoopParts.ts'
-import { type Loop, type Part, startLoop } from './loop.ts'
+import type { LoopParts } from './createLoopParts.ts'
+import { type Loop, type LoopPart, startLoop } from './loop.ts'
 
 export interface Loops {
   stopTaking(): Promise<void>
@@ -22,8 +22,8 @@ const historyMs = 1_000
 /** The loops that every record needs. */
 export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: Parts): Loops {
-  const start = (name: LoopName, part: Part, backoffMaxMs: number): Loop => {
+export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts): Loops {
+  const start = (name: LoopName, part: LoopPart, backoffMaxMs: number): Loop => {
     health.started(name)
     return startLoop({
       part,

@@ -18,7 +18,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './createDispatch.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
-import { createPeriodicPart, type Part, runEachStep } from './loop.ts'
+import { createPeriodicPart, type LoopPart, runEachStep } from './loop.ts'
 import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
 export interface MaintenanceOptions extends RescueOptions {
@@ -49,13 +49,13 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
       options.onBacklog(rows)
       periods.sawWaiting(rows)
     }),
-  } satisfies Record<string, Part>
+  } satisfies Record<string, LoopPart>
 }
 
 /** A longer round would be reported as stuck. */
 const roundMaxMs = 20_000
 
-function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
+function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): LoopPart {
   return createPeriodicPart(3_000, async () => {
     // Comes first, because instances are judged by this clock.
     const backMs = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
@@ -76,7 +76,7 @@ function createReconciling(
   { config, databases, telemetry, wakeups }: Context,
   dispatch: MaintenanceOptions['dispatch'],
   periods: PeriodWriter,
-): Part {
+): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let rounds = 0
@@ -145,7 +145,7 @@ const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
 
-function createComparing({ databases }: Context, stopping: AbortSignal): Part {
+function createComparing({ databases }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, instance } = databases
   const comparison = createLedgerComparison({ ledger, outbox, who: instance.who, ...ledgerComparisonBounds })
   let everyMs = compareAtStartMs
@@ -164,7 +164,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): Part {
 const pruneAtLeastEveryMs = 90_000
 const pruneBehindMs = 86_400_000
 
-function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): Part {
+function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, outbox } = databases
   const { retention } = config
   return {
@@ -194,7 +194,10 @@ const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken',
 
 const chainEveryMs = 30_000
 
-function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
+function createChaining(
+  { clock, databases: { ledger }, metrics, telemetry }: Context,
+  stopping: AbortSignal,
+): LoopPart {
   const verifyLastDay = createLastDayVerification(ledger)
   let due: 'start' | 'night' | null = 'start'
   return {
@@ -218,7 +221,7 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
   }
 }
 
-function createHistoryWatch({ log, databases, wakeups }: Context): Part {
+function createHistoryWatch({ log, databases, wakeups }: Context): LoopPart {
   return createPeriodicPart(2_000, async () => {
     const seen = await databases.history.look()
     if (seen.kind === 'found')

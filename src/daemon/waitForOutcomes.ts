@@ -6,7 +6,7 @@ export interface Unsettled {
   transactionId: string | null
 }
 
-export interface SettleDeps {
+export interface WaitForOutcomesDeps {
   log: Log
   stopTaking(): Promise<void>
   inFlight(): number
@@ -27,7 +27,7 @@ const giveUpMs = 600_000
  *
  * @returns false if it gave up
  */
-export async function waitForOutcomes(deps: SettleDeps): Promise<boolean> {
+export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolean> {
   const giveUp = new AbortController()
   let waitedMs = 0
   const timers = [
@@ -47,20 +47,20 @@ export async function waitForOutcomes(deps: SettleDeps): Promise<boolean> {
   }
 }
 
-async function stopAndSettle(deps: SettleDeps, signal: AbortSignal): Promise<boolean> {
+async function stopAndSettle(deps: WaitForOutcomesDeps, signal: AbortSignal): Promise<boolean> {
   await deps.stopTaking()
   await Promise.all([deps.drained(), recoverAll(deps, signal)])
   return true
 }
 
-async function recoverAll({ lostClaims, recoverClaims }: SettleDeps, signal: AbortSignal): Promise<void> {
+async function recoverAll({ lostClaims, recoverClaims }: WaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
   while (lostClaims().length > 0 && !signal.aborted) {
     await recoverClaims().catch(() => {})
     if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
 }
 
-function tellWaiting(deps: SettleDeps, lastedMs: number): void {
+function tellWaiting(deps: WaitForOutcomesDeps, lastedMs: number): void {
   const records = deps.unsettled()
   const what = [
     ...(deps.inFlight() > 0 ? ['answers, or the ledger’s database to write them'] : []),
@@ -77,7 +77,7 @@ function tellWaiting(deps: SettleDeps, lastedMs: number): void {
   )
 }
 
-function tellGivenUp({ log, unsettled }: SettleDeps): void {
+function tellGivenUp({ log, unsettled }: WaitForOutcomesDeps): void {
   const records = unsettled()
   log.error('outcomes could not be found out or written in time: another instance settles these records', {
     count: records.length,

@@ -1,4 +1,4 @@
-import type { OwnedParts } from './createQuestionParts.ts'
+import type { OwnedQuestionParts } from './createQuestionParts.ts'
 import { type Finding, notAskedFinding, unknownFinding } from './finding.ts'
 import { CannotAsk, type Given, type Need, NoAnswer, neededSamples, type Question, Stopped } from './question.ts'
 import { customerOf } from './testRecord.ts'
@@ -10,7 +10,7 @@ export interface Answered {
 
 export async function askQuestions(
   { asked, left, given }: Plan,
-  owned: OwnedParts,
+  owned: OwnedQuestionParts,
   onAnswered: (answered: Answered) => void,
 ): Promise<Answered[]> {
   const answered: Answered[] = []
@@ -27,7 +27,7 @@ export async function askQuestions(
   return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
 }
 
-async function askOne(question: Question, given: Given, { parts, sender }: OwnedParts): Promise<Finding> {
+async function askOne(question: Question, given: Given, { parts, sender }: OwnedQuestionParts): Promise<Finding> {
   sender.asking = question.name
   for (const sample of neededSamples(question, given)) await parts.sample(sample)
   return question.run(parts)

@@ -2,7 +2,7 @@ import { endpointAt, requestHeaders } from '../service/client.ts'
 import { isServiceCode } from '../service/errorCode.ts'
 import { type AnsweredExchange, accessTokenIn, type Exchange, whyNoAnswer } from './exchange.ts'
 import { tokenSample } from './firstCall.ts'
-import { type Call, type Given, NoAnswer, neededSamples, type Parts, type Sample } from './question.ts'
+import { type Call, type Given, NoAnswer, neededSamples, type QuestionParts, type Sample } from './question.ts'
 import { Sender, type SenderDeps } from './sender.ts'
 
 export interface PartsDeps extends SenderDeps {
@@ -14,13 +14,13 @@ const triesMax = 3
 const betweenTriesMs = 300
 export const tokenRenewalsMax = 20
 
-export interface OwnedParts {
-  parts: Parts
+export interface OwnedQuestionParts {
+  parts: QuestionParts
   sender: Sender
   isTaken(sample: Sample<unknown>): boolean
 }
 
-export function createQuestionParts(deps: PartsDeps): OwnedParts {
+export function createQuestionParts(deps: PartsDeps): OwnedQuestionParts {
   const { config, given } = deps
   const sender = new Sender(deps)
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
@@ -30,7 +30,7 @@ export function createQuestionParts(deps: PartsDeps): OwnedParts {
   let renewals = 0
   let numbers = 0
 
-  const parts: Parts = {
+  const parts: QuestionParts = {
     config,
     given,
     run: deps.run,

@@ -13,10 +13,10 @@ export interface Exchange {
   /** The token in its header; null for a request to the issuer. */
   accessToken: string | null
   startedAtMs: number
-  answer: Seen
+  answer: SeenAnswer
 }
 
-export type Seen =
+export type SeenAnswer =
   | {
       kind: 'response'
       status: number
@@ -33,29 +33,29 @@ export type Seen =
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
-export type Response = Seen & { kind: 'response' }
+export type Response = SeenAnswer & { kind: 'response' }
 
 export type AnsweredExchange = Exchange & { answer: Response }
 
-export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
+export const isSuccess = (seen: SeenAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
 /** True if the request itself was refused: not for the limit, its token or its address, and not redirected. */
-export const isRefusal = (seen: Seen): boolean =>
+export const isRefusal = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
     (isSuccess(seen) && readAcceptance(seen.json, seen.code) === 'no'))
 
-export const isThrottled = (seen: Seen): boolean =>
+export const isThrottled = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
 /** Null if the answer is about the request, not about the service's trouble, the limit or the token. */
-export function whyNoAnswer(seen: Seen): string | null {
+export function whyNoAnswer(seen: SeenAnswer): string | null {
   if (seen.kind === 'no-answer') return describeSeen(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
   return `${seen.status} without a code of the service says nothing about the request: ${describeSeen(seen)}`
 }
 
-export const jsonOf = (seen: Seen): unknown => (seen.kind === 'response' ? seen.json : undefined)
+export const jsonOf = (seen: SeenAnswer): unknown => (seen.kind === 'response' ? seen.json : undefined)
 
 export function fieldOf(json: unknown, name: string): unknown {
   return isObject(json) ? json[name] : undefined
@@ -64,7 +64,7 @@ export function fieldOf(json: unknown, name: string): unknown {
 export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json)
 
-export function remainingOf(seen: Seen): number | null {
+export function remainingOf(seen: SeenAnswer): number | null {
   const header = seen.kind === 'response' ? seen.headers['x-ratelimit-remaining']?.trim() : undefined
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
 }
@@ -74,17 +74,17 @@ export function statusIn({ answer }: Exchange): string | null {
   return typeof status === 'string' ? status : null
 }
 
-export function accessTokenIn(seen: Seen): string | null {
+export function accessTokenIn(seen: SeenAnswer): string | null {
   const read = isSuccess(seen) ? tokenResponse.safeParse(jsonOf(seen)) : null
   return read?.success ? read.data.access_token : null
 }
 
-export function statusAndCode(seen: Seen): string {
+export function statusAndCode(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
-export function describeSeen(seen: Seen): string {
+export function describeSeen(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return `no answer: ${seen.detail}`
   const text = seen.text.replace(/\s+/g, ' ').trim()
   const shown = text.length > 160 ? `${text.slice(0, 159).toWellFormed()}…` : text

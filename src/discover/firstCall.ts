@@ -6,11 +6,11 @@ import {
   type Exchange,
   isRefusal,
   isSuccess,
-  type Seen,
+  type SeenAnswer,
   statusAndCode,
 } from './exchange.ts'
 import { type Finding, likelyFinding, sureFinding, unknownFinding } from './finding.ts'
-import { type Parts, type Sample, Stopped } from './question.ts'
+import { type QuestionParts, type Sample, Stopped } from './question.ts'
 
 /** The token for all other questions (docs/reference/interface.md, 4.1). */
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
@@ -26,7 +26,7 @@ export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = 
   },
 }
 
-function explainNoToken(seen: Seen): string {
+function explainNoToken(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return seen.detail
   const said = `the issuer answered ${describeSeen(seen)}`
   if (isSuccess(seen))
@@ -74,7 +74,7 @@ export const admittedCallSample: Sample<FirstCall> = {
   },
 }
 
-export const askFirstCall = async (parts: Parts): Promise<Finding> =>
+export const askFirstCall = async (parts: QuestionParts): Promise<Finding> =>
   judgeAddress(await parts.sample(firstCallSample)).finding
 
 /** @returns also the reason why nothing more should be asked; null if more can be */

@@ -6,11 +6,11 @@ import {
   isSuccess,
   jsonOf,
   type Response,
-  type Seen,
+  type SeenAnswer,
   statusAndCode,
 } from './exchange.ts'
 import { type Finding, unknownFinding } from './finding.ts'
-import { NoAnswer, type Parts } from './question.ts'
+import { NoAnswer, type QuestionParts } from './question.ts'
 
 /**
  * The rules by which an answer is sure.
@@ -69,7 +69,7 @@ export function contradictionFinding(answers: readonly Response[], assumed: stri
 }
 
 /** True for a success whose body does not say otherwise. */
-export const isAcceptedRecord = ({ answer }: { answer: Seen }): boolean =>
+export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
   isSuccess(answer) && readAcceptance(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /**
@@ -77,7 +77,7 @@ export const isAcceptedRecord = ({ answer }: { answer: Seen }): boolean =>
  * says nothing about the record.
  */
 export async function repeatUnlessArrived(
-  parts: Pick<Parts, 'exchanges'>,
+  parts: Pick<QuestionParts, 'exchanges'>,
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
@@ -92,11 +92,11 @@ export function hadArrivedBefore(all: readonly AnsweredOrNot[], exchange: Answer
   return isTrouble && before.body === exchange.body
 }
 
-type AnsweredOrNot = ReturnType<Parts['exchanges']>[number]
+type AnsweredOrNot = ReturnType<QuestionParts['exchanges']>[number]
 
 /** Polls each path until it has ended, or until the waits are over. */
 export async function pollUntilEnded(
-  parts: Parts,
+  parts: QuestionParts,
   paths: readonly string[],
   waitsMs: readonly number[],
 ): Promise<AnsweredExchange[][]> {

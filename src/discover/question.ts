@@ -38,7 +38,7 @@ export interface Question {
   needs: readonly Need[]
   /** True if production may be asked: the question creates nothing. */
   harmless: boolean
-  run(parts: Parts): Promise<Finding>
+  run(parts: QuestionParts): Promise<Finding>
 }
 
 /** Exchanges that several questions use, made once. */
@@ -50,7 +50,7 @@ export interface Sample<T> {
   samples: readonly Sample<unknown>[]
   /** Taken only if this option was given. */
   needs?: Need
-  take(parts: Parts): Promise<T>
+  take(parts: QuestionParts): Promise<T>
 }
 
 /** All samples that are taken before, each once, in the order in which they are needed. */
@@ -59,7 +59,7 @@ export function neededSamples({ samples }: Pick<Question, 'samples'>, given: Giv
   return new Set(wanted.flatMap((sample) => [...neededSamples(sample, given), sample]))
 }
 
-export interface Parts {
+export interface QuestionParts {
   config: DiscoverConfig
   given: Given
   /** Part of every test record, so that people at the service can recognise them. */

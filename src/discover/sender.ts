@@ -3,7 +3,15 @@ import { retryAfterMs } from '../service/client.ts'
 import { findErrorCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
-import { accessTokenIn, describeSeen, type Exchange, endedAtMs, isSuccess, isThrottled, type Seen } from './exchange.ts'
+import {
+  accessTokenIn,
+  describeSeen,
+  type Exchange,
+  endedAtMs,
+  isSuccess,
+  isThrottled,
+  type SeenAnswer,
+} from './exchange.ts'
 import { Stopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
 import type { Slots } from './slots.ts'
@@ -156,7 +164,7 @@ export class Sender {
 
 const noSlot = { kind: 'slot' as const, mayLeave: () => true, async done() {} }
 
-const saysDown = (seen: Seen) =>
+const saysDown = (seen: SeenAnswer) =>
   seen.kind === 'response' &&
   seen.status >= 400 &&
   (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
@@ -170,7 +178,7 @@ const isElsewhere = (exchange: Exchange) =>
   exchange.answer.status < 400 &&
   exchange.answer.json === undefined
 
-function seenOf(answer: HttpAnswer): Seen {
+function seenOf(answer: HttpAnswer): SeenAnswer {
   if (answer.kind === 'no-answer') return answer
   const json = answer.unreadable === null ? readJson(answer.text, []) : undefined
   return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }

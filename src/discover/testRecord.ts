@@ -3,10 +3,10 @@ import { type Resource, resources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
-import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type Seen } from './exchange.ts'
+import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
 import { admittedCallSample } from './firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
-import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
+import { type Body, CannotAsk, type Given, type Headers, type QuestionParts, type Sample } from './question.ts'
 
 /**
  * The test record. In all records its fields have the same length and only plain letters and digits, so that a rule on
@@ -50,7 +50,7 @@ interface Base {
   place: RecordShape['place']
 }
 
-type RecordParts = Pick<Parts, 'given' | 'run' | 'nextNumber'>
+type RecordParts = Pick<QuestionParts, 'given' | 'run' | 'nextNumber'>
 
 function baseOf({ given, run, nextNumber }: RecordParts): Base {
   if (given.record === null) {
@@ -106,24 +106,24 @@ export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID
   )
 }
 
-export async function submitTestRecord(parts: Parts, change: RecordChange = {}): Promise<AnsweredExchange> {
+export async function submitTestRecord(parts: QuestionParts, change: RecordChange = {}): Promise<AnsweredExchange> {
   return submitAs(parts, await acceptedRecordShape(parts), change)
 }
 
-async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
+async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
   const shape = { ...accepted, ...change.shape }
   const send = () =>
     parts.post(resources.data.path, recordBody(parts, shape, change), keyHeaders(shape.key, change.key))
   return change.key === undefined ? repeatUnlessArrived(parts, send) : send()
 }
 
-export const observeTestRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>
+export const observeTestRecord = (parts: QuestionParts, change: RecordChange): Promise<Observed> =>
   observeTwice(
     () => submitTestRecord(parts, change),
     () => submitTestRecord(parts),
   )
 
-export const idIn = ({ answer }: { answer: Seen }): string | null =>
+export const idIn = ({ answer }: { answer: SeenAnswer }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
 export interface Control {
@@ -188,7 +188,7 @@ export function keyShapes({ headers, form }: KeyShape): KeyShape[] {
   ]
 }
 
-function shapesFor(parts: Parts): RecordShape[] {
+function shapesFor(parts: QuestionParts): RecordShape[] {
   const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
   const { place, mapped } = baseOf(parts)
   const amount: RecordShape['amount'] = typeof mapped.total_amount === 'string' ? 'text' : 'number'
@@ -227,13 +227,13 @@ function nextShape(left: readonly RecordShape[], tried: Control['tried']): Recor
   return left.toSorted((a, b) => score(a) - score(b))[0]
 }
 
-export async function acceptedRecordShape(parts: Parts): Promise<RecordShape> {
+export async function acceptedRecordShape(parts: QuestionParts): Promise<RecordShape> {
   const { shape, tried } = await parts.sample(testRecordSample)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.exchange.answer))
   return shape
 }
 
-export async function acceptedRecord(parts: Parts): Promise<{ exchange: AnsweredExchange; id: string }> {
+export async function acceptedRecord(parts: QuestionParts): Promise<{ exchange: AnsweredExchange; id: string }> {
   await acceptedRecordShape(parts)
   const exchange = (await parts.sample(testRecordSample)).tried.findLast((each) =>
     isAcceptedRecord(each.exchange),
@@ -244,7 +244,7 @@ export async function acceptedRecord(parts: Parts): Promise<{ exchange: Answered
   return { exchange, id }
 }
 
-export function explainRefusedRecord(seen: Seen | undefined): string {
+export function explainRefusedRecord(seen: SeenAnswer | undefined): string {
   if (seen === undefined) return 'no test record was sent'
   const text = seen.kind === 'response' ? seen.text : ''
   const field = ['field1', 'field2', 'customerId', ...mappedNames, 'items', 'orderId', 'transactionId'].find((name) =>

@@ -64,7 +64,7 @@ export async function askForTransactions(
       for (const transaction of transactions) {
         const isPaid = said.length < Math.max(requests - 1, 1)
         const told = isPaid ? await client.send(questionFor(transaction), accessToken, mayLeave) : null
-        said.push(told === null ? unasked : readTestimony(told, transaction))
+        said.push(told === null ? unasked : readTransactionTestimony(told, transaction))
       }
       return said
     },
@@ -85,7 +85,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
+export function readTransactionTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404

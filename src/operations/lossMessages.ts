@@ -4,12 +4,12 @@ import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, showTime } from '../time.ts'
-import { countRowsNamingTransaction, type Loss, type LostHistory, type Named } from './recover.ts'
+import { countRowsNamingTransaction, type LedgerLoss, type LostHistory, type NamedLostRecord } from './recover.ts'
 
 const rowsShown = 10
 const namedShown = 5
 
-export function ledgerLossMessages({ gap, history }: Loss): string[] {
+export function ledgerLossMessages({ gap, history }: LedgerLoss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
 
@@ -65,7 +65,7 @@ const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
     ? 'The ledger may not know what was sent after its backup.'
     : `A daemon last found the ledger complete at ${showTime(lastMarkMs)}: it may not know what was sent after that.`
 
-function firstOf(named: readonly Named[], name: string): string[] {
+function firstOf(named: readonly NamedLostRecord[], name: string): string[] {
   if (named.length === 0) return []
   const more = named.length - namedShown
   return [
@@ -113,7 +113,7 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
   last && `${last.who} recovered as ${last.as} at ${showTime(last.atMs)}. \`outboxd audit\` shows it.`
 
-export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
+export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: LedgerLoss, last: LastRecovery | null) => ({
   canTell,
   isComplete: !isCut,
   rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({

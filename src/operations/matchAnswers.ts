@@ -20,7 +20,7 @@ export interface SkippedLine {
   reason: string
 }
 
-export type Matched =
+export type MatchedAnswers =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
@@ -28,7 +28,7 @@ export async function matchAnswersToRecords(
   databases: Databases,
   lines: readonly AnsweredLine[],
   onLine: (index: number) => void,
-): Promise<Matched> {
+): Promise<MatchedAnswers> {
   const settling: SettlingLine[] = []
   const skipped: SkippedLine[] = []
   const problems: string[] = []

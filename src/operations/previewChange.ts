@@ -54,7 +54,7 @@ function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
 }
 
-export interface Cost {
+export interface ReplayCost {
   requests: number
   durationMs: number
 }
@@ -64,7 +64,7 @@ export async function readReplayCost(
   { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
   count: number,
   rateLimit: { requests: number; windowMs: number },
-): Promise<Cost> {
+): Promise<ReplayCost> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
     readSnapshot(ledger),
     readActivity(ledger, config.keyOnFailure),
@@ -77,6 +77,6 @@ export async function readReplayCost(
   return { requests: Math.ceil(count * (1 + polls)), durationMs }
 }
 
-export function replayCostMessage({ requests, durationMs }: Cost): string {
+export function replayCostMessage({ requests, durationMs }: ReplayCost): string {
   return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
 }

@@ -36,7 +36,7 @@ import { transactionIdProblem } from './readAnswersFile.ts'
 
 export type LostRow = LedgerGap['rows'][number]
 
-export interface Loss {
+export interface LedgerLoss {
   gap: LedgerGap
   /** Transactions that several rows name. */
   shared: ReadonlySet<string>
@@ -47,19 +47,19 @@ export interface LostHistory {
   found: FoundHistory
   doubtful: DoubtfulRecordCounts
   /** Records whose rows name a transaction that the ledger does not know. */
-  named: readonly Named[]
+  named: readonly NamedLostRecord[]
   isOutboxInDoubt: boolean
   /** Waiting rows that a daemon has locked, so the lost ledger may have had their records. */
   lockedWaitingRows: readonly LostRow[]
   undatedRows: readonly LostRow[]
 }
 
-export type Named = NamedRecord & Pick<RowWithTransactionId, 'said'>
+export type NamedLostRecord = NamedRecord & Pick<RowWithTransactionId, 'said'>
 
 /** Beyond this number, rows without a date are not distinguished from newly written rows. */
 const undatedMax = 10_000
 
-export interface Reading {
+export interface LossSearch {
   goOn(): boolean
   onProgress(done: number, of: number): void
 }
@@ -73,8 +73,8 @@ export interface Reading {
 export async function findLoss(
   databases: Databases,
   { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
-  reading: Reading,
-): Promise<Loss> {
+  reading: LossSearch,
+): Promise<LedgerLoss> {
   const { ledger } = databases
   const found = await readFoundHistory(ledger, sayer)
   // before the comparison, because a locked row may say afterwards that it was captured
@@ -109,8 +109,8 @@ const readAtOnce = 1_000
 async function readNamedRecords(
   databases: Databases,
   lost: readonly LostRow[],
-  { goOn, onProgress }: Reading,
-): Promise<{ named: Named[]; shared: ReadonlySet<string> }> {
+  { goOn, onProgress }: LossSearch,
+): Promise<{ named: NamedLostRecord[]; shared: ReadonlySet<string> }> {
   const records = await readDoubtfulRecords(databases.ledger)
   const naming: (DoubtfulRecord & RowWithTransactionId & { heldBy: string | null })[] = []
   let read = 0
@@ -161,7 +161,7 @@ export function whyTransactionIsNotTrusted(transactionId: string, shared: Readon
 export const countRowsNamingTransaction = (rows: readonly LostRow[]): number =>
   rows.filter(({ transactionId }) => transactionId !== null).length
 
-export interface TakingIn extends Reading {
+export interface RecaptureParts extends LossSearch {
   databases: Databases
   operator: Operator
   mappings: Mappings
@@ -172,14 +172,14 @@ export interface TakingIn extends Reading {
 /**
  * `changed`: the finding is different now, or another operator was faster. `incomplete` leaves rows for another run.
  */
-export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
+export type RecaptureOutcome = 'done' | 'interrupted' | 'changed' | 'incomplete'
 
 /** Captures lost rows again, in batches that stay. Sending resumes after the last one. */
 export async function recaptureLostRows(
-  parts: TakingIn,
-  { gap, shared, history }: Loss,
+  parts: RecaptureParts,
+  { gap, shared, history }: LedgerLoss,
   as: RecoveredAs,
-): Promise<TakenIn> {
+): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, say } = parts
   if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
   const rows = [
@@ -209,7 +209,7 @@ export async function compareAfterRecovery({
   operator,
   goOn,
   say,
-}: Pick<TakingIn, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
+}: Pick<RecaptureParts, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
   const toldAgain = await compareOutboxWithLedger(databases, operator, goOn)
   if (toldAgain > 0)
     say(`Ended records whose rows still say that they are under way, now written back again: ${toldAgain}.`)
@@ -218,7 +218,7 @@ export async function compareAfterRecovery({
 const batchSize = 100
 
 async function takeInRows(
-  { databases, operator, mappings, goOn, onTaken }: TakingIn,
+  { databases, operator, mappings, goOn, onTaken }: RecaptureParts,
   rows: readonly LostRow[],
   how: { as: RecoveredAs; shared: ReadonlySet<string> },
 ): Promise<number> {
@@ -272,10 +272,10 @@ function keep(
 
 /** Tracks what the rows name, then settles the rest, and lets sending resume. */
 async function goOnAfter(
-  parts: TakingIn,
+  parts: RecaptureParts,
   { found, named: seen, isOutboxInDoubt }: LostHistory,
   { as, lost, rows }: { as: RecoveredAs; lost: readonly LostRow[]; rows: number },
-): Promise<TakenIn> {
+): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
   // Records that have changed are read again before anything is sent.

@@ -11,7 +11,7 @@ import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-export type Found =
+export type FoundSubmissions =
   | { kind: 'found'; submissions: ListedSubmission[] }
   | { kind: 'missing'; problems: string[] }
   | { kind: 'invalid'; problems: string[] }
@@ -75,7 +75,7 @@ export async function findSubmissionsByName(
   return null
 }
 
-export async function findEachSubmissionByName(ledger: Database, names: readonly string[]): Promise<Found> {
+export async function findEachSubmissionByName(ledger: Database, names: readonly string[]): Promise<FoundSubmissions> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []

@@ -17,8 +17,8 @@ export function renderLedgerHalf(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
 }
 
-export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
-  const before = new Set(said.diagnoses.map(({ message }) => message))
+export function renderOutboxHalf(report: StatusReport, shownBefore: StatusReport): string {
+  const before = new Set(shownBefore.diagnoses.map(({ message }) => message))
   const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
   return lines(['', ...news, ...outboxRows(report).map(line)])
 }

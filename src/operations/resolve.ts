@@ -15,7 +15,7 @@ import { toTransactionRef, transactionHolderMessage, whyNotSettled } from './mat
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findEachSubmissionByName } from './references.ts'
 
-export interface Answer {
+export interface ResolveAnswer {
   arrived?: string | undefined
   notArrived: boolean
   /** The id that an operator gave is wrong, and the right one is unknown. */
@@ -39,7 +39,7 @@ export interface Question {
   isImplied: boolean
 }
 
-export function resolveOptionProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
+export function resolveOptionProblems({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveAnswer): string[] {
   if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
     return [
       'give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back, such as: outboxd resolve outbox:4711 --not-arrived',
@@ -68,7 +68,7 @@ export type ResolutionPreview =
 export async function previewResolution(
   databases: Databases,
   name: string,
-  answer: Answer,
+  answer: ResolveAnswer,
 ): Promise<ResolutionPreview> {
   const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'invalid') return found
@@ -84,7 +84,7 @@ export async function previewResolution(
 async function whyNotResolved(
   ledger: Database,
   { submission, detail }: Settling,
-  answer: Answer,
+  answer: ResolveAnswer,
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
@@ -96,10 +96,10 @@ async function whyNotResolved(
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
-const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
+const transactionIn = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
   arrived === undefined ? null : toTransactionRef(detail, arrived)
 
-function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
+function previewResolve({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which an operator said` : ''}.`
   if (answer.takeBack)
     return settled(
@@ -119,7 +119,7 @@ function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
     : settled('completed', answer.arrived, `${now} This would complete it as ${answer.arrived}, ${asked}.`)
 }
 
-function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
+function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: ResolveAnswer): Question[] {
   const name = nameOf(detail)
   const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
   const correction =
@@ -151,7 +151,7 @@ export interface ResolveParts {
 export async function resolveSubmission(
   parts: ResolveParts,
   settling: Settling,
-  answer: Answer,
+  answer: ResolveAnswer,
 ): Promise<ResolveOutcome> {
   const transaction = transactionIn(settling.detail, answer)
   if (transaction !== null) return settleArrived(parts, settling, { transaction, unchecked: answer.unchecked })

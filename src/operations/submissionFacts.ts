@@ -70,12 +70,12 @@ export function missingContentText(
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-export async function readCurrentRow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
+export async function readCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }
 
-export interface OtherRow {
+export interface CurrentRow {
   type: string
   key: string | null
   createdAt: string | null
@@ -84,7 +84,7 @@ export interface OtherRow {
 /** Compares a record with its changed row; empty if they are the same. */
 export function conflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
-  row: OtherRow | null,
+  row: CurrentRow | null,
 ): string[] {
   if (conflict === null) return []
   const facts = (of: { type: string; key: string | null }, recorded: string) =>

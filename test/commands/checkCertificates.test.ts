@@ -3,7 +3,7 @@ import { createServer, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Noticed } from '../../src/commands/check/finding.ts'
+import type { NoticedByCheck } from '../../src/commands/check/finding.ts'
 import { checkService, judgeCertificates, ourCertificateEnds } from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
@@ -88,7 +88,7 @@ async function readOrWarn(options: ServerOptions, env: Record<string, string>) {
     SERVICE_CLIENT_SECRET: 'secret',
     ...env,
   })
-  const noticed: Noticed = { clocks: [], certificates: [] }
+  const noticed: NoticedByCheck = { clocks: [], certificates: [] }
   const findings = await checkService(config, new AbortController().signal, true, noticed)
   return { findings, certificates: noticed.certificates }
 }

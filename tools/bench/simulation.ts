@@ -1,5 +1,5 @@
-import { allocateSlots, initialBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
-import type { Seen } from '../../src/daemon/track/pollPlanner.ts'
+import { allocateSlots, initialSlotBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
+import type { PlannerInput } from '../../src/daemon/track/pollPlanner.ts'
 import type { Observation } from '../../src/daemon/track/processingTimes.ts'
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'
@@ -23,7 +23,7 @@ export interface Planned {
 export interface Schedule {
   readonly name: string
   /** What the dispatcher has seen, at each look. */
-  press(seen: Seen): void
+  press(seen: PlannerInput): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
   next(transaction: Transaction, nowMs: number): number
   learn(observation: Observation): void
@@ -85,11 +85,11 @@ export function simulate(scenario: Scenario): Outcome {
   const finished: Finished[] = []
   let nowMs = 0
   let [slotsFree, onWire, accepted, slotsOnSubmissions, refused] = [limit, 0, 0, 0, 0]
-  let balance = initialBalance(limit, nowMs)
+  let balance = initialSlotBalance(limit, nowMs)
   let againAtMs = 0
 
   const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)
-  const seen = (): Seen => ({
+  const seen = (): PlannerInput => ({
     capacity: limit,
     submissionsWaiting: submissionsReady(),
     submissionsSent: slotsOnSubmissions,

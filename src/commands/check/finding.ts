@@ -27,7 +27,7 @@ export interface CertificateEnd {
   endsMs: number
 }
 
-export interface Noticed {
+export interface NoticedByCheck {
   clocks: ClockReading[]
   certificates: CertificateEnd[]
 }

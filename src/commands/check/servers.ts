@@ -14,9 +14,12 @@ import {
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
-import { type ClockReading, type Finding, finding, type Noticed, notAskedFinding } from './finding.ts'
+import { type ClockReading, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
 
-export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
+export async function checkServers(
+  config: StoreConfig,
+  { clocks }: Pick<NoticedByCheck, 'clocks'>,
+): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
     { of: 'outbox', variable: 'DATABASE_URL', url: config.databaseUrl },

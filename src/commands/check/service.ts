@@ -16,7 +16,7 @@ import {
   pauseForTokenAnswer,
 } from '../../service/readAnswer.ts'
 import { showDuration } from '../../time.ts'
-import { type CertificateEnd, type Finding, finding, type Noticed, notAskedFinding } from './finding.ts'
+import { type CertificateEnd, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
 import { serviceClockReadings } from './servers.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function checkService(
   config: Config,
   signal: AbortSignal,
   askAnyway: boolean,
-  noticed: Noticed,
+  noticed: NoticedByCheck,
 ): Promise<Finding[]> {
   const resource = resourceOf(config)
   const shown: CertificateEnd[] = []
@@ -71,7 +71,7 @@ async function ask(
   resource: Resource,
   mayLeave: () => boolean,
   requests: number,
-  { clocks }: Pick<Noticed, 'clocks'>,
+  { clocks }: Pick<NoticedByCheck, 'clocks'>,
 ): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return [notAskedFinding(what, tooLate)]
@@ -87,16 +87,16 @@ async function ask(
   if (call === null) return [granted, notAskedFinding(what, tooLate)]
   if (call.kind === 'response') clocks.push(...serviceClockReadings(call, systemClock.nowMs()))
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
-  const beside = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
-  return [granted, judgeHarmlessCall(call, beside)]
+  const otherPathAnswer = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
+  return [granted, judgeHarmlessCall(call, otherPathAnswer)]
 }
 
 /**
- * Judges the answer about a transaction that does not exist. An answer that differs from `beside` comes from the API.
- * Without `beside`, a bare 404 decides nothing.
- * @param beside the answer for a path that cannot exist; null if it was not requested
+ * Judges the answer about a transaction that does not exist. An answer that differs from `otherPathAnswer` comes from the API.
+ * Without `otherPathAnswer`, a bare 404 decides nothing.
+ * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
  */
-export function judgeHarmlessCall(answer: Answer, beside: Answer | null): Finding {
+export function judgeHarmlessCall(answer: Answer, otherPathAnswer: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
   const pause = pauseForAnswer(answer)
   if (pause !== null) return problem(pause.detail)
@@ -106,7 +106,7 @@ export function judgeHarmlessCall(answer: Answer, beside: Answer | null): Findin
   if (status >= 500) return problem(summary)
   if (status !== 404 && status !== 400 && status !== 200)
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
-  const doubt = foreign(answer, beside)
+  const doubt = foreign(answer, otherPathAnswer)
   if (doubt !== null) return problem(`${summary}; ${doubt}`)
   const left = rateRemaining === null ? '' : `; ${rateRemaining} requests remain, it says`
   return finding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
@@ -114,13 +114,13 @@ export function judgeHarmlessCall(answer: Answer, beside: Answer | null): Findin
 
 type Response = Answer & { kind: 'response' }
 
-function foreign(answer: Response, beside: Answer | null): string | null {
+function foreign(answer: Response, otherPathAnswer: Answer | null): string | null {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))
     return 'that is a web page, not JSON, so probably from a proxy. Check SERVICE_BASE_URL, or ask the operator of the service whether it is up'
   if (isServiceCode(code)) return null
-  if (status === 404 && canBeCompared(beside))
-    return isSameAnswer(answer, beside)
+  if (status === 404 && canBeCompared(otherPathAnswer))
+    return isSameAnswer(answer, otherPathAnswer)
       ? 'the answer for an impossible address is the same, so it is probably from a proxy. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
       : null
   if (typeof json === 'object' && json !== null) return null
@@ -128,8 +128,8 @@ function foreign(answer: Response, beside: Answer | null): string | null {
 }
 
 /** False for a pause or a server error, because the service gives those whether the path exists or not. */
-const canBeCompared = (beside: Answer | null): beside is Response =>
-  beside?.kind === 'response' && beside.status < 500 && pauseForAnswer(beside) === null
+const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
+  otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseForAnswer(otherPathAnswer) === null
 
 export function ourCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [

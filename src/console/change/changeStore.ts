@@ -6,7 +6,7 @@ import type { BulkChange, BulkRun, CarriedOut, Skipped } from '../../operations/
 import { type Databases, operatorOf } from '../../operations/databases.ts'
 import { type Discarded, discardSubmissions } from '../../operations/discard.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
-import type { ChangePreview, Cost } from '../../operations/previewChange.ts'
+import type { ChangePreview, ReplayCost } from '../../operations/previewChange.ts'
 import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
 import { consoleErrorMessage } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -28,7 +28,7 @@ export interface KeptChange {
   readonly submissions: readonly Discarded[]
   readonly skipped: readonly Skipped[]
   readonly preview: ChangePreview
-  readonly cost: Cost | null
+  readonly cost: ReplayCost | null
   /** Number of records that were not mapped beforehand, because there are too many. */
   readonly untried: number
   /** Set if a search did not read all records. */

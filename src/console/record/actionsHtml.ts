@@ -2,7 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import { discardChange } from '../../operations/discard.ts'
 import { whyNotSettled } from '../../operations/matchAnswers.ts'
 import { replayable } from '../../operations/replay.ts'
-import type { Answer, Question } from '../../operations/resolve.ts'
+import type { Question, ResolveAnswer } from '../../operations/resolve.ts'
 import { escapeControl } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
@@ -89,7 +89,7 @@ ${checkbox('unchecked', optionLabel('unchecked'))}`,
 export interface ResolvePreview {
   id: string
   revision: number
-  answer: Answer
+  answer: ResolveAnswer
   message: string
   questions: readonly Question[]
 }
@@ -109,12 +109,12 @@ ${form({ action: `/records/${id}/resolve`, viewer }, [
   ])
 }
 
-function confirmWords({ arrived, notArrived }: Answer): string {
+function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
   if (arrived !== undefined) return 'It arrived'
   return notArrived ? 'It did not arrive: send it again' : 'Take the id back'
 }
 
-function answerFields({ arrived, notArrived, unchecked, newKey }: Answer): HtmlValue[] {
+function answerFields({ arrived, notArrived, unchecked, newKey }: ResolveAnswer): HtmlValue[] {
   const answer = arrived !== undefined ? 'arrived' : notArrived ? 'not-arrived' : 'take-back'
   return [
     hiddenField('answer', answer),

@@ -5,7 +5,7 @@ import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
-import { type OtherRow, readCurrentRow } from '../../operations/submissionFacts.ts'
+import { type CurrentRow, readCurrentRow } from '../../operations/submissionFacts.ts'
 
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
@@ -30,7 +30,7 @@ export interface RecordView {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  row: OtherRow | null
+  row: CurrentRow | null
   /** Made with the current mapping files. Null without files or payload. */
   mapped: MappedRecord | null
 

@@ -1,6 +1,11 @@
 import { reasonProblem } from '../../operations/actor.ts'
 import { operatorOf } from '../../operations/databases.ts'
-import { type Answer, previewResolution, resolveOptionProblems, resolveSubmission } from '../../operations/resolve.ts'
+import {
+  previewResolution,
+  type ResolveAnswer,
+  resolveOptionProblems,
+  resolveSubmission,
+} from '../../operations/resolve.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { formText } from '../html/form.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -52,7 +57,7 @@ export async function resolveRecord(
 
 const refused = (message: string): Resolving => ({ kind: 'refused', message })
 
-function answerOf(fields: Fields): Answer {
+function answerOf(fields: Fields): ResolveAnswer {
   const { answer } = fields
   return {
     arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,

@@ -30,7 +30,7 @@ export interface SlotAllocation {
   readonly balance: SlotBalance
 }
 
-export function initialBalance(capacity: number, nowMs: number): SlotBalance {
+export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance {
   return { owedToPolls: 0, submissionsAllowed: allowedMax(capacity), rarePollsAllowed: 1, atMs: nowMs }
 }
 

@@ -16,12 +16,12 @@ import {
 import type { SlotBalance } from './allocateSlots.ts'
 import { createInFlight, createLostClaims, type InFlight, type LostClaim } from './inFlight.ts'
 import {
-  clearSilence,
   type Interpretation,
   interpretAttempt,
   interpretTrial,
   type JudgedTrial,
   noStreaks,
+  resetSilenceStreaks,
 } from './interpretAttempt.ts'
 import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
 import { blockedWaitMs, type InstanceState, lookAgainMs, planRound, type RoundPlan, retrySoonMs } from './planRound.ts'
@@ -246,7 +246,7 @@ function createAnswerHandling(
       written += calls
     })
     // Until the pause is written, no new records may follow the unanswered ones.
-    if (interpretation.endsSilence) heard = clearSilence(heard)
+    if (interpretation.endsSilence) heard = resetSilenceStreaks(heard)
   }
 
   return {

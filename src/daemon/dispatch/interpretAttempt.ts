@@ -109,7 +109,7 @@ export function interpretTrial(
   }
 }
 
-export function clearSilence({ tokensRefused }: Streaks): Streaks {
+export function resetSilenceStreaks({ tokensRefused }: Streaks): Streaks {
   return { ...noStreaks, tokensRefused }
 }
 
@@ -140,7 +140,7 @@ function pauseFor(
 ): { pause: PauseCall | null; heard: Streaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, heard }
   // A service that accepts records without ids leaves each in doubt, too.
-  const silent = isSilence(answer) || breach === 'missing_id'
+  const silent = isSilentAnswer(answer) || breach === 'missing_id'
   const now = hearSilence(silent, job === null, heard)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
   // After a trial one unanswered record is enough.
@@ -182,7 +182,7 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
  * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. A 503 or E003 that caused no
  * pause concerns one record only.
  */
-export function isSilence(answer: Answer): boolean {
+export function isSilentAnswer(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)
   const { post } = statusRow(answer.status)
   if (answer.code === 'E003') return false

@@ -1,5 +1,5 @@
 import type { RequestDemand } from '../../model.ts'
-import { allocateSlots, initialBalance, type SlotBalance } from './allocateSlots.ts'
+import { allocateSlots, initialSlotBalance, type SlotBalance } from './allocateSlots.ts'
 
 export type RoundPlan = { balance: SlotBalance | null } & (
   | { kind: 'wait'; forMs: number }
@@ -75,7 +75,7 @@ export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan 
     pollsDue,
     rarePollsDue: Math.max(0, demand.rarePollsDue - own.rarePollsInFlight),
     oldestPollOverdueMs: demand.pollOverdueMs,
-    balance: own.balance ?? initialBalance(demand.capacity, own.nowMs),
+    balance: own.balance ?? initialSlotBalance(demand.capacity, own.nowMs),
   })
   if (submissions + polls + rarePolls === 0) return wait(untilMore(demand, againInMs), balance)
   return { kind: 'send', submissions, polls, rarePolls, balance }

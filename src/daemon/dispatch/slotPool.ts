@@ -95,7 +95,7 @@ export interface TokenSlot<Answered> {
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
-export function createTokenSlot<Answered>(deps: TokenSlotDeps): TokenSlot<Answered> {
+export function createTokenRequestSlot<Answered>(deps: TokenSlotDeps): TokenSlot<Answered> {
   const { slotPool } = deps
   let { capacity } = deps
   return {

@@ -4,7 +4,7 @@ import { type Pressure, pollPriceMs } from './pollPrice.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
 import { nextPollMs } from './schedule.ts'
 
-export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
+export interface PlannerInput extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
   readonly submissionsSent: number
   readonly nowMs: number
 }
@@ -40,7 +40,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       )
       prices.clear()
     },
-    press(seen: Seen): void {
+    press(seen: PlannerInput): void {
       pressure = { ...seen, inflow: inflow.perWindow(seen) }
       prices.clear()
     },
@@ -69,7 +69,12 @@ export function createInflowAverage(windowMs: number) {
   let average = 0
   let last: { atMs: number; waiting: number } | null = null
   return {
-    perWindow({ capacity, submissionsSent, submissionsWaiting: waiting, nowMs }: Omit<Seen, 'accepted'>): number {
+    perWindow({
+      capacity,
+      submissionsSent,
+      submissionsWaiting: waiting,
+      nowMs,
+    }: Omit<PlannerInput, 'accepted'>): number {
       last ??= { atMs: nowMs, waiting }
       const windows = (nowMs - last.atMs) / windowMs
       if (windows < 1) return average

@@ -1,4 +1,4 @@
-import { meanMs, type ProcessingTimes, quantileMs } from './processingTimes.ts'
+import { meanProcessingTimeMs, type ProcessingTimes, processingTimeQuantileMs } from './processingTimes.ts'
 import { expectedPolls } from './schedule.ts'
 
 export interface Pressure {
@@ -63,11 +63,11 @@ function slotsWanted(
   const pollsEach = expectedPolls(model, 0, priceMs)
   const pollsSeen = awaitedAgesMs.reduce((sum, ageMs) => sum + expectedPolls(model, ageMs, priceMs), 0)
   const pollsAwaited = pollsSeen + Math.max(0, accepted - awaitedAgesMs.length) * pollsEach
-  const usual = (inflow * meanMs(model)) / model.windowMs
+  const usual = (inflow * meanProcessingTimeMs(model)) / model.windowMs
   const ofBatch = accepted > usual ? pollsAwaited * (1 - usual / accepted) : 0
   return (submissionsWaiting + inflow * horizonWindows(model)) * (1 + pollsEach) + ofBatch
 }
 
 function horizonWindows(model: ProcessingTimes): number {
-  return Math.max(1, quantileMs(model, HORIZON_SHARE) / model.windowMs)
+  return Math.max(1, processingTimeQuantileMs(model, HORIZON_SHARE) / model.windowMs)
 }

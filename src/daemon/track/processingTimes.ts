@@ -44,7 +44,7 @@ export function fitProcessingTimes(observations: readonly Observation[], windowM
   return { windowMs, edgesMs, mass: spread(spread(normalised(weights))), observations: intervals.length }
 }
 
-export function quantileMs(model: ProcessingTimes, probability: number): number {
+export function processingTimeQuantileMs(model: ProcessingTimes, probability: number): number {
   let left = probability
   for (let i = 0; i < BINS; i++) {
     const mass = model.mass[i] ?? 0
@@ -54,7 +54,7 @@ export function quantileMs(model: ProcessingTimes, probability: number): number 
   return ageAtPosition(model, BINS)
 }
 
-export function meanMs({ mass, edgesMs }: ProcessingTimes): number {
+export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number {
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
 

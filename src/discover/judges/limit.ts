@@ -19,7 +19,7 @@ import {
   sureFinding,
   unknownFinding,
 } from '../finding.ts'
-import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
+import { NoAnswer, type QuestionParts, type Sample, type Throttle } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
 import { acceptedRecordShape, keyHeaders, recordBody } from '../testRecord.ts'
 import {
@@ -63,7 +63,7 @@ export const letInBurstsSample: Sample<readonly number[]> = {
 }
 
 /** A request that the service accepts and the limit counts: a question if questions count, else a record. */
-async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
+async function countedRequest(parts: QuestionParts): Promise<() => Promise<Exchange>> {
   const shape = await acceptedRecordShape(parts)
   const isPollCounted = judgeRequestKindCounts(await parts.sample(remainingHeaderSample), 'poll').found === 'yes'
   const path = isPollCounted ? await findReadableTransactionPath(parts) : null
@@ -93,7 +93,7 @@ export function judgePerSecondLimit(bursts: readonly number[], peak: number): Fi
   return sureFinding(`${least} a second`, why, { assumed, differs: true, advice })
 }
 
-export async function askPerSecondLimit(parts: Parts): Promise<Finding> {
+export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> {
   const times = parts.exchanges().flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
   const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
   return judgePerSecondLimit(await parts.sample(letInBurstsSample), peak)
@@ -175,7 +175,7 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
 }
 
 /** Ends after a window, because a longer count is not of one window. */
-async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: number): Promise<Count> {
+async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<Count> {
   const { requests, windowMs } = parts.config.rateLimit
   const before = grantsIn(parts)
   const untilMs = parts.nowMs() + windowMs
@@ -195,7 +195,8 @@ async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: 
   return count(false)
 }
 
-const grantsIn = (parts: Parts) => parts.exchanges().filter(({ answer }) => accessTokenIn(answer) !== null).length
+const grantsIn = (parts: QuestionParts) =>
+  parts.exchanges().filter(({ answer }) => accessTokenIn(answer) !== null).length
 
 interface CountsRead {
   limit: number
@@ -239,12 +240,12 @@ export function readLimitCounts({ counts, between }: LimitCounts): CountsRead | 
   return { limit: fit.limit, fit: isOne ? 'one' : 'several', throttledCount: isSeen ? fit.counted : null }
 }
 
-const countsOf = async (parts: Parts): Promise<LimitCounts | null> =>
+const countsOf = async (parts: QuestionParts): Promise<LimitCounts | null> =>
   parts.given.rate ? parts.sample(limitCountsSample) : null
 
 const notReached = 'the limit was not counted. --rate counts it'
 
-export async function askRateLimit(parts: Parts): Promise<Finding> {
+export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
   const { rateLimit } = parts.config
   const header = await parts.sample(remainingHeaderSample)
   const doubt =
@@ -325,7 +326,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
 }
 
 /** True if a 429 of the window's limit came right after a header that said that requests remain. */
-function isContradicted(parts: Parts): boolean {
+function isContradicted(parts: QuestionParts): boolean {
   const all = parts.exchanges()
   return parts.throttles().some(({ refused, waitedMs }) => {
     const before = all.slice(0, all.indexOf(refused)).findLast(({ answer }) => remainingOf(answer) !== null)
@@ -349,7 +350,7 @@ export function judgeRateWindow(counts: LimitCounts | null, windowMs: number): F
   })
 }
 
-export const askRateWindow = async (parts: Parts): Promise<Finding> =>
+export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
   judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
 
 export function judgeThrottledRequestsCount(counts: LimitCounts | null): Finding {
@@ -365,7 +366,7 @@ export function judgeThrottledRequestsCount(counts: LimitCounts | null): Finding
   return likelyFinding(read.throttledCount ? 'yes' : 'no', why, { assumed, advice })
 }
 
-export const askThrottledRequestsCount = async (parts: Parts): Promise<Finding> =>
+export const askThrottledRequestsCount = async (parts: QuestionParts): Promise<Finding> =>
   judgeThrottledRequestsCount(await countsOf(parts))
 
 /** @param throttles the 429s after which the sender waited */

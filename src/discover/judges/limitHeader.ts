@@ -2,7 +2,7 @@ import { resources } from '../../resources.ts'
 import { accessTokenIn, type Exchange, endedAtMs, isSuccess, remainingOf, statusIn } from '../exchange.ts'
 import { createFinding, type Finding, likelyFinding, unknownFinding } from '../finding.ts'
 import { isAcceptedRecord } from '../observe.ts'
-import type { Parts, Sample } from '../question.ts'
+import type { QuestionParts, Sample } from '../question.ts'
 import { acceptedRecordShape, keyHeaders, recordBody, submitTestRecord } from '../testRecord.ts'
 import { orderSample, postOrder } from './orders.ts'
 import { recordLivesSample } from './records.ts'
@@ -39,7 +39,7 @@ export const remainingHeaderSample: Sample<RemainingHeader> = {
   },
 }
 
-async function watchHeader(parts: Parts): Promise<RemainingHeader> {
+async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
   const mayOrder = parts.given.orderCustomer !== null && (await parts.sample(orderSample)).shape !== null
   const remainingAfterRecord = async () => remainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
@@ -81,7 +81,7 @@ async function watchHeader(parts: Parts): Promise<RemainingHeader> {
   return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
 }
 
-export async function findReadableTransactionPath(parts: Parts): Promise<string | null> {
+export async function findReadableTransactionPath(parts: QuestionParts): Promise<string | null> {
   const { polls } = await parts.sample(recordLivesSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
   const shown = polls.flat().findLast((each) => statusIn(each) !== null)
@@ -115,7 +115,7 @@ export function judgeRequestKindCounts(header: RemainingHeader, kind: Kind): Fin
   return likelyFinding(no, why, { assumed: yes, differs: true, advice: [advice] })
 }
 
-export const askRequestKindCounts = (kind: Kind) => async (parts: Parts) =>
+export const askRequestKindCounts = (kind: Kind) => async (parts: QuestionParts) =>
   judgeRequestKindCounts(await parts.sample(remainingHeaderSample), kind)
 
 interface OfTokens {

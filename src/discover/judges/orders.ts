@@ -5,7 +5,7 @@ import { type AnsweredExchange, describeSeen, fieldOf, jsonOf, statusAndCode, st
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import { admittedCallSample } from '../firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
-import { CannotAsk, type Parts, type Sample } from '../question.ts'
+import { CannotAsk, type QuestionParts, type Sample } from '../question.ts'
 import { acceptedRecordShape, explainRefusedRecord, type KeyShape, keyHeaders, usualKeyHeaders } from '../testRecord.ts'
 import { judgeAccepted } from './records.ts'
 import { getTwice, judgeUnknownCustomer, judgeUnknownId } from './refusals.ts'
@@ -20,7 +20,7 @@ interface OrderControl {
   tried: readonly AnsweredExchange[]
 }
 
-export const itemsText = ({ given, run }: Pick<Parts, 'given' | 'run'>): string =>
+export const itemsText = ({ given, run }: Pick<QuestionParts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
 /** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
@@ -53,7 +53,7 @@ interface OrderChange {
   items?: string
 }
 
-function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
+function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
   const { customerId = parts.given.orderCustomer ?? '', items = itemsText(parts) } = change
   return repeatUnlessArrived(parts, () => {
     const id = shape.ownId ? `,"${resources.orders.idField}":"${randomUUID()}"` : ''
@@ -62,13 +62,13 @@ function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<A
   })
 }
 
-export async function postOrder(parts: Parts, change: OrderChange = {}): Promise<AnsweredExchange> {
+export async function postOrder(parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> {
   const { shape, tried } = await parts.sample(orderSample)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return postAs(parts, shape, change)
 }
 
-const observeOrder = (parts: Parts, change: OrderChange): Promise<Observed> =>
+const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observed> =>
   observeTwice(
     () => postOrder(parts, change),
     () => postOrder(parts),
@@ -76,7 +76,7 @@ const observeOrder = (parts: Parts, change: OrderChange): Promise<Observed> =>
 
 const idIn = ({ answer }: AnsweredExchange): string | null => submittedId('orders', jsonOf(answer))
 
-export async function askOrder(parts: Parts): Promise<Finding> {
+export async function askOrder(parts: QuestionParts): Promise<Finding> {
   const assumed = '201 with an orderId'
   const { shape, tried } = await parts.sample(orderSample)
   const first = tried.at(-1)
@@ -117,7 +117,7 @@ export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[],
 }
 
 /** The control has an item with sku and quantity. */
-export async function askOrderItemShape(parts: Parts): Promise<Finding> {
+export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]
   const why = `no item: ${none.name}, a text: ${text.name}, an empty object: ${empty.name}`
@@ -129,14 +129,14 @@ export async function askOrderItemShape(parts: Parts): Promise<Finding> {
 
 const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 
-export async function askOrderUnknownCustomer(parts: Parts): Promise<Finding> {
+export async function askOrderUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
   if (!observed.taken) return { ...judgeUnknownCustomer(observed), contract: {} }
   const why = `${describeSeen(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likelyFinding('taken', why, { assumed: '400 E001', differs: true })
 }
 
-export async function askUnknownOrder(parts: Parts): Promise<Finding> {
+export async function askUnknownOrder(parts: QuestionParts): Promise<Finding> {
   const { answer } = await getTwice(parts, () => `${resources.orders.path}/${randomUUID()}`)
   return judgeUnknownId(answer, 'order_status_unknown')
 }

@@ -18,7 +18,7 @@ import {
   observeRequestsMax,
   pollUntilEnded,
 } from '../observe.ts'
-import { CannotAsk, type Parts, type Sample } from '../question.ts'
+import { CannotAsk, type QuestionParts, type Sample } from '../question.ts'
 import {
   acceptedRecord,
   acceptedRecordShape,
@@ -57,7 +57,7 @@ export const recordLivesSample: Sample<Lives> = {
 
 const assumedSubmission = '200 with a transactionId'
 
-export async function askSubmission(parts: Parts): Promise<Finding> {
+export async function askSubmission(parts: QuestionParts): Promise<Finding> {
   const { shape, tried } = await parts.sample(testRecordSample)
   const last = tried.at(-1)?.exchange
   if (last === undefined) return unknownFinding('no record was sent')
@@ -242,7 +242,7 @@ const noDate = '2026-13-42T03:04:05Z'
 
 export const orderDateRequestsMax = 4 * observeRequestsMax
 
-export async function askOrderDate(parts: Parts): Promise<Finding> {
+export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
   const { place, number } = await parts.sample(amountTypesSample)
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
   if (place === null)
@@ -263,7 +263,7 @@ export async function askOrderDate(parts: Parts): Promise<Finding> {
 export const customerLengthRequestsMax = 5 * observeRequestsMax
 
 /** Tests the limit of 10 in characters, bytes and UTF-16 units, and sends ids that fit in every unit for comparison. */
-export async function askCustomerLength(parts: Parts): Promise<Finding> {
+export async function askCustomerLength(parts: QuestionParts): Promise<Finding> {
   const customer = customerOf(parts.given)
   // The first characters of a known customer, in case the service checks them.
   const prefix = customer.slice(0, 2)
@@ -347,7 +347,7 @@ export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewH
 const longLength = 1_000
 
 /** The long text repeats the control's characters, so that a rule on characters is not taken for one on the length. */
-export async function askField2(parts: Parts): Promise<Finding> {
+export async function askField2(parts: QuestionParts): Promise<Finding> {
   const assumed = 'any text'
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
@@ -376,7 +376,7 @@ const largestBytes = 16 * 1_048_576
 export const bodySizeRequestsMax = 1 + 10 + 2 + 1
 
 /** Doubles the body until it is refused, then halves the difference. */
-export async function askBodySize(parts: Parts): Promise<Finding> {
+export async function askBodySize(parts: QuestionParts): Promise<Finding> {
   const assumed = `payloads of up to ${parts.config.payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')

@@ -14,14 +14,14 @@ import {
 } from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import { type Observed, pollUntilEnded, sendTwice } from '../observe.ts'
-import type { Parts } from '../question.ts'
+import type { QuestionParts } from '../question.ts'
 import { acceptedRecord, customerOf, idIn, observeTestRecord } from '../testRecord.ts'
 
-export const getTwice = (parts: Parts, path: () => string): Promise<AnsweredExchange> =>
+export const getTwice = (parts: QuestionParts, path: () => string): Promise<AnsweredExchange> =>
   sendTwice(() => parts.get(path()))
 
 /** Also asks with an id in the form of the service's own ids, because a lost transaction has such an id. */
-export async function askUnknownId(parts: Parts): Promise<Finding> {
+export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
   const other = await getTwice(parts, () => `${resources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
@@ -60,7 +60,7 @@ export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_s
   return sureFinding(statusAndCode(seen), why, { ...more, differs: true, cannot })
 }
 
-export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
+export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
   const id = idIn(observed.exchange)
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
@@ -101,7 +101,7 @@ export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
 }
 
 /** If the API moves, the daemon must notice that the record is not the reason. */
-export async function askUnknownPath(parts: Parts): Promise<Finding> {
+export async function askUnknownPath(parts: QuestionParts): Promise<Finding> {
   const { answer } = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
   const more = { assumed: '404, 405 or 410', contract: { unknown_path: String(answer.status) } }
   const why = `${describeSeen(answer)}, twice`

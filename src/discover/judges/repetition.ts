@@ -3,7 +3,7 @@ import type { DiscoverConfig } from '../../config.ts'
 import { type AnsweredExchange, describeSeen, statusAndCode } from '../exchange.ts'
 import { type Finding, sureFinding, unknownFinding } from '../finding.ts'
 import { assertControlAccepted, hadArrivedBefore, isAcceptedRecord, observeRequestsMax } from '../observe.ts'
-import { NoAnswer, type Parts, type Sample } from '../question.ts'
+import { NoAnswer, type QuestionParts, type Sample } from '../question.ts'
 import {
   acceptedRecordShape,
   idIn,
@@ -69,7 +69,7 @@ export const repeatedRecordSample: Sample<RepeatsSeen> = {
   },
 }
 
-async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean): Promise<Repeats | null> {
+async function narrow(parts: QuestionParts, { headers, form }: KeyShape, newIds: boolean): Promise<Repeats | null> {
   for (const header of headers) {
     const seen = await repeat(parts, { headers: [header], form }, newIds)
     if (recognised(seen) !== 'no') return seen
@@ -77,7 +77,7 @@ async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean
   return null
 }
 
-async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repeats> {
+async function repeat(parts: QuestionParts, key: KeyShape, newIds = false): Promise<Repeats> {
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}same` } : {}
   let [keyText, id] = [randomUUID(), randomUUID()]
   const send = (text: string) =>
@@ -198,7 +198,7 @@ export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Find
 
 export const keyFormRequestsMax = 2 * (observeRequestsMax + ofOneKeyMax)
 
-export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
+export async function askIdempotencyForm(parts: QuestionParts): Promise<Finding> {
   const assumed = parts.config.service.idempotencyKeyForm
   const seen = await parts.sample(repeatedRecordSample)
   const isKnown = !seen.isById && !['no', null].includes(recognised(seen))
@@ -219,7 +219,7 @@ export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
   return sureFinding(first.form, why, { assumed, differs: first.form !== assumed, set })
 }
 
-export async function askOwnTransactionId(parts: Parts): Promise<Finding> {
+export async function askOwnTransactionId(parts: QuestionParts): Promise<Finding> {
   const assumed = 'no: mappings send none'
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',

@@ -9,7 +9,7 @@ import {
   fieldOf,
   jsonOf,
   type Response,
-  type Seen,
+  type SeenAnswer,
   statusAndCode,
   whyNoAnswer,
 } from '../exchange.ts'
@@ -23,7 +23,7 @@ import {
   unknownFinding,
 } from '../finding.ts'
 import { admittedCallSample, tokenSample } from '../firstCall.ts'
-import { CannotAsk, NoAnswer, type Parts, type Sample } from '../question.ts'
+import { CannotAsk, NoAnswer, type QuestionParts, type Sample } from '../question.ts'
 
 const unitsMs = { milliseconds: 1, seconds: 1_000, minutes: 60_000 }
 type Unit = keyof typeof unitsMs
@@ -31,7 +31,7 @@ const units = Object.keys(unitsMs) as Unit[]
 
 const expiresInOf = ({ answer }: Exchange) => Number(fieldOf(jsonOf(answer), 'expires_in'))
 
-export async function askExpiresInUnit(parts: Parts): Promise<Finding> {
+export async function askExpiresInUnit(parts: QuestionParts): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const [expiresIn, byToken] = [expiresInOf(exchange), jwtLifetimeSeconds(accessToken)]
   return judgeTokenUnit(expiresIn, byToken, parts.config.tokenUnit)
@@ -281,7 +281,7 @@ function looksBefore(endsMs: readonly number[]): number[] {
   return [...around, ...onTheWay].toSorted((a, b) => a - b).slice(0, looksMax)
 }
 
-export async function askBadToken(parts: Parts): Promise<Finding> {
+export async function askBadToken(parts: QuestionParts): Promise<Finding> {
   const look = async () =>
     (await parts.call({ method: 'GET', path: unknownIdPath(), accessToken: `not-a-token-${parts.run}` })).answer
   const [first, second] = [await look(), await look()]
@@ -303,7 +303,7 @@ function judgeBadToken(seen: Response): Finding {
 }
 
 /** Tries once only, because an issuer may lock a client out. */
-export function judgeWrongSecret(seen: Seen): Finding {
+export function judgeWrongSecret(seen: SeenAnswer): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   const unanswered = seen.kind === 'response' && seen.status === 401 ? null : whyNoAnswer(seen)
   if (seen.kind === 'no-answer' || unanswered !== null)

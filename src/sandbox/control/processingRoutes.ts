@@ -1,7 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { changeProcessing, findOwningClients, type ProcessingChange, type Which } from '../processing/processing.ts'
+import {
+  changeProcessing,
+  findOwningClients,
+  type ProcessedRecordRef,
+  type ProcessingChange,
+} from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, sendRefusal } from './controlAnswers.ts'
 
@@ -43,7 +48,7 @@ function asked({ clients }: Parts, params: unknown, query: unknown) {
   return { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
 }
 
-interface Asked extends Omit<Which, 'client'> {
+interface Asked extends Omit<ProcessedRecordRef, 'client'> {
   /** Null finds the one client that has this id. */
   client: string | null
 }

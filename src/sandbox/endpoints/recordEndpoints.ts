@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { planProcessing, pollProcessing, type Which } from '../processing/processing.ts'
+import { type ProcessedRecordRef, planProcessing, pollProcessing } from '../processing/processing.ts'
 import { isoTime, toServiceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
@@ -115,7 +115,7 @@ function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema:
 }
 
 interface Sent {
-  of: Which['of']
+  of: ProcessedRecordRef['of']
   ownId: string | undefined
   customerId: string
   replay: (before: AppliedBefore) => Answer
@@ -140,7 +140,7 @@ type Find<S> = (pool: Parts['pool'], client: string, id: string) => Promise<S | 
 async function readOne<S extends Stored>(
   parts: Parts,
   { id }: Exchange,
-  which: Which,
+  which: ProcessedRecordRef,
   find: Find<S>,
   bodyOf: (found: S, nowUs: number) => unknown,
 ): Promise<Outcome> {

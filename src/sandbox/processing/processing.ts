@@ -45,7 +45,7 @@ export function planProcessing(
 }
 
 /** Ids are unique only per client. */
-export interface Which {
+export interface ProcessedRecordRef {
   of: 'transaction' | 'order'
   id: string
   client: string
@@ -72,7 +72,7 @@ export interface Polled<S> {
 
 export async function pollProcessing<S extends { held: boolean; statuses: readonly Step[] | null }>(
   parts: Parts,
-  which: Which,
+  which: ProcessedRecordRef,
   find: () => Promise<S | undefined>,
 ): Promise<Polled<S> | undefined> {
   const nowUs = await settledNowUs(parts, which)
@@ -84,7 +84,11 @@ export async function pollProcessing<S extends { held: boolean; statuses: readon
   return { found: (await find()) ?? found, nowUs: settledUs, fault }
 }
 
-async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[]): Promise<FaultAction | undefined> {
+async function tellNextStep(
+  parts: Parts,
+  which: ProcessedRecordRef,
+  statuses: readonly Step[],
+): Promise<FaultAction | undefined> {
   const { of, id, client } = which
   const { rows } = await parts.pool.query<{ before: number }>({
     name: `sandbox-tell-${of}`,
@@ -109,7 +113,7 @@ export type Changed =
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
-export async function findOwningClients(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
+export async function findOwningClients(pool: pg.Pool, of: ProcessedRecordRef['of'], id: string): Promise<string[]> {
   if (of === 'order' && !z.guid().safeParse(id).success) return []
   const { rows } = await pool.query<{ client: string }>(
     `select client from ${tables[of].name} where id = $1 order by client`,
@@ -121,7 +125,11 @@ export async function findOwningClients(pool: pg.Pool, of: Which['of'], id: stri
 type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
 
 /** Changes a pending transaction or order. If two requests finish it, the second one finds it finished. */
-export async function changeProcessing(parts: Needed, which: Which, change: ProcessingChange): Promise<Changed> {
+export async function changeProcessing(
+  parts: Needed,
+  which: ProcessedRecordRef,
+  change: ProcessingChange,
+): Promise<Changed> {
   const { of, id, client } = which
   const { name, columns, ending } = tables[of]
   const errorCode = of === 'transaction' ? [change.kind === 'finish' ? change.errorCode : null] : []
@@ -149,7 +157,7 @@ const doneAtSql = `
     else done_at
   end`
 
-async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<Changed> {
+async function findFinished(pool: pg.Pool, { of, id, client }: ProcessedRecordRef): Promise<Changed> {
   const { name, columns } = tables[of]
   const { rows } = await pool.query<{ outcome: string; doneAt: string }>(
     `select ${columns} from ${name} where id = $1 and client = $2`,
@@ -160,12 +168,16 @@ async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<C
 }
 
 /** Reads the clock while no change is under way, so that an end up to then is final. */
-async function settledNowUs(parts: Needed, which: Which): Promise<number> {
+async function settledNowUs(parts: Needed, which: ProcessedRecordRef): Promise<number> {
   return alone(parts, which, async (nowUs) => nowUs)
 }
 
 /** A lock in memory is enough, because one sandbox serves a database. */
-async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
+async function alone<T>(
+  { mutex, clock }: Needed,
+  { of, id, client }: ProcessedRecordRef,
+  act: (nowUs: number) => Promise<T>,
+) {
   const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
   try {
     return await act(clock.nowUs())

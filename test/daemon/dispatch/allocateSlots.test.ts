@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allocateSlots, initialBalance, type SlotDemand } from '../../../src/daemon/dispatch/allocateSlots.ts'
+import { allocateSlots, initialSlotBalance, type SlotDemand } from '../../../src/daemon/dispatch/allocateSlots.ts'
 
 const WINDOW_MS = 60_000
 
@@ -16,7 +16,7 @@ function waiting(over: Partial<SlotDemand>): SlotDemand {
     pollsDue: 0,
     rarePollsDue: 0,
     oldestPollOverdueMs: 0,
-    balance: initialBalance(capacity, 0),
+    balance: initialSlotBalance(capacity, 0),
     ...over,
   }
 }
@@ -27,7 +27,7 @@ function oneByOne(
   over: Partial<SlotDemand>,
   stepMs = 500,
 ): { submissions: number; polls: number; longestMs: number } {
-  let balance = initialBalance(over.capacity ?? 100, 0)
+  let balance = initialSlotBalance(over.capacity ?? 100, 0)
   let [submissions, polls] = [0, 0]
   const lastMs = { submission: 0, poll: 0 }
   let longestMs = 0
@@ -135,7 +135,7 @@ test('a handful of records goes at once, a backlog is paced and says when to loo
 })
 
 test('pace never holds a backlog below half the capacity in a window', () => {
-  let [balance, sent] = [initialBalance(100, 0), 0]
+  let [balance, sent] = [initialSlotBalance(100, 0), 0]
   for (let nowMs = 0; nowMs < WINDOW_MS; nowMs += 100) {
     const spending = allocateSlots(waiting({ submissionsReady: 500, slotsFree: 1, nowMs, balance }))
     balance = spending.balance
@@ -147,7 +147,7 @@ test('pace never holds a backlog below half the capacity in a window', () => {
 describe('polls of transactions that are long past their time', () => {
   /** Plays slots that come one at a time, as under load. */
   function play(slots: number, over: Partial<SlotDemand>) {
-    let balance = initialBalance(100, 0)
+    let balance = initialSlotBalance(100, 0)
     const spent = { submissions: 0, polls: 0, rarePolls: 0 }
     for (let i = 0; i < slots; i++) {
       const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, wireRoom: 1, balance }))
@@ -167,7 +167,7 @@ describe('polls of transactions that are long past their time', () => {
   })
 
   test('take more only where nothing else waits and half of the slots lie idle', () => {
-    const balance = { ...initialBalance(100, 0), rarePollsAllowed: 0 }
+    const balance = { ...initialSlotBalance(100, 0), rarePollsAllowed: 0 }
     const idle = { rarePollsDue: 1_000, wireRoom: 8, balance }
     expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
     expect(allocateSlots(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)

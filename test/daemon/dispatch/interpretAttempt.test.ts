@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
-  clearSilence,
   type EndedAttempt,
   interpretAttempt,
   interpretTrial,
   type JudgedTrial,
   noStreaks,
+  resetSilenceStreaks,
   type Streaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
@@ -98,7 +98,9 @@ describe('silence', () => {
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
-    expect(clearSilence({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(heard({ tokensRefused: 1 }))
+    expect(resetSilenceStreaks({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
+      heard({ tokensRefused: 1 }),
+    )
   })
 })
 

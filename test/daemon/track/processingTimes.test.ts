@@ -4,10 +4,10 @@ import {
   ageAtPosition,
   binPosition,
   fitProcessingTimes,
-  meanMs,
+  meanProcessingTimeMs,
   type Observation,
   type ProcessingTimes,
-  quantileMs,
+  processingTimeQuantileMs,
 } from '../../../src/daemon/track/processingTimes.ts'
 import { randomFrom } from '../../../tools/bench/harness/workloads.ts'
 
@@ -43,7 +43,7 @@ test('whatever is observed, the mass is a probability and sums to 1', () => {
         const model = fitProcessingTimes(seen, windowMs)
         expect(model.mass.every((share) => share >= 0 && share <= 1)).toBe(true)
         expect(model.mass.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9)
-        expect(meanMs(model)).toBeGreaterThan(0)
+        expect(meanProcessingTimeMs(model)).toBeGreaterThan(0)
       },
     ),
     { numRuns: 60 },
@@ -56,7 +56,7 @@ test('done-by rises with age, from 0 to 1, and quantile is its inverse', () => {
   expect(doneBy(model, Number.POSITIVE_INFINITY)).toBeCloseTo(1, 9)
   fc.assert(
     fc.property(fc.double({ min: 0.01, max: 0.99, noNaN: true }), (share) => {
-      expect(doneBy(model, quantileMs(model, share))).toBeCloseTo(share, 6)
+      expect(doneBy(model, processingTimeQuantileMs(model, share))).toBeCloseTo(share, 6)
     }),
   )
 })
@@ -72,11 +72,11 @@ test('an age and its place on the scale of bins say the same', () => {
 
 test('with no data it expects seconds to a minute, and ten observations outweigh that', () => {
   const fresh = fitProcessingTimes([], WINDOW_MS)
-  expect(quantileMs(fresh, 0.5)).toBeGreaterThan(5_000)
-  expect(quantileMs(fresh, 0.5)).toBeLessThan(20_000)
+  expect(processingTimeQuantileMs(fresh, 0.5)).toBeGreaterThan(5_000)
+  expect(processingTimeQuantileMs(fresh, 0.5)).toBeLessThan(20_000)
   const ten = fitProcessingTimes(polledEvery(5_000, 120_000, 10, 2), WINDOW_MS)
-  expect(quantileMs(ten, 0.5)).toBeGreaterThan(100_000)
-  expect(quantileMs(ten, 0.5)).toBeLessThan(140_000)
+  expect(processingTimeQuantileMs(ten, 0.5)).toBeGreaterThan(100_000)
+  expect(processingTimeQuantileMs(ten, 0.5)).toBeLessThan(140_000)
 })
 
 test('polls that came late do not teach that processing is slow', () => {
@@ -84,9 +84,9 @@ test('polls that came late do not teach that processing is slow', () => {
   const before = fitProcessingTimes(early, WINDOW_MS)
   const late = Array.from({ length: 60 }, () => ({ afterMs: 0, untilMs: 600_000 }))
   const after = fitProcessingTimes([...early, ...late], WINDOW_MS)
-  expect(quantileMs(after, 0.5)).toBeLessThan(quantileMs(before, 0.5) * 1.1)
+  expect(processingTimeQuantileMs(after, 0.5)).toBeLessThan(processingTimeQuantileMs(before, 0.5) * 1.1)
   const onlyLate = fitProcessingTimes(late, WINDOW_MS)
-  expect(quantileMs(onlyLate, 0.5)).toBeLessThan(20_000)
+  expect(processingTimeQuantileMs(onlyLate, 0.5)).toBeLessThan(20_000)
 })
 
 test.each([
@@ -94,8 +94,8 @@ test.each([
 ])('150 completions after a service became five times slower it is followed (seed %i)', (seed) => {
   const seen = [...polledEvery(2_000, 30_000, 150, seed), ...polledEvery(2_000, 150_000, 150, seed + 100)]
   const model = fitProcessingTimes(seen, WINDOW_MS)
-  expect(quantileMs(model, 0.15)).toBeGreaterThan(100_000)
-  expect(quantileMs(model, 0.9)).toBeLessThan(200_000)
+  expect(processingTimeQuantileMs(model, 0.15)).toBeGreaterThan(100_000)
+  expect(processingTimeQuantileMs(model, 0.9)).toBeLessThan(200_000)
 })
 
 test.each([
@@ -103,8 +103,8 @@ test.each([
 ])('150 completions after a service became five times faster it is followed (seed %i)', (seed) => {
   const seen = [...polledEvery(2_000, 150_000, 150, seed), ...polledEvery(2_000, 30_000, 150, seed + 100)]
   const model = fitProcessingTimes(seen, WINDOW_MS)
-  expect(quantileMs(model, 0.5)).toBeLessThan(35_000)
-  expect(quantileMs(model, 0.9)).toBeLessThan(45_000)
+  expect(processingTimeQuantileMs(model, 0.5)).toBeLessThan(35_000)
+  expect(processingTimeQuantileMs(model, 0.9)).toBeLessThan(45_000)
 })
 
 test('a thin tail stays: it is never certain that a transaction is done', () => {
@@ -118,11 +118,11 @@ test('compressed time behaves alike: everything a tenth gives ages a tenth', () 
   const tenth = seen.map(({ afterMs, untilMs }) => ({ afterMs: afterMs / 10, untilMs: untilMs / 10 }))
   const [full, compressed] = [fitProcessingTimes(seen, WINDOW_MS), fitProcessingTimes(tenth, WINDOW_MS / 10)]
   for (const share of [0.1, 0.5, 0.9])
-    expect(quantileMs(compressed, share) * 10).toBeCloseTo(quantileMs(full, share), 3)
+    expect(processingTimeQuantileMs(compressed, share) * 10).toBeCloseTo(processingTimeQuantileMs(full, share), 3)
 })
 
 test('one that is not yet done moves the model up', () => {
   const seen = polledEvery(2_000, 10_000, 20, 7)
   const live = Array.from({ length: 10 }, () => ({ afterMs: 60_000, untilMs: Number.POSITIVE_INFINITY }))
-  expect(quantileMs(fitProcessingTimes([...seen, ...live], WINDOW_MS), 0.9)).toBeGreaterThan(60_000)
+  expect(processingTimeQuantileMs(fitProcessingTimes([...seen, ...live], WINDOW_MS), 0.9)).toBeGreaterThan(60_000)
 })
