@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
-import { readAudit } from '../ledger/audit/readAudit.ts'
+import { readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import {
   type AuditLine,
@@ -79,7 +79,7 @@ Examples:
       const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
-      for await (const entry of readAudit(databases.ledger, asked)) {
+      for await (const entry of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
         const isFirst = counts.record + counts.pruned + counts.act === 0
         await write(context, form.line(auditLine(entry), isFirst))

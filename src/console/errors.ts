@@ -2,7 +2,7 @@ import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { explainError } from '../operations/explainError.ts'
 import { capitalize } from '../plainText.ts'
-import { DatabaseUnusable, isLockOrTimeout, isTransient } from '../postgres/database.ts'
+import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
@@ -44,13 +44,13 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger does not fit this version (${message}). Run \`outboxd migrate\`.` }
-  if (isTransient(error)) return { ...away, words: `The ledger’s database fails: ${message}.` }
+  if (isTransientError(error)) return { ...away, words: `The ledger’s database fails: ${message}.` }
   return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
 /** True if a statement took too long. Then the page does not retry, because the retry would take as long. */
 function isOfWhatWasAsked(error: Error): boolean {
-  return isLockOrTimeout(error instanceof DatabaseUnusable ? error.cause : error)
+  return isLockTimeoutOrCanceled(error instanceof DatabaseUnusable ? error.cause : error)
 }
 
 const tooLarge =

@@ -11,7 +11,7 @@ import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { earliestExpiryMs } from '../pem.ts'
-import { isTransient } from '../postgres/database.ts'
+import { isTransientError } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
@@ -164,7 +164,7 @@ async function openPatiently(
     try {
       return await openInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
-      if (!isTransient(error) || clock.nowMs() > until) throw error
+      if (!isTransientError(error) || clock.nowMs() > until) throw error
       log.warn('database did not answer: the daemon tries again', { error })
       waitsFor(`the daemon waits for a database: ${showError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })

@@ -6,7 +6,7 @@ import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { prunePeriodStatistics, sumRequestCountsByHour, writePeriodStatistics } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, pruneRound } from '../ledger/prune.ts'
-import { recreateMissingJobs } from '../ledger/queue.ts'
+import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts } from '../ledger/requestCounts.ts'
 import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
@@ -85,7 +85,7 @@ function createReconciling(
     isBehind = await periods.write()
   }
   const whole = [
-    async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingJobs(db, queue))),
+    async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
       if ((await inTransaction(ledger, (db) => releaseUnblockedKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
     },

@@ -1,5 +1,5 @@
 import { readOrphanedSubmissions, readUnheldClaims } from '../ledger/instances.ts'
-import { type WrittenOutcomes, writeSteps } from '../ledger/outcomes.ts'
+import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { Dispatch } from './createDispatch.ts'
@@ -39,7 +39,7 @@ export async function rescueOrphans(
   ]
   let rescued = 0
   const write = async (some: readonly Transition[]) => {
-    const written = await writeSteps(databases, some)
+    const written = await writeStepsAndReleaseKeys(databases, some)
     onWritten({ written, heldBack: 0 })
     rescued += written.length
   }

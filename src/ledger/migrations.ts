@@ -6,7 +6,7 @@ import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { installQueue, type QueueVersions, readQueueVersions } from './queue.ts'
+import { installPollQueue, type QueueVersions, readQueueVersions } from './queue.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
@@ -16,7 +16,7 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
     await findMissing(client, stateDatabaseUrl) // refuses a newer version's ledger
     const applied: string[] = []
     for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
-    await installQueue(stateDatabaseUrl)
+    await installPollQueue(stateDatabaseUrl)
     return applied
   })
 }

@@ -89,7 +89,7 @@ async function noteRefusals(
   return mass
 }
 
-export function writeSteps(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
+export function writeStepsAndReleaseKeys(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
   return inTransaction(deps.ledger, async (db) => {
     const written = await writeUnderFence(deps, db, transitions)
     await releaseBehind(db, transitions, written, deps.keyOnFailure)

@@ -34,7 +34,7 @@ const queueOptions = {
   deleteAfterSeconds: 3_600,
 } as const
 
-export async function installQueue(url: string): Promise<void> {
+export async function installPollQueue(url: string): Promise<void> {
   // An upgrade may take long, but must not wait long for locks.
   const pool = createPool({
     url,
@@ -178,7 +178,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
 
 /** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or being worked on. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
-  const ours = await lockFreeJobs(
+  const ours = await lockFreePollJobs(
     db,
     moves.map(({ jobId }) => jobId),
   )
@@ -196,7 +196,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
 /*
  * The order of locks in a transaction, so that no two wait for each other:
  *
- * 1  jobs of polls           writeSteps completes them, which is its fence; checkDatabaseClock moves them all
+ * 1  jobs of polls           writeStepsAndReleaseKeys completes them, which is its fence; checkDatabaseClock moves them all
  * 2  ids of transactions     lockTransactionIds
  * 3  submissions             lockSubmissions, by their ids
  * 4  keys                    lockKeys
@@ -213,7 +213,7 @@ export async function lockPollJobs(db: Database, submissions: readonly { id: str
   )
 }
 
-export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+export async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
     [jobIds],
@@ -222,7 +222,7 @@ export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Pro
 }
 
 /** Gives a new job to tracked submissions without a live one. Runs in a transaction. */
-export async function recreateMissingJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
+export async function recreateMissingPollJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
      where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (

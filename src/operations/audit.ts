@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
+import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAuditEntries.ts'
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'

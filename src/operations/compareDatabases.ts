@@ -9,7 +9,12 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { ledgerComparisonBounds } from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
-import { commandRowsInMemoryMax, findLedgerGap, type LedgerGap, updateLedgerGapProblem } from '../outbox/ledgerGap.ts'
+import {
+  commandRowsInMemoryMax,
+  findRowsMissingInLedger,
+  type LedgerGap,
+  updateLedgerGapProblem,
+} from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { findRowsBehindCursor, type RowsBehindCursor } from '../outbox/rowsBehindCursor.ts'
@@ -58,7 +63,7 @@ export function readRecordIfReadable(
  */
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
-    findLedgerGap({
+    findRowsMissingInLedger({
       ...{ outbox, isWaitingToo },
       ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null },
     }),
@@ -129,7 +134,13 @@ export async function compareOutboxWithLedger(
     toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    findLedgerGap({ outbox, reportAgain, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null }),
+    findRowsMissingInLedger({
+      outbox,
+      reportAgain,
+      goOn: async () => goOn(),
+      rowsMax: commandRowsInMemoryMax,
+      begun: null,
+    }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

@@ -1,7 +1,7 @@
 import { boundText } from '../boundText.ts'
 import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
-import { isInvalidValue } from '../postgres/sqlState.ts'
+import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { UnknownRows } from './cursorScan.ts'
 import { createKeyOrderFilter, idCharsMax, shortenedIdSql, typeIsLeftToOthersSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
@@ -178,7 +178,7 @@ async function lockRow(db: Database, lockById: string, outboxId: string): Promis
   try {
     return idsOf((await db.query<LockedRow>(lockById, [outboxId])).rows)
   } catch (error) {
-    if (isInvalidValue(error)) return []
+    if (isInvalidValueError(error)) return []
     throw error
   }
 }

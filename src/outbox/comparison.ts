@@ -4,7 +4,7 @@ import { clearProblems } from '../ledger/problems.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
 import { findRepeatedIds, stampsDifferInContentSql, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
+import { findRowsMissingInLedger, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
@@ -63,7 +63,7 @@ export function createLedgerComparison({
 
   const scans: readonly Scan[] = [
     async (goOn) => {
-      const found = await findLedgerGap({ reportAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
+      const found = await findRowsMissingInLedger({ reportAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
       await updateLedgerGapProblem(ledger, found)
       const isThrough = !found.isCut || found.rows.length >= gapRowsMax
       gap = isThrough ? null : found

@@ -2,7 +2,7 @@ import { duplicateIdMessage, findRepeatedIds } from '../ledger/rowConflicts.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isInvalidValue } from '../postgres/sqlState.ts'
+import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { SettledHorizon, SettledPosition } from './horizon.ts'
 import {
   chooseRowsInKeyOrder,
@@ -100,7 +100,7 @@ export class CursorScan {
   async isUnknown(outboxId: string): Promise<boolean> {
     const { db, memory } = this.#table
     const { rows } = await db.query<SeenRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
-      if (isInvalidValue(error)) return { rows: [] }
+      if (isInvalidValueError(error)) return { rows: [] }
       throw error
     })
     return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
@@ -228,7 +228,7 @@ export class CursorScan {
     const { db } = this.#table
     const { keyHashes, keyHashesByText } = this.statements
     const { rows } = await db.query<{ keyHash: string }>(keyHashes, [[...skipped]]).catch((error: unknown) => {
-      if (!isInvalidValue(error)) throw error
+      if (!isInvalidValueError(error)) throw error
       return db.query<{ keyHash: string }>(keyHashesByText, [[...skipped]]) // without an index
     })
     return new Set(rows.map(({ keyHash }) => keyHash))

@@ -3,7 +3,7 @@ import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import {
   beginTransaction,
   type Database,
-  isLockOrTimeout,
+  isLockTimeoutOrCanceled,
   quoteIdentifier,
   type Sessions,
 } from '../postgres/database.ts'
@@ -129,7 +129,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
     return null
   } catch (error) {
     await db.query('rollback to savepoint explained')
-    if (isLockOrTimeout(error)) return 'locked'
+    if (isLockTimeoutOrCanceled(error)) return 'locked'
     return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
   } finally {
     await forget(db) // a rollback keeps prepared statements

@@ -13,7 +13,7 @@ export interface LedgerGap {
   after: string | null
 }
 
-export interface GapSearch {
+export interface LedgerGapSearch {
   outbox: Outbox
   /** Null for a command that changes nothing. Writes back again to rows whose records have ended. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
@@ -33,7 +33,7 @@ export const commandRowsInMemoryMax = 100_000
  * Searches the outbox for rows that the ledger has lost. Writes back again to a row under way whose record has ended,
  * because a restored ledger may have lost the note that this is due.
  */
-export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
+export async function findRowsMissingInLedger(search: LedgerGapSearch): Promise<LedgerGap> {
   const { outbox, reportAgain, isWaitingToo, rowsMax, begun } = search
   const rows = [...(begun?.rows ?? [])]
   let canTell = false

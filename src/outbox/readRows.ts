@@ -1,7 +1,7 @@
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isInvalidValue } from '../postgres/sqlState.ts'
+import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { shortenedIdSql } from './keyOrder.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -32,7 +32,7 @@ export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promis
     const { rows } = await table.db.query<RawRow>(rowReadStatements(table).byId, [outbox.bytesMax, outboxId])
     return rows[0] ? toRecord(outbox.described, outbox.bytesMax, rows[0]) : null
   } catch (error) {
-    if (isInvalidValue(error)) return null
+    if (isInvalidValueError(error)) return null
     throw error
   }
 }
@@ -78,7 +78,7 @@ export async function readRowsById(table: OpenTable, outboxIds: readonly string[
   const { db } = table
   const { look, lookByText } = rowReadStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
-    if (!isInvalidValue(error)) throw error
+    if (!isInvalidValueError(error)) throw error
     return db.query<SeenRow>(lookByText, [outboxIds])
   })
   return rows

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { tableWriterSessionsSql } from '../postgres/locks.ts'
-import { isInvalidValue } from '../postgres/sqlState.ts'
+import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import { sessionsForRowStatements } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -61,7 +61,7 @@ export async function findStartPositionProblem(outbox: Outbox, start: StartPosit
     const { waits, from } = rowExpressions(described, shape, start)
     await sessionsForRowStatements(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
-    if (start.id !== null && isInvalidValue(error))
+    if (start.id !== null && isInvalidValueError(error))
       return `--start id:${start.id}: not a value of the column ${described.id}`
     throw error
   }

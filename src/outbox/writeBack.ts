@@ -1,6 +1,12 @@
 import { boundText } from '../boundText.ts'
 import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
-import { beginTransaction, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
+import {
+  beginTransaction,
+  type Database,
+  isStatementError,
+  isTransientError,
+  type Sessions,
+} from '../postgres/database.ts'
 import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
@@ -31,7 +37,7 @@ export async function writeBackRows<R extends RowStatus>(
   // A row is not the cause of an error that comes without rows, too.
   const empty = await tryToWrite(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
-  if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
+  if (!isTransientError(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
   // A trigger may raise any code. A cause outside the rows, such as a failover, has passed by now.
   const again = await tryToWrite(writing, read)

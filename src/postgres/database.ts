@@ -139,9 +139,9 @@ export async function inTransaction<T>(
 }
 
 /** True if the database was away or ended the session, so that the same work may succeed later. */
-export function isTransient(error: unknown): boolean {
+export function isTransientError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof DatabaseUnusable) return isTransient(error.cause)
+  if (error instanceof DatabaseUnusable) return isTransientError(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = errorCodeOf(error)
   if (typeof code !== 'string') return /\b(timeout|terminated|ended|closed|not queryable)\b/i.test(error.message)
@@ -168,7 +168,7 @@ function endsSession(error: unknown): boolean {
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
-export function isLockOrTimeout(error: unknown): boolean {
+export function isLockTimeoutOrCanceled(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
@@ -177,7 +177,7 @@ export function blameForDatabaseError(error: unknown, work: Work): Blame {
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
   const state = String(errorCodeOf(error))
   if (isSqlState(state)) return blameForSqlState(state, work)
-  return isTransient(error) ? 'everyone' : 'piece'
+  return isTransientError(error) ? 'everyone' : 'piece'
 }
 
 const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code)
@@ -198,7 +198,7 @@ export async function withConnectionErrorsExplained<T>(
   try {
     return await work()
   } catch (error) {
-    if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransient(error)))
+    if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransientError(error)))
       throw error
     throw new DatabaseUnusable(variable, url, error.message || String(errorCodeOf(error)), error)
   }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createPool, DatabaseUnusable, isLockOrTimeout, withConnectionErrorsExplained } from './database.ts'
+import { createPool, DatabaseUnusable, isLockTimeoutOrCanceled, withConnectionErrorsExplained } from './database.ts'
 import { type LockingSession, watchLocks } from './locks.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
@@ -35,7 +35,7 @@ export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>)
   } catch (error) {
     const holders = locks?.holders() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error
-    throw holders.length > 0 && isLockOrTimeout(cause) ? new TableLocked(holders, error) : error
+    throw holders.length > 0 && isLockTimeoutOrCanceled(cause) ? new TableLocked(holders, error) : error
   } finally {
     await pool.end()
   }

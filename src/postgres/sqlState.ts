@@ -83,6 +83,6 @@ export function blameForSqlState(state: string, work: Work): Blame {
   return typeof row === 'string' ? row : row[work]
 }
 
-export function isInvalidValue(error: unknown): boolean {
+export function isInvalidValueError(error: unknown): boolean {
   return ['22P02', '22003', '22007', '22008', '22023'].includes(String(errorCodeOf(error)))
 }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
 import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
-import { writeSteps } from '../../src/ledger/outcomes.ts'
-import { recreateMissingJobs } from '../../src/ledger/queue.ts'
+import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
+import { recreateMissingPollJobs } from '../../src/ledger/queue.ts'
 import type { PollJob, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
@@ -317,7 +317,7 @@ describe('a batch of outcomes', () => {
 describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test' }
   const on = () => ({ ledger: ledger.pool, queue: ledger.queue, keyOnFailure: 'continue' as const })
-  const recreate = () => inTransaction(ledger.pool, (db) => recreateMissingJobs(db, ledger.queue))
+  const recreate = () => inTransaction(ledger.pool, (db) => recreateMissingPollJobs(db, ledger.queue))
 
   test('gives a tracked submission whose job was lost a new one, to be asked about at once', async () => {
     const [lost, kept] = [await due(), await due()]
@@ -354,7 +354,9 @@ describe('maintenance', () => {
     const submission = await sending()
     const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
     expect(
-      await writeSteps({ ...on(), instance: { ...instance, who: 'test' } }, [transition(submission, probe)]),
+      await writeStepsAndReleaseKeys({ ...on(), instance: { ...instance, who: 'test' } }, [
+        transition(submission, probe),
+      ]),
     ).toHaveLength(1)
     expect(await ledger.liveJobs()).toHaveLength(1)
     expect(

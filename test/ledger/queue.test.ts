@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { installQueue, type PollPlan } from '../../src/ledger/queue.ts'
+import { installPollQueue, type PollPlan } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -113,7 +113,7 @@ test('two who fetch at once never get the same', async () => {
 
 test('installing again keeps the jobs and the options', async () => {
   await insert([plan(0)])
-  await installQueue(ledger.url)
+  await installPollQueue(ledger.url)
   expect(await fetch()).toHaveLength(1)
 })
 

@@ -5,7 +5,7 @@ import {
   blameForDatabaseError,
   createPool,
   inTransaction,
-  isTransient,
+  isTransientError,
   withConnectionErrorsExplained,
 } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
@@ -56,7 +56,7 @@ test('a connection that broke is not given back to the pool', async () => {
       await db.query('select 1')
     }),
   )
-  expect(isTransient(broken)).toBe(true)
+  expect(isTransientError(broken)).toBe(true)
   expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   await pool.end()
 })
@@ -71,7 +71,11 @@ test('a connection to a server that became read-only is not given back, and the 
       await db.query('insert into t values (1)')
     }),
   )
-  expect([(refused as { code: string }).code, isTransient(refused), isRefusal(refused)]).toEqual(['25006', true, false])
+  expect([(refused as { code: string }).code, isTransientError(refused), isRefusal(refused)]).toEqual([
+    '25006',
+    true,
+    false,
+  ])
   expect(await pid()).not.toBe(before)
   await pool.end()
 })
@@ -85,7 +89,7 @@ describe('an error', () => {
     ['timeout exceeded when trying to connect', true],
     ['an extended protocol message was not intended here', false],
   ])('without a code passes if its words say that the session is gone: %s', (message, transient) => {
-    expect(isTransient(new Error(message))).toBe(transient)
+    expect(isTransientError(new Error(message))).toBe(transient)
   })
 
   test.each([
@@ -94,7 +98,7 @@ describe('an error', () => {
     ['a number out of range', 'select 1 / 0'],
   ])('%s is a refusal, and does not pass', async (_, sql) => {
     const error = await thrownBy(() => database.pool.query(sql))
-    expect([isRefusal(error), isTransient(error)]).toEqual([true, false])
+    expect([isRefusal(error), isTransientError(error)]).toEqual([true, false])
   })
 
   test.each([
@@ -117,7 +121,7 @@ describe('an error', () => {
     })
     const error = await thrownBy(() => pool.query('select 1'))
     await pool.end()
-    expect([isTransient(error), isRefusal(error)]).toEqual([true, false])
+    expect([isTransientError(error), isRefusal(error)]).toEqual([true, false])
   })
 
   test('a mistake of ours is a refusal: trying it again does not help', () => {
@@ -131,6 +135,6 @@ describe('an error', () => {
     await pool.end()
     expect(String(error)).toContain('DATABASE_URL at 127.0.0.1:1/db')
     expect(String(error)).not.toContain('secret')
-    expect(isTransient(error)).toBe(true)
+    expect(isTransientError(error)).toBe(true)
   })
 })

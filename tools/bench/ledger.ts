@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
-import { readAudit } from '../../src/ledger/audit/readAudit.ts'
+import { readAuditEntries } from '../../src/ledger/audit/readAuditEntries.ts'
 import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
 import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import { writePeriodStatistics } from '../../src/ledger/periods.ts'
 import { pruneRound } from '../../src/ledger/prune.ts'
-import { readPlannedPolls, recreateMissingJobs } from '../../src/ledger/queue.ts'
+import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { pruneOldSubmissions, readPruneOverdueMs } from '../../src/ledger/retention.ts'
 import {
@@ -116,7 +116,7 @@ async function statements(): Promise<void> {
     [
       'daemon',
       'lost jobs (rolled back)',
-      () => undone(daemon, (db) => recreateMissingJobs(db, { insert: async () => {} })),
+      () => undone(daemon, (db) => recreateMissingPollJobs(db, { insert: async () => {} })),
     ],
     ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
     ['daemon', 'stuck transactions', () => findStuckSubmissions(daemon, 86_400_000)],
@@ -170,7 +170,14 @@ async function statements(): Promise<void> {
       'its first 100 lines',
       () =>
         firstOf(
-          readAudit(command, { sinceMs: null, untilMs: null, key: null, record: null, type: null, containing: null }),
+          readAuditEntries(command, {
+            sinceMs: null,
+            untilMs: null,
+            key: null,
+            record: null,
+            type: null,
+            containing: null,
+          }),
           100,
         ),
     ],
@@ -179,7 +186,7 @@ async function statements(): Promise<void> {
       '--since 1h',
       () =>
         firstOf(
-          readAudit(command, {
+          readAuditEntries(command, {
             sinceMs: Date.now() - 3_600_000,
             untilMs: null,
             key: null,
@@ -195,7 +202,7 @@ async function statements(): Promise<void> {
       '--key C4712',
       () =>
         firstOf(
-          readAudit(command, {
+          readAuditEntries(command, {
             sinceMs: null,
             untilMs: null,
             key: 'C4712',

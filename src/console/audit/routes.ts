@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { type AuditEntry, type AuditSpan, readAudit } from '../../ledger/audit/readAudit.ts'
+import { type AuditEntry, type AuditSpan, readAuditEntries } from '../../ledger/audit/readAuditEntries.ts'
 import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { amountFieldNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
@@ -60,7 +60,7 @@ const countedMax = 1_000
 
 /** Reads the first entry before the answer begins, so that an unreadable ledger is an error and not an empty CSV. */
 async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
-  const entries = readAudit(databases.ledger, span)
+  const entries = readAuditEntries(databases.ledger, span)
   const first = await entries.next()
   return csvOf(first, entries, parts)
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type Database, isTransient } from '../../postgres/database.ts'
+import { type Database, isTransientError } from '../../postgres/database.ts'
 import { isStatementCanceled } from '../../postgres/sqlState.ts'
 import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
 import { resolveTableSchema } from '../readTableShape.ts'
@@ -38,7 +38,7 @@ export async function readOrWarn<T>(what: string, warnings: string[], look: () =
     return await look()
   } catch (error) {
     // A canceled statement was too slow, but not locked: a lock would have ended it sooner (55P03).
-    if (isTransient(error) && !isStatementCanceled(error)) throw error
+    if (isTransientError(error) && !isStatementCanceled(error)) throw error
     warnings.push(`${what} could not be read: ${(error as Error).message}`)
     return undefined
   }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { readAudit } from '../../../src/ledger/audit/readAudit.ts'
+import { readAuditEntries } from '../../../src/ledger/audit/readAuditEntries.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { createDatabase } from '../../support/database.ts'
 
@@ -23,7 +23,7 @@ test('the records of the last hour are read without those of the year before (1.
   }
   const read: string[] = []
   const sinceMs = Date.now() - 90 * 60_000
-  for await (const entry of readAudit(db, {
+  for await (const entry of readAuditEntries(db, {
     sinceMs,
     untilMs: null,
     key: null,

@@ -55,7 +55,7 @@ const pageRows = 100
  * Yields pruned records, then ended records and acts by time, then open records. Each page is one short statement by an
  * index, so daemons go on.
  */
-export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
+export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
   if (span.type !== null || span.containing !== null) yield* readRecords(db, span, nowMs)
   else if (span.key !== null || span.record !== null) {
