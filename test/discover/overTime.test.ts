@@ -62,7 +62,7 @@ describe('a token', () => {
     expect(asked.findings['status-values']).toMatchObject({ found: 'pending, completed' })
     expect(asked.findings['token-lifetime']).toMatchObject({
       differs: true,
-      cannot: expect.stringContaining('pays twice'),
+      cannot: expect.stringContaining('takes two slots'),
     })
   })
 })
