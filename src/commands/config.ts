@@ -39,7 +39,7 @@ Examples:
 type ConfigOptions = OptionsOf<typeof command>
 
 function printEffective(context: CommandContext, { json }: ConfigOptions): number {
-  const rows = effectiveConfig(context)
+  const rows = readEffectiveVariables(context)
   if (json) printJson(context, rows)
   else {
     const cells = rows.map(({ name, value, from, problem }) => [
@@ -99,7 +99,7 @@ export interface EffectiveVariable {
   problem: string | null
 }
 
-export function effectiveConfig({ env, envFile = null }: CommandContext): EffectiveVariable[] {
+export function readEffectiveVariables({ env, envFile = null }: CommandContext): EffectiveVariable[] {
   const fromOf = (name: string): string =>
     envFile?.values[name] !== undefined && envFile.values[name] === env[name] ? envFile.path : 'environment'
   return Object.entries(variables).map(([name, variable]) => {

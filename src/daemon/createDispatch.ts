@@ -8,7 +8,7 @@ import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
-import { fingerprintOf } from '../service/errorCode.ts'
+import { answerFingerprint } from '../service/errorCode.ts'
 import {
   harmlessRequest,
   judgeTrialAnswer,
@@ -198,7 +198,11 @@ function stageDeps(
 function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSigns {
   const verdict = judgeTrialAnswer(answer)
   const isTokenOutlived = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
-  return { fingerprint: fingerprintOf(answer), outcome: requestOutcomeOf(answer), judged: { verdict, isTokenOutlived } }
+  return {
+    fingerprint: answerFingerprint(answer),
+    outcome: requestOutcomeOf(answer),
+    judged: { verdict, isTokenOutlived },
+  }
 }
 
 /** @returns null if the question never left */

@@ -1,4 +1,4 @@
-import { describeSeen, type Exchange, endedAtMs, statusIn } from './exchange.ts'
+import { describeSeen, type Exchange, endedAtMs, transactionStatusIn } from './exchange.ts'
 import { showMs } from './finding.ts'
 import { hadArrivedBefore } from './observe.ts'
 import type { Throttle } from './question.ts'
@@ -18,7 +18,7 @@ export function describeSideObservations(exchanges: readonly Exchange[], throttl
 function lateOnes(exchanges: readonly Exchange[]): string[] {
   const gets = exchanges.filter(({ method }) => method === 'GET')
   const late = Object.values(Object.groupBy(gets, ({ path }) => path)).flatMap((all = []) => {
-    const shown = all.findIndex((each) => statusIn(each) !== null)
+    const shown = all.findIndex((each) => transactionStatusIn(each) !== null)
     const [first, last] = [all[0], all[shown - 1]]
     return first?.answer.kind === 'response' && last !== undefined
       ? [{ times: shown, ms: endedAtMs(last) - first.startedAtMs, first }]
@@ -41,7 +41,7 @@ function throttled(throttles: readonly Throttle[]): string[] {
 }
 
 function rareStatuses(exchanges: readonly Exchange[]): string[] {
-  const said = exchanges.filter(({ method }) => method === 'GET').flatMap((each) => statusIn(each) ?? [])
+  const said = exchanges.filter(({ method }) => method === 'GET').flatMap((each) => transactionStatusIn(each) ?? [])
   const counts = Object.entries(Object.groupBy(said, (status) => status))
   return counts.filter(([, all]) => all?.length === 1).map(([status]) => `the status ${status} appeared once`)
 }

@@ -64,12 +64,12 @@ export function fieldOf(json: unknown, name: string): unknown {
 export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json)
 
-export function remainingOf(seen: SeenAnswer): number | null {
+export function rateRemainingOf(seen: SeenAnswer): number | null {
   const header = seen.kind === 'response' ? seen.headers['x-ratelimit-remaining']?.trim() : undefined
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
 }
 
-export function statusIn({ answer }: Exchange): string | null {
+export function transactionStatusIn({ answer }: Exchange): string | null {
   const status = isSuccess(answer) ? fieldOf(jsonOf(answer), 'status') : undefined
   return typeof status === 'string' ? status : null
 }

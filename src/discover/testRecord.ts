@@ -123,7 +123,7 @@ export const observeTestRecord = (parts: QuestionParts, change: RecordChange): P
     () => submitTestRecord(parts),
   )
 
-export const idIn = ({ answer }: { answer: SeenAnswer }): string | null =>
+export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
 export interface Control {
@@ -179,7 +179,7 @@ export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amo
   amount === 'text' ? 'number' : 'text'
 
 /** The ways to send a key, the configured one first. */
-export function keyShapes({ headers, form }: KeyShape): KeyShape[] {
+export function keyShapesToTry({ headers, form }: KeyShape): KeyShape[] {
   return [
     { headers, form },
     { headers, form: otherForm(form) },
@@ -197,7 +197,7 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
     (place === 'nowhere' ? [amount] : [amount, otherAmountType(amount)]).map((amount) => ({ place, amount })),
   )
   const brings = resources.data.idField in (parts.given.record ?? {})
-  return keyShapes({ headers: [idempotencyHeader], form }).flatMap((key) =>
+  return keyShapesToTry({ headers: [idempotencyHeader], form }).flatMap((key) =>
     [brings, !brings].flatMap((ownId) => bodies.map((body) => ({ ...body, ownId, key }))),
   )
 }
@@ -238,7 +238,7 @@ export async function acceptedRecord(parts: QuestionParts): Promise<{ exchange: 
   const exchange = (await parts.sample(testRecordSample)).tried.findLast((each) =>
     isAcceptedRecord(each.exchange),
   )?.exchange
-  const id = exchange === undefined ? null : idIn(exchange)
+  const id = exchange === undefined ? null : transactionIdIn(exchange)
   if (exchange === undefined || id === null)
     throw new CannotAsk(`the answer to a test record has no ${resources.data.idField}`)
   return { exchange, id }

@@ -79,7 +79,7 @@ async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promis
 
 async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: string): Promise<Server> {
   const { program, reaper, folder } = parts
-  const cluster = await openKeptCluster(program, dataDir, reaper, (unfinished) =>
+  const cluster = await findOrCreateCluster(program, dataDir, reaper, (unfinished) =>
     runInitdb(program, unfinished, trust, folder),
   )
   const user = async () => {
@@ -182,7 +182,7 @@ const unfinishedName = 'unfinished-'
  * @param initialise makes a cluster in the given empty folder
  * @throws DataFolderUnusable
  */
-export async function openKeptCluster(
+export async function findOrCreateCluster(
   program: Program,
   dataDir: string,
   reaper: Reaper,

@@ -186,7 +186,7 @@ export function auditSumsText(sums: readonly AuditSum[]): string {
 function cellsOf(line: AuditLine): Record<string, string | null> {
   if (line.kind === 'act')
     return {
-      ...{ kind: line.act, at: isoTime(line.atMs), hands: showAct(line), ended: isoTimeOrNull(line.untilMs) },
+      ...{ kind: line.act, at: isoTime(line.atMs), hands: showAuditedAct(line), ended: isoTimeOrNull(line.untilMs) },
       ...cellsOfNamed(line.records),
     }
   const known = {
@@ -223,7 +223,7 @@ function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
 const stateWidth = 9
 
 export function auditText(line: AuditLine): string {
-  const parts = line.kind === 'act' ? [showTime(line.atMs), showAct(line)] : recordParts(line)
+  const parts = line.kind === 'act' ? [showTime(line.atMs), showAuditedAct(line)] : recordParts(line)
   return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
 }
 
@@ -256,7 +256,7 @@ const showAmounts = (amounts: Amounts | null): string =>
 export const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
-export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
+export const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
   `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
 
 const recordsShown = 5

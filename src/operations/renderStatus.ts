@@ -5,7 +5,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
-import { addRequestCounts, performanceMessage, performanceOf } from './serviceTargets.ts'
+import { addRequestCounts, performanceFromCounts, performanceMessage } from './serviceTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
@@ -79,9 +79,9 @@ function ledgerRows(report: StatusReport): Row[] {
   const { rateAvailable, rateCapacity, nextSlotMs, nowMs } = report
   return [
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
-    ['last hour', performanceMessage(performanceOf(addRequestCounts(report.recent.lastHour)))],
-    ['last day', performanceMessage(performanceOf(addRequestCounts(report.recent.lastDay)))],
-    ['last 28 days', performanceMessage(performanceOf(addRequestCounts(report.recent.last28Days)))],
+    ['last hour', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.lastHour)))],
+    ['last day', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.lastDay)))],
+    ['last 28 days', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.last28Days)))],
     ...pauseRows(report),
     ...problemRows(report),
     ...instanceRows(report),

@@ -14,7 +14,7 @@ export interface Performance {
   fastShare: number | null
 }
 
-export function performanceOf(counts: RequestCounts): Performance {
+export function performanceFromCounts(counts: RequestCounts): Performance {
   const { requests, failed, answered, slow } = counts
   return {
     counts,
@@ -70,7 +70,7 @@ export function performanceJson({ lastHour, lastDay, last28Days }: RecentRequest
 }
 
 function timeJson(counts: CountsByKind) {
-  const { successShare, fastShare } = performanceOf(addRequestCounts(counts))
+  const { successShare, fastShare } = performanceFromCounts(addRequestCounts(counts))
   return { successShare, fastShare, ...counts }
 }
 

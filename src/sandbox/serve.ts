@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailableAnswer } from './endpoints/apiRefusals.ts'
 import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
-import { problem } from './endpoints/problemAnswer.ts'
+import { refusalAnswer } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
-import { type AnswerStyle, applyFault, type Delivery, isStoppedBefore } from './faults/applyFault.ts'
+import { type AnswerStyle, applyFault, type Delivery, isStoppedBeforeProcessing } from './faults/applyFault.ts'
 import type { FaultAction } from './faults/faults.ts'
 import { omissionNote, truncateForLedger } from './gate/maskSecrets.ts'
 import { toServiceUs } from './sandboxClock.ts'
@@ -67,7 +67,7 @@ function styleOf(parts: Parts, { header }: Arrival, { client, headers }: Admissi
   }
 }
 
-const stopped = problem(500, 'A fault of the sandbox stopped the request before it was applied.')
+const stopped = refusalAnswer(500, 'A fault of the sandbox stopped the request before it was applied.')
 
 async function decide(
   parts: Parts,
@@ -80,7 +80,7 @@ async function decide(
   const client = admission.client ?? ''
   try {
     const action = fault ?? (await parts.scripts.answer(exchange, client))
-    if (isStoppedBefore(action)) return { answer: stopped, fault: action }
+    if (isStoppedBeforeProcessing(action)) return { answer: stopped, fault: action }
     if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
     const outcome = await handler(parts, exchange, client)
     return { ...outcome, fault: outcome.fault ?? action }
@@ -91,7 +91,7 @@ async function decide(
     }
     const message = error instanceof Error ? error.stack : String(error)
     process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
-    return { answer: problem(500, 'The sandbox failed. Its stderr has the error.') }
+    return { answer: refusalAnswer(500, 'The sandbox failed. Its stderr has the error.') }
   }
 }
 
@@ -121,7 +121,7 @@ async function record(
     if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, style }, effect, client)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     if (isRefusedByEntry(error)) await noteFailure(parts, row)
-    return applyFault(problem(500, 'The request could not be stored.'), undefined, style)
+    return applyFault(refusalAnswer(500, 'The request could not be stored.'), undefined, style)
   }
 }
 

@@ -3,13 +3,13 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Answer, problem, sendAnswer, tokenError } from './endpoints/problemAnswer.ts'
+import { type Answer, refusalAnswer, sendAnswer, tokenError } from './endpoints/problemAnswer.ts'
 import { createOrder, readOrder, readTransaction, submitData } from './endpoints/recordEndpoints.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
 import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
 import { plainAddress } from './gate/addresses.ts'
-import { admitWithoutChecks, apiGate, tokenGate } from './gate/gates.ts'
+import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { openApiDocument } from './openapi/openapi.ts'
 import { toServiceUs } from './sandboxClock.ts'
@@ -27,7 +27,7 @@ const headersMaxBytes = 16_384
 
 const checkingMs = 1000
 
-const unreadable = problem(400, 'The path of the request cannot be read.')
+const unreadable = refusalAnswer(400, 'The path of the request cannot be read.')
 
 interface ServerLimits {
   requestTimeoutSeconds: number
@@ -80,11 +80,11 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     done(null, body.toString('utf8'))
   })
 
-  app.post('/oauth/token', route('token', tokenGate, grantToken))
-  app.post('/api/v1/data', route('submit', apiGate, submitData))
-  app.get('/api/v1/data/:id', route('status', apiGate, readTransaction))
-  app.post('/api/v1/orders', route('order', apiGate, createOrder))
-  app.get('/api/v1/orders/:id', route('order_status', apiGate, readOrder))
+  app.post('/oauth/token', route('token', admitTokenRequest, grantToken))
+  app.post('/api/v1/data', route('submit', admitApiRequest, submitData))
+  app.get('/api/v1/data/:id', route('status', admitApiRequest, readTransaction))
+  app.post('/api/v1/orders', route('order', admitApiRequest, createOrder))
+  app.get('/api/v1/orders/:id', route('order_status', admitApiRequest, readOrder))
   app.get('/openapi.json', () => openApiDocument(parts.live(null)))
 
   app.setNotFoundHandler((request, reply) =>
@@ -94,10 +94,12 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
-      return sendAnswer(reply, problem(500, 'The sandbox failed. Its stderr has the error.'))
+      return sendAnswer(reply, refusalAnswer(500, 'The sandbox failed. Its stderr has the error.'))
     }
     const text = refusalText(error, parts.bodyLimitBytes)
-    return otherwise(request, reply, ({ tooLargeStatus }) => problem(status === 413 ? tooLargeStatus : status, text))
+    return otherwise(request, reply, ({ tooLargeStatus }) =>
+      refusalAnswer(status === 413 ? tooLargeStatus : status, text),
+    )
   })
   return app
 }
@@ -111,8 +113,13 @@ const methodsByPath = [
 
 function notServed(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
   const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
-  if (allow === undefined) return problem(404, `There is no ${method} ${path} here.`)
-  return problem(wrongMethodStatus, `${path} takes only ${allow}.`, {}, wrongMethodStatus === 405 ? { allow } : {})
+  if (allow === undefined) return refusalAnswer(404, `There is no ${method} ${path} here.`)
+  return refusalAnswer(
+    wrongMethodStatus,
+    `${path} takes only ${allow}.`,
+    {},
+    wrongMethodStatus === 405 ? { allow } : {},
+  )
 }
 
 function readExchange(
@@ -145,13 +152,13 @@ function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): A
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
   if (name === undefined) return undefined
   const detail = `The header ${name} came more than once.`
-  return endpoint === 'token' ? tokenError(400, 'invalid_request', detail) : problem(400, detail)
+  return endpoint === 'token' ? tokenError(400, 'invalid_request', detail) : refusalAnswer(400, detail)
 }
 
 function gateOf(request: FastifyRequest): Gate {
   const path = pathOf(request)
-  if (path === '/oauth/token') return tokenGate
-  return path.startsWith('/api/') ? apiGate : admitWithoutChecks
+  if (path === '/oauth/token') return admitTokenRequest
+  return path.startsWith('/api/') ? admitApiRequest : admitWithoutChecks
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
@@ -172,7 +179,7 @@ function refusalText(error: { code?: string; message: string }, bodyLimitBytes: 
 /** Writes to the socket, because Fastify has no reply here. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is not an HTTP request.']
-  const { contentType, body } = problem(status, detail)
+  const { contentType, body } = refusalAnswer(status, detail)
   const text = JSON.stringify(body)
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(text)}`
   if (socket.writable) socket.write(`${head}\r\nConnection: close\r\n\r\n${text}`)

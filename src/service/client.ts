@@ -6,7 +6,7 @@ import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
-import { readBody, redactAndBoundText } from './readJson.ts'
+import { readAnswerBody, redactAndBoundText } from './readJson.ts'
 import { parseUsableId, tokenResponse } from './responses.ts'
 
 export interface Token {
@@ -147,7 +147,7 @@ function answerFrom(
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
   const { json, repeatsKey } =
-    unreadable === null ? readBody(text, secrets, isSuccess(status)) : { json: undefined, repeatsKey: false }
+    unreadable === null ? readAnswerBody(text, secrets, isSuccess(status)) : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
     kind: 'response',
@@ -167,7 +167,7 @@ function answerFrom(
 
 /** Returns only the parsed token, because the body may hold it, too. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
-  const whole = answer.unreadable === null ? tokenResponse.safeParse(readBody(answer.text, [], true).json) : null
+  const whole = answer.unreadable === null ? tokenResponse.safeParse(readAnswerBody(answer.text, [], true).json) : null
   const token = whole?.success
     ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
     : null

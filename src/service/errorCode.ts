@@ -57,7 +57,7 @@ const volatile =
  * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has the
  * service's own code.
  */
-export function fingerprintOf(answer: Answer): string | null {
+export function answerFingerprint(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))
     return null
   const body = answer.excerpt.replace(volatile, '#').replace(/\s+/g, ' ').trim()

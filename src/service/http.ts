@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { type ConnectionSettings, createConnect } from './connect.ts'
-import { describeFault, isTimeout } from './networkFault.ts'
+import { describeNetworkFault, isTimeout } from './networkFault.ts'
 
 /** `path` begins with a slash and is sent unchanged. */
 export interface HttpRequest {
@@ -212,7 +212,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, error: unknown): void {
     const cause = isTimeout(error) ? 'timeout' : 'network'
-    this.#end({ kind: 'no-answer', sent: this.#sent, cause, detail: describeFault(error, this.#sent) })
+    this.#end({ kind: 'no-answer', sent: this.#sent, cause, detail: describeNetworkFault(error, this.#sent) })
   }
 
   #stopReading(controller: Dispatcher.DispatchController, why: string): void {

@@ -93,7 +93,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
 ]
 
 /** Uses only the code: an error's message may quote headers, and with them a token. */
-export function describeFault(error: unknown, sent: boolean): string {
+export function describeNetworkFault(error: unknown, sent: boolean): string {
   const code = errorCodeOf(error)
   const meaning =
     meanings.find(([pattern]) => pattern.test(code))?.[1] ??

@@ -22,7 +22,7 @@ export interface ReadBody {
 }
 
 /** Two equal keys breach the contract. A refusal stays readable, because it completes no record. */
-export function readBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
+export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
   const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
   const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'

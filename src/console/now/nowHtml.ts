@@ -8,7 +8,7 @@ import {
   addRequestCounts,
   type Performance,
   percent,
-  performanceOf,
+  performanceFromCounts,
   serviceTargets,
 } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
@@ -138,7 +138,7 @@ export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
     ['day', recent.lastDay],
     ['28\u00a0days', recent.last28Days],
   ] as const
-  const rows = times.map(([name, counts]) => rowOf(name, performanceOf(addRequestCounts(counts))))
+  const rows = times.map(([name, counts]) => rowOf(name, performanceFromCounts(addRequestCounts(counts))))
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',

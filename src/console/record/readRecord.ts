@@ -7,14 +7,14 @@ import { type Explanation, explainSubmission } from '../../operations/explainSub
 import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
 import { type CurrentRow, readCurrentRow } from '../../operations/submissionFacts.ts'
 
-export type Named =
+export type RecordsByName =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
   | { kind: 'none'; message: string; outboxId: string | null }
 
 const severalMax = 50
 
-export async function findRecordByName(databases: Databases, name: string): Promise<Named> {
+export async function findRecordByName(databases: Databases, name: string): Promise<RecordsByName> {
   const { submissions = [] } = (await findSubmissionsByName(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions
   if (submission === undefined) {

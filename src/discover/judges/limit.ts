@@ -7,7 +7,7 @@ import {
   endedAtMs,
   isSuccess,
   isThrottled,
-  remainingOf,
+  rateRemainingOf,
 } from '../exchange.ts'
 import {
   certaintyOf,
@@ -329,8 +329,8 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
 function isContradicted(parts: QuestionParts): boolean {
   const all = parts.exchanges()
   return parts.throttles().some(({ refused, waitedMs }) => {
-    const before = all.slice(0, all.indexOf(refused)).findLast(({ answer }) => remainingOf(answer) !== null)
-    return waitedMs > shortThrottleWaitMs && before !== undefined && (remainingOf(before.answer) ?? 0) > 1
+    const before = all.slice(0, all.indexOf(refused)).findLast(({ answer }) => rateRemainingOf(answer) !== null)
+    return waitedMs > shortThrottleWaitMs && before !== undefined && (rateRemainingOf(before.answer) ?? 0) > 1
   })
 }
 

@@ -1,5 +1,12 @@
 import { resources } from '../../resources.ts'
-import { accessTokenIn, type Exchange, endedAtMs, isSuccess, remainingOf, statusIn } from '../exchange.ts'
+import {
+  accessTokenIn,
+  type Exchange,
+  endedAtMs,
+  isSuccess,
+  rateRemainingOf,
+  transactionStatusIn,
+} from '../exchange.ts'
 import { createFinding, type Finding, likelyFinding, unknownFinding } from '../finding.ts'
 import { isAcceptedRecord } from '../observe.ts'
 import type { QuestionParts, Sample } from '../question.ts'
@@ -41,7 +48,7 @@ export const remainingHeaderSample: Sample<RemainingHeader> = {
 
 async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
   const mayOrder = parts.given.orderCustomer !== null && (await parts.sample(orderSample)).shape !== null
-  const remainingAfterRecord = async () => remainingOf((await submitTestRecord(parts)).answer)
+  const remainingAfterRecord = async () => rateRemainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
   const fall = async () => {
     const before = last
@@ -76,7 +83,7 @@ async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
   await renew()
   const second = [await remainingAfterRecord(), await remainingAfterRecord()]
   const again = await post(recordBody(parts, shape), former)
-  const firstAgain = isAcceptedRecord(again) ? remainingOf(again.answer) : null
+  const firstAgain = isAcceptedRecord(again) ? rateRemainingOf(again.answer) : null
   await renew()
   return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
 }
@@ -84,7 +91,7 @@ async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
 export async function findReadableTransactionPath(parts: QuestionParts): Promise<string | null> {
   const { polls } = await parts.sample(recordLivesSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
-  const shown = polls.flat().findLast((each) => statusIn(each) !== null)
+  const shown = polls.flat().findLast((each) => transactionStatusIn(each) !== null)
   return shown?.path.slice(prefix.length) ?? null
 }
 
@@ -199,7 +206,7 @@ export function observeLimitUse(exchanges: readonly Exchange[], header: Remainin
       fromMs: exchange.startedAtMs,
       toMs: endedAtMs(exchange),
       counts: isCounted(exchange),
-      remaining: isRecord && isOfFirst ? remainingOf(answer) : null,
+      remaining: isRecord && isOfFirst ? rateRemainingOf(answer) : null,
     }
   })
 }
@@ -230,7 +237,7 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
   const assumed = 'any: it is used if it is there'
   const answers = exchanges.filter(({ answer }) => answer.kind === 'response')
   const shares = Object.entries(Object.groupBy(answers, groupOf)).map(([name, all = []]) => {
-    const having = all.filter(({ answer }) => remainingOf(answer) !== null).length
+    const having = all.filter(({ answer }) => rateRemainingOf(answer) !== null).length
     const share = having === 0 ? 'none' : having === all.length ? 'all' : 'some'
     return { name, share, size: all.length, text: `${name}: ${having} of ${all.length}` }
   })

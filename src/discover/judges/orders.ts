@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { resources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
-import { type AnsweredExchange, describeSeen, fieldOf, jsonOf, statusAndCode, statusIn } from '../exchange.ts'
+import {
+  type AnsweredExchange,
+  describeSeen,
+  fieldOf,
+  jsonOf,
+  statusAndCode,
+  transactionStatusIn,
+} from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import { admittedCallSample } from '../firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
@@ -93,7 +100,7 @@ export async function askOrder(parts: QuestionParts): Promise<Finding> {
 
 export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[], sent: string): Finding {
   const assumed = 'any JSON'
-  const read = lives.flatMap((polls) => polls.find((each) => statusIn(each) !== null) ?? [])
+  const read = lives.flatMap((polls) => polls.find((each) => transactionStatusIn(each) !== null) ?? [])
   const [first] = read
   if (first === undefined) return unknownFinding('no order could be read', { assumed })
   const texts = read.map(({ answer }) => JSON.stringify(fieldOf(answer.json, 'items')))

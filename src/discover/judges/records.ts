@@ -7,7 +7,7 @@ import {
   isSuccess,
   type Response,
   statusAndCode,
-  statusIn,
+  transactionStatusIn,
 } from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import {
@@ -24,13 +24,13 @@ import {
   acceptedRecordShape,
   customerOf,
   explainRefusedRecord,
-  idIn,
   observeTestRecord,
   otherAmountType,
   type RecordChange,
   type RecordShape,
   submitTestRecord,
   testRecordSample,
+  transactionIdIn,
 } from '../testRecord.ts'
 
 /** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
@@ -49,7 +49,7 @@ export const recordLivesSample: Sample<Lives> = {
   samples: [testRecordSample],
   async take(parts) {
     const taken = [(await acceptedRecord(parts)).exchange, await submitTestRecord(parts)]
-    const ids = taken.flatMap((each) => idIn(each) ?? [])
+    const ids = taken.flatMap((each) => transactionIdIn(each) ?? [])
     const paths = ids.map((id) => `${resources.data.path}/${encodeURIComponent(id)}`)
     return { taken, polls: await pollUntilEnded(parts, paths, waitsMs) }
   },
@@ -66,11 +66,12 @@ export async function askSubmission(parts: QuestionParts): Promise<Finding> {
     const cannot = `a record is answered ${statusAndCode(last.answer)}`
     return unknownFinding(why, { assumed: assumedSubmission, cannot, advice: [why] })
   }
-  const second = idIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordLivesSample)).taken[1]
+  const second =
+    transactionIdIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordLivesSample)).taken[1]
   return judgeAccepted([last.answer, ...(second === undefined ? [] : [second.answer])], {
     assumed: assumedSubmission,
     idField: resources.data.idField,
-    hasId: idIn(last) !== null,
+    hasId: transactionIdIn(last) !== null,
     status: 200,
     pair: 'submit_ok',
   })
@@ -109,7 +110,7 @@ const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const assumed = 'accepted or pending, then completed or failed'
-  const said = lives.map((polls) => polls.map(statusIn).filter((status) => status !== null))
+  const said = lives.map((polls) => polls.map(transactionStatusIn).filter((status) => status !== null))
   // The transaction that showed most statuses comes first, because it has their order.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
   const last = lives.flat().at(-1)

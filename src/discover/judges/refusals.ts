@@ -10,12 +10,12 @@ import {
   isSuccess,
   type Response,
   statusAndCode,
-  statusIn,
+  transactionStatusIn,
 } from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import { type Observed, pollUntilEnded, sendTwice } from '../observe.ts'
 import type { QuestionParts } from '../question.ts'
-import { acceptedRecord, customerOf, idIn, observeTestRecord } from '../testRecord.ts'
+import { acceptedRecord, customerOf, observeTestRecord, transactionIdIn } from '../testRecord.ts'
 
 export const getTwice = (parts: QuestionParts, path: () => string): Promise<AnsweredExchange> =>
   sendTwice(() => parts.get(path()))
@@ -62,7 +62,7 @@ export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_s
 
 export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
-  const id = idIn(observed.exchange)
+  const id = transactionIdIn(observed.exchange)
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
   const [polls = []] = await pollUntilEnded(
     parts,
@@ -72,7 +72,7 @@ export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding>
   const last = polls.at(-1) ?? observed.exchange
   const why = `two records were accepted (${describeSeen(observed.exchange.answer)}); then ${describeSeen(last.answer)}`
   const more = { assumed: '400 E001', differs: true }
-  if (/^failed$/i.test(statusIn(last) ?? ''))
+  if (/^failed$/i.test(transactionStatusIn(last) ?? ''))
     return likelyFinding(`taken, then failed ${last.answer.code ?? 'without a code'}`, why, more)
   const advice = [
     'the service may know this customer, or not say that it does not: ask its operator about the id of --unknown-customer',
@@ -138,7 +138,7 @@ export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
 
 /** A poll answered with status failed was not itself refused. */
 const isFailedTransaction = (exchange: Exchange) =>
-  exchange.method === 'GET' && /^failed$/i.test(statusIn(exchange) ?? '')
+  exchange.method === 'GET' && /^failed$/i.test(transactionStatusIn(exchange) ?? '')
 
 /** A code is in the body, and the daemon does not read it. */
 const hidesCode = ({ text, code }: Response) => /\bE00[123]\b/.test(text) && !isServiceCode(code)

@@ -6,12 +6,12 @@ import { assertControlAccepted, hadArrivedBefore, isAcceptedRecord, observeReque
 import { NoAnswer, type QuestionParts, type Sample } from '../question.ts'
 import {
   acceptedRecordShape,
-  idIn,
   type KeyShape,
-  keyShapes,
+  keyShapesToTry,
   observeTestRecord,
   submitTestRecord,
   testRecordSample,
+  transactionIdIn,
   usualKeyHeaders,
 } from '../testRecord.ts'
 
@@ -51,7 +51,7 @@ export const repeatedRecordSample: Sample<RepeatsSeen> = {
   samples: [testRecordSample],
   async take(parts) {
     const { key, ownId } = await acceptedRecordShape(parts)
-    const [own = key, ...others] = keyShapes(key)
+    const [own = key, ...others] = keyShapesToTry(key)
     const tried = [own]
     const asDaemon = await repeat(parts, own)
     // With a new id each time, the service can recognise a repetition by its key only.
@@ -109,7 +109,12 @@ function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recogni
 function recognisedAs(first: AnsweredExchange, second: AnsweredExchange | undefined): Recognised {
   if (second === undefined) return null
   const { answer } = second
-  if (isAcceptedRecord(second)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
+  if (isAcceptedRecord(second))
+    return transactionIdIn(second) === null
+      ? null
+      : transactionIdIn(second) === transactionIdIn(first)
+        ? 'same id'
+        : 'no'
   if (answer.code === 'E002') return 'E002'
   return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null
 }
@@ -240,12 +245,16 @@ export async function askOwnTransactionId(parts: QuestionParts): Promise<Finding
     await assertControlAccepted(() => submitTestRecord(parts))
     return sureFinding('refused', describeSeen(sent[0].answer), { assumed })
   }
-  const kept = sent.filter((each, i) => idIn(each) === ids[i])
+  const kept = sent.filter((each, i) => transactionIdIn(each) === ids[i])
   if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
   if (kept.length === 0)
-    return sureFinding('ignored', `sent ${ids[0]}, answered ${idIn(sent[0]) ?? 'without an id'}; the same again`, {
-      assumed,
-    })
+    return sureFinding(
+      'ignored',
+      `sent ${ids[0]}, answered ${transactionIdIn(sent[0]) ?? 'without an id'}; the same again`,
+      {
+        assumed,
+      },
+    )
   const again = await bring(ids[0])
   const contract: Finding['contract'] = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
   const why = `two records kept the ids that they brought; another with one of these was answered ${statusAndCode(again.answer)}`

@@ -14,7 +14,7 @@ import { DatabaseAway } from '../storage/sandboxDatabase.ts'
 import { BeyondBounds, createClientIdSchema, readJson, readQuery, sendRefusal, streamRows } from './controlAnswers.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
-import { readRate } from './controlQueries.ts'
+import { readRequestRate } from './controlQueries.ts'
 import * as lists from './listRows.ts'
 import { processingRoutes } from './processingRoutes.ts'
 
@@ -87,7 +87,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   )
   app.get('/rate', async ({ query }) => {
     const { client, windowSeconds } = readQuery(clients, query, rateQuery)
-    return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
+    return readRequestRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
   })
   app.get('/events', ({ query }, reply) =>
     streamRows(reply, lists.eventRows(pool, readQuery(clients, query, limitQuery))),

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Clients } from '../clients.ts'
 import { findUnstorablePart, hasNul } from '../endpoints/parseExactly.ts'
-import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
+import { jsonType, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
 
 export class BeyondBounds extends Error {
   override name = 'BeyondBounds'
@@ -19,7 +19,7 @@ export function readJson(body: unknown): unknown {
 }
 
 export function sendRefusal(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  return sendAnswer(reply, problem(status, detail))
+  return sendAnswer(reply, refusalAnswer(status, detail))
 }
 
 /** Refuses an unknown id, because a misspelt id would look like a client without requests. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { sameSecret } from '../clients.ts'
-import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
+import { type Answer, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
 import { findForeignPage } from '../gate/gates.ts'
 
@@ -45,7 +45,7 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
   const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
   if (given !== undefined && sameSecret(given, token)) return undefined
   const detail = 'Send the token of SANDBOX_CONTROL_TOKEN: Authorization: Bearer TOKEN.'
-  return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
+  return refusalAnswer(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
 function judgeStranger(request: ControlRequest): Answer | undefined {
@@ -53,18 +53,18 @@ function judgeStranger(request: ControlRequest): Answer | undefined {
   if (!isOfThisHost(request)) return fromElsewhere(address)
   const trace = Object.keys(headers).find((name) => isForwarding(name))
   if (trace !== undefined) {
-    return problem(
+    return refusalAnswer(
       403,
       `The header ${trace} shows that a proxy sent this. Send it from this host without the proxy, ${orToken}.`,
     )
   }
   if (httpVersion === '1.0') {
-    return problem(403, `HTTP/1.0 is probably from a proxy. Use HTTP/1.1 from this host, ${orToken}.`)
+    return refusalAnswer(403, `HTTP/1.0 is probably from a proxy. Use HTTP/1.1 from this host, ${orToken}.`)
   }
   const { host = '' } = headers
-  if (hosts > 1) return problem(403, `The request has ${hosts} Host headers. Send one, ${orToken}.`)
+  if (hosts > 1) return refusalAnswer(403, `The request has ${hosts} Host headers. Send one, ${orToken}.`)
   if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
-    return problem(403, `The Host is not this machine. Use localhost or its address, ${orToken}.`)
+    return refusalAnswer(403, `The Host is not this machine. Use localhost or its address, ${orToken}.`)
   }
   const page = findForeignPage(headerOf(headers))
   return page === undefined ? undefined : fromPage(page)
@@ -75,11 +75,14 @@ function headerOf(headers: IncomingHttpHeaders) {
 }
 
 function fromPage(page: string): Answer {
-  return problem(403, `A web page of ${page} sent this, which is not allowed. Send it from a program, ${orToken}.`)
+  return refusalAnswer(
+    403,
+    `A web page of ${page} sent this, which is not allowed. Send it from a program, ${orToken}.`,
+  )
 }
 
 function fromElsewhere(address: string): Answer {
-  return problem(
+  return refusalAnswer(
     403,
     `/_sandbox/ answers only programs on its own host, and this comes from ${address}. Send it from there, ${orToken}.`,
   )
@@ -89,7 +92,7 @@ function fromElsewhere(address: string): Answer {
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
-  return problem(415, 'Send JSON with Content-Type: application/json (curl: --json instead of -d).')
+  return refusalAnswer(415, 'Send JSON with Content-Type: application/json (curl: --json instead of -d).')
 }
 
 function isOfThisHost({ address, localAddress }: ControlRequest): boolean {

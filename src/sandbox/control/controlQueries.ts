@@ -16,14 +16,14 @@ export async function readRequestCounts(pool: pg.Pool, client: string | null): P
   return rows
 }
 
-export async function deleteAllRequests(pool: pg.Pool, everything: boolean): Promise<void> {
+export async function deleteAllRequests(pool: pg.Pool, alsoRecords: boolean): Promise<void> {
   await pool.query('truncate sandbox.ledger restart identity')
-  if (!everything) return
+  if (!alsoRecords) return
   await pool.query('truncate sandbox.transactions, sandbox.orders')
   await pool.query(`delete from ${queueSchema}.job where name = $1`, [queueName])
 }
 
-export async function deleteClientRequests(pool: pg.Pool, client: string, everything: boolean): Promise<void> {
+export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRecords: boolean): Promise<void> {
   await pool.query(
     `
     with ledger as (
@@ -36,7 +36,7 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, everyt
     )
     delete from sandbox.orders where $2 and client = $1
     `,
-    [client, everything, queueName],
+    [client, alsoRecords, queueName],
   )
 }
 
@@ -50,7 +50,7 @@ export interface Rate {
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
 /** Counts API calls in sliding windows. Two calls exactly one window apart share none. */
-export async function readRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
+export async function readRequestRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
   const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
     `
     select count(*)::integer as requests, coalesce(max(arrived), 0)::integer as "maxArrived",

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Exchange, Parts } from '../exchange.ts'
 import { type AppliedBefore, findAppliedRequest } from '../storage/findStored.ts'
 import { findUnstorablePart, jsonDepthMax, parseExactly } from './parseExactly.ts'
-import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
+import { type Answer, errorMessages, type FieldError, refusalAnswer } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
 export function answerIfDown(parts: Parts, client: string): Answer | undefined {
@@ -12,23 +12,25 @@ export function answerIfDown(parts: Parts, client: string): Answer | undefined {
 export function unavailableAnswer(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
-  return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
+  return refusalAnswer(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
 export function refuseUnknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
   const { unknownCustomers, e001Status } = parts.live(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
-  return problem(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
+  return refusalAnswer(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
 export function unknownIdAnswer(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
   const { unknownIdStatus, oddIdStatus } = parts.live(client)
   const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
-  return problem((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
+  return refusalAnswer((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
 }
 
 export function duplicateAnswer(parts: Parts, what: string, client: string): Answer {
-  return problem(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
+  return refusalAnswer(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, {
+    code: 'E002',
+  })
 }
 
 const keyForms = {
@@ -45,7 +47,7 @@ export function refuseKeyForm(parts: Parts, { idempotencyKey }: Exchange, client
   const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
   if (idempotencyDemanded === 'none') return undefined
   const { pattern, says } = keyForms[idempotencyDemanded]
-  return pattern.test(idempotencyKey ?? '') ? undefined : problem(400, `${idempotencyHeaders[0]}: ${says}.`)
+  return pattern.test(idempotencyKey ?? '') ? undefined : refusalAnswer(400, `${idempotencyHeaders[0]}: ${says}.`)
 }
 
 /**
@@ -64,7 +66,7 @@ export async function answerUsedKey(
   const mode = parts.live(client).idempotency
   if (idempotencyKey === null) return undefined
   if (idempotencyKey.length > idempotencyKeyMax) {
-    return problem(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
+    return refusalAnswer(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
   }
   if (mode === 'ignore') return undefined
   await exchange.lock(`key ${client} ${idempotencyKey}`)
@@ -79,9 +81,9 @@ type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answ
 
 export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
-    return wrong(problem(415, 'The Content-Type must be application/json.'))
+    return wrong(refusalAnswer(415, 'The Content-Type must be application/json.'))
   }
-  if (!isUtf8Request(exchange)) return wrong(problem(400, 'The body must be UTF-8.'))
+  if (!isUtf8Request(exchange)) return wrong(refusalAnswer(400, 'The body must be UTF-8.'))
   const json = parsed(exchange.body)
   if (json.kind === 'invalid') return json
   const beyond = findUnstorablePart(json.value)
@@ -105,7 +107,9 @@ function parsed(body: string): BodyRead<unknown> {
     return { kind: 'value', value: parseExactly(body) }
   } catch (error) {
     const tooDeep = error instanceof RangeError
-    return wrong(problem(400, tooDeep ? `The body is nested deeper than ${jsonDepthMax}.` : 'The body is not JSON.'))
+    return wrong(
+      refusalAnswer(400, tooDeep ? `The body is nested deeper than ${jsonDepthMax}.` : 'The body is not JSON.'),
+    )
   }
 }
 
@@ -114,7 +118,7 @@ function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'):
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =
     errors.some(({ field }) => field === 'customerId') && customerCode !== 'none' ? { code: customerCode } : {}
-  return problem(400, `The request is not valid: ${named}`, { ...code, errors })
+  return refusalAnswer(400, `The request is not valid: ${named}`, { ...code, errors })
 }
 
 function wrong(answer: Answer): { kind: 'invalid'; answer: Answer } {

@@ -52,11 +52,11 @@ export const errorMessages: Record<ErrorCode, string> = {
 export const jsonType = 'application/json; charset=utf-8'
 export const problemType = 'application/problem+json; charset=utf-8'
 
-export function ok(body: unknown, status = 200): Answer {
+export function successAnswer(body: unknown, status = 200): Answer {
   return { status, headers: {}, contentType: jsonType, body }
 }
 
-export function problem(
+export function refusalAnswer(
   status: number,
   detail: string,
   more: Particulars = {},
@@ -72,7 +72,7 @@ export function tokenError(status: number, error: string, description: string, a
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }
   const scheme = /^bearer\b/i.test(authorization ?? '') ? 'Bearer' : 'Basic'
   if (status === 401) headers['www-authenticate'] = `${scheme} realm="sandbox"`
-  return { ...ok({ error, error_description: description }, status), headers }
+  return { ...successAnswer({ error, error_description: description }, status), headers }
 }
 
 function isErrorCode(code: string | undefined): code is ErrorCode {

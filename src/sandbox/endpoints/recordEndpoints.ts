@@ -14,7 +14,7 @@ import {
   unknownIdAnswer,
 } from './apiRefusals.ts'
 import { countWrittenDigits, exactNumberText, hasNul, parseExactly } from './parseExactly.ts'
-import { type Answer, ok, problem } from './problemAnswer.ts'
+import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
 
@@ -26,7 +26,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
-    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(toServiceUs(us, live)) })
+    successAnswer({ transactionId: id, status: 'accepted', timestamp: isoTime(toServiceUs(us, live)) })
   const refusal = await refuse(parts, exchange, client, {
     of: 'transaction',
     ownId,
@@ -68,7 +68,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
-    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toServiceUs(us, live)) }, 201)
+    successAnswer({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toServiceUs(us, live)) }, 201)
   const items = writeItems(order.items)
   const refusal =
     unkeepable(items, parts.bodyLimitBytes, live) ??
@@ -147,7 +147,8 @@ async function readOne<S extends Stored>(
   const { of, client } = which
   const down = answerIfDown(parts, client)
   if (down) return { answer: down }
-  if (of === 'order' && !z.guid().safeParse(id).success) return { answer: problem(400, 'orderId: must be a uuid') }
+  if (of === 'order' && !z.guid().safeParse(id).success)
+    return { answer: refusalAnswer(400, 'orderId: must be a uuid') }
   const visibleAfterUs = parts.live(client).visibleAfterSeconds * 1_000_000
   const findVisible = async () => {
     const found = await find(parts.pool, client, id)
@@ -155,7 +156,7 @@ async function readOne<S extends Stored>(
   }
   const polled = await pollProcessing(parts, which, findVisible)
   if (polled === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
-  return { answer: ok(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
+  return { answer: successAnswer(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
 }
 
 function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
@@ -193,9 +194,9 @@ function unkeepable(
   bodyLimitBytes: number,
   { tooLargeStatus }: LiveSettings,
 ): Answer | undefined {
-  if (hasNul(text)) return problem(400, 'items: must not contain the character U+0000')
+  if (hasNul(text)) return refusalAnswer(400, 'items: must not contain the character U+0000')
   if (writtenOutBytes <= bodyLimitBytes) return undefined
-  return problem(
+  return refusalAnswer(
     tooLargeStatus,
     `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`,
   )

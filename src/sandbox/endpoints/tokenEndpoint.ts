@@ -2,7 +2,7 @@ import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { isFormContentType } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isUtf8Request } from './apiRefusals.ts'
-import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
+import { type Answer, refusalAnswer, successAnswer, tokenError } from './problemAnswer.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
@@ -20,7 +20,7 @@ export async function grantToken(parts: Parts, exchange: Exchange, client: strin
   if (live.newTokenEndsOld) await parts.tokens.revoke(client)
   const token = await parts.tokens.issue(client, Math.round(expiresIn * secondsIn[expiresInUnit]), tokenForm)
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' }
-  return { answer: { ...ok(granted(token, expiresIn, live)), headers } }
+  return { answer: { ...successAnswer(granted(token, expiresIn, live)), headers } }
 }
 
 const moreFields = { scope: 'data orders', ext_expires_in: 7200, 'not-before-policy': 0 }
@@ -42,7 +42,7 @@ interface Refusal {
 
 function said({ status, error, description }: Refusal, { tokenErrorShape }: LiveSettings, exchange: Exchange): Answer {
   const answer = tokenError(status, error, description, exchange.authorization)
-  return tokenErrorShape === 'oauth' ? answer : problem(status, description, {}, answer.headers)
+  return tokenErrorShape === 'oauth' ? answer : refusalAnswer(status, description, {}, answer.headers)
 }
 
 function refuse(

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { type Answer, jsonType, problem } from '../endpoints/problemAnswer.ts'
+import { type Answer, jsonType, refusalAnswer } from '../endpoints/problemAnswer.ts'
 import type { FaultAction } from './faults.ts'
 
 export type Delivery =
@@ -14,7 +14,7 @@ export type Delivery =
       dripMs: number
     }
 
-export function isStoppedBefore(spec: FaultAction | undefined): boolean {
+export function isStoppedBeforeProcessing(spec: FaultAction | undefined): boolean {
   if (spec === undefined || spec.kind === 'delay') return false
   return 'when' in spec && spec.when === 'before'
 }
@@ -48,7 +48,7 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Ans
       return present(toldAnswer(spec))
     case 'redirect':
       return present(
-        problem(
+        refusalAnswer(
           spec.status,
           'A fault of the sandbox redirects this request.',
           {},
@@ -81,7 +81,7 @@ function located(location: string, body: unknown): string {
 }
 
 function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
-  const told = problem(
+  const told = refusalAnswer(
     spec.status,
     'A fault of the sandbox gave this answer.',
     spec.code === undefined ? {} : { code: spec.code },

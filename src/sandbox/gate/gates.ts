@@ -1,11 +1,11 @@
-import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import { type Answer, refusalAnswer } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isAllowedAddress } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
 import { isFormContentType } from './maskSecrets.ts'
 
-export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
+export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
   const { address, arrivedUs, authorization } = arrival
@@ -21,7 +21,7 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   return { ...pass, refusal: undefined }
 }
 
-export async function tokenGate({ clients, rates, live }: Parts, arrival: Arrival): Promise<Admission> {
+export async function admitTokenRequest({ clients, rates, live }: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
   const { arrivedUs, contentType, body } = arrival
@@ -49,7 +49,7 @@ export function findForeignPage(header: (name: string) => string | undefined): s
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = findForeignPage(header)
   if (page === undefined) return undefined
-  const refusal = problem(403, `A page of ${page} sent this. Web pages may not use the service.`)
+  const refusal = refusalAnswer(403, `A page of ${page} sent this. Web pages may not use the service.`)
   return { client: null, counted: false, headers: {}, refusal }
 }
 
@@ -75,13 +75,13 @@ function beyondLimit(
 ): Answer {
   const orShort = rateLimitPerSecond === null ? '' : `, or ${rateLimitPerSecond} in one`
   const detail = `More than ${rateLimitRequests} requests in ${rateLimitWindowSeconds} seconds${orShort}.`
-  return problem(429, detail, {}, { 'retry-after': String(retryAfterSeconds) })
+  return refusalAnswer(429, detail, {}, { 'retry-after': String(retryAfterSeconds) })
 }
 
 function notListed({ address, authorization }: Arrival, live: LiveSettings): Answer {
   const { addressStatus, addressNamed } = live
   const detail = addressNamed ? `The address ${address} is not allow-listed.` : 'Not allowed.'
-  return addressStatus === 401 ? unauthorized(detail, authorization, live) : problem(addressStatus, detail)
+  return addressStatus === 401 ? unauthorized(detail, authorization, live) : refusalAnswer(addressStatus, detail)
 }
 
 /** @see RFC 6750, 3: names no error if the token was missing */
@@ -90,8 +90,8 @@ function unauthorized(
   authorization: string | undefined,
   { wwwAuthenticate }: Pick<LiveSettings, 'wwwAuthenticate'>,
 ): Answer {
-  if (wwwAuthenticate === 'none') return problem(401, detail)
+  if (wwwAuthenticate === 'none') return refusalAnswer(401, detail)
   const hasToken = /^Bearer +\S/i.test(authorization ?? '')
   const error = hasToken && wwwAuthenticate === 'error' ? `, error="invalid_token", error_description="${detail}"` : ''
-  return problem(401, detail, {}, { 'www-authenticate': `Bearer realm="sandbox"${error}` })
+  return refusalAnswer(401, detail, {}, { 'www-authenticate': `Bearer realm="sandbox"${error}` })
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Step } from '../scenario/scenarioSchema.ts'
-import { microsecondsSql, timeOfMicrosecondsSql, withoutNul } from './sandboxDatabase.ts'
+import { microsecondsSql, replaceNulCharacters, timeOfMicrosecondsSql } from './sandboxDatabase.ts'
 
 export interface Stored {
   id: string
@@ -33,7 +33,7 @@ export async function findTransaction(
         ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
-    values: [withoutNul(id), client],
+    values: [replaceNulCharacters(id), client],
   })
   return rows[0]
 }
@@ -46,7 +46,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string): Prom
         ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses
       from sandbox.orders where id = $1 and client = $2
     `,
-    values: [withoutNul(id), client],
+    values: [replaceNulCharacters(id), client],
   })
   return rows[0]
 }
@@ -76,7 +76,12 @@ export async function findAppliedRequest(
       order by l.sequence
       limit 1
     `,
-    values: [withoutNul(request.idempotencyKey), request.client, request.endpoint, withoutNul(request.body)],
+    values: [
+      replaceNulCharacters(request.idempotencyKey),
+      request.client,
+      request.endpoint,
+      replaceNulCharacters(request.body),
+    ],
   })
   return rows[0]
 }

@@ -159,6 +159,6 @@ export const microsecondsSql = (column: string) => `(extract(epoch from ${column
 export const timeOfMicrosecondsSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /** Postgres cannot store U+0000. */
-export function withoutNul(text: string | null): string | null {
+export function replaceNulCharacters(text: string | null): string | null {
   return text?.replaceAll('\u0000', '\ufffd') ?? null
 }

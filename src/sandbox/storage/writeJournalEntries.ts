@@ -3,9 +3,9 @@ import type { Effect, Entry } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import {
   DatabaseAway,
+  replaceNulCharacters,
   takeConnection,
   timeOfMicrosecondsSql,
-  withoutNul,
   wrapAsDatabaseAway,
 } from './sandboxDatabase.ts'
 
@@ -96,10 +96,10 @@ function valuesOf(entries: readonly Entry[]): string[] {
     )
   const ledger = entries.map(({ row, effect }) => ({
     ...row,
-    path: withoutNul(row.path),
-    client: withoutNul(row.client),
-    idempotencyKey: withoutNul(row.idempotencyKey),
-    body: withoutNul(row.body),
+    path: replaceNulCharacters(row.path),
+    client: replaceNulCharacters(row.client),
+    idempotencyKey: replaceNulCharacters(row.idempotencyKey),
+    body: replaceNulCharacters(row.body),
     transactionId: effect?.kind === 'transaction' ? effect.id : null,
     orderId: effect?.kind === 'order' ? effect.id : null,
   }))

@@ -11,7 +11,7 @@ import type {
   Submission,
   TokenVerdict,
 } from '../../../src/model.ts'
-import { fingerprintOf } from '../../../src/service/errorCode.ts'
+import { answerFingerprint } from '../../../src/service/errorCode.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
@@ -158,7 +158,7 @@ function setup(
     },
     ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     signsOf: (answer) => ({
-      fingerprint: fingerprintOf(answer),
+      fingerprint: answerFingerprint(answer),
       outcome: requestOutcomeOf(answer),
       judged: { verdict: judgeTrialAnswer(answer), isTokenOutlived: state.tokensAreOld },
     }),

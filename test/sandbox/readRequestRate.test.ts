@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readRate } from '../../src/sandbox/control/controlQueries.ts'
+import { readRequestRate } from '../../src/sandbox/control/controlQueries.ts'
 import { createDatabase } from '../support/database.ts'
 
 test('the most that a window holds is what counting at each request finds', async () => {
@@ -20,7 +20,7 @@ test('the most that a window holds is what counting at each request finds', asyn
         `,
           [times],
         )
-        const { maxArrived, maxAdmitted } = await readRate(database.pool, windowUs / 1_000_000, null)
+        const { maxArrived, maxAdmitted } = await readRequestRate(database.pool, windowUs / 1_000_000, null)
         expect([maxArrived, maxAdmitted]).toEqual([most, most])
       },
     ),
@@ -30,7 +30,7 @@ test('the most that a window holds is what counting at each request finds', asyn
     insert into sandbox.ledger (arrived_at, endpoint, method, path, address, status, dropped, counted)
     values (now(), 'submit', 'POST', '/api/v1/data', '', 200, false, true)
   `)
-  expect((await readRate(database.pool, 0, null)).maxArrived).toBeGreaterThan(0) // a window that an older version took
+  expect((await readRequestRate(database.pool, 0, null)).maxArrived).toBeGreaterThan(0) // a window that an older version took
 })
 
 describe('of the ledger', () => {
@@ -44,10 +44,10 @@ describe('of the ledger', () => {
 
   test('all clients together as they arrived, each alone as it was admitted, and tokens not at all', async () => {
     await using database = await createDatabase('sandbox_template')
-    expect(await readRate(database.pool, 60, null)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
+    expect(await readRequestRate(database.pool, 60, null)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
     await database.pool.query(fill, [3000])
     // In 600 ms there are 300 rows: without the tokens 270, of which 40 are admitted of each of the three.
-    expect(await readRate(database.pool, 0.6, null)).toEqual({
+    expect(await readRequestRate(database.pool, 0.6, null)).toEqual({
       windowSeconds: 0.6,
       requests: 2700,
       maxArrived: 270,
@@ -55,13 +55,13 @@ describe('of the ledger', () => {
     })
   })
 
-  // LONG=1 npx vitest run --config test/vitest.config.ts test/sandbox/readRate
+  // LONG=1 npx vitest run --config test/vitest.config.ts test/sandbox/readRequestRate
   if (process.env.LONG)
     test('300,000 rows take less than three seconds', { timeout: 120_000 }, async () => {
       await using database = await createDatabase('sandbox_template')
       await database.pool.query(fill, [300_000])
       const started = performance.now()
-      expect((await readRate(database.pool, 60, null)).requests).toBe(270_000)
+      expect((await readRequestRate(database.pool, 60, null)).requests).toBe(270_000)
       const tookMs = Math.round(performance.now() - started)
       process.stdout.write(`GET /_sandbox/rate over 300,000 rows: ${tookMs} ms\n`)
       expect(tookMs).toBeLessThan(3000)
