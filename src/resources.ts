@@ -2,7 +2,7 @@
  * The service's resources (docs/reference/interface.md, 1). A new one needs a row here, and a migration that lets the
  * ledger hold its name. No other file of src names a resource. Imports nothing.
  */
-export const resources = {
+export const serviceResources = {
   data: {
     path: '/api/v1/data',
     submit: 'submit',
@@ -59,19 +59,19 @@ export type BodyRule =
   | { kind: 'array' }
   | { kind: 'object'; members: Readonly<Record<string, BodyRule>> }
 
-export type Resource = keyof typeof resources
+export type Resource = keyof typeof serviceResources
 
 /** The first is used if no mapping names one. */
-export const resourceNames = Object.keys(resources) as [Resource, ...Resource[]]
+export const resourceNames = Object.keys(serviceResources) as [Resource, ...Resource[]]
 
-export type ResourceEndpoint = (typeof resources)[Resource]['submit' | 'ask']
+export type ResourceEndpoint = (typeof serviceResources)[Resource]['submit' | 'ask']
 
 /** Every endpoint of the service (docs/reference/interface.md, 4), by the metrics' names. */
 export type Endpoint = 'token' | ResourceEndpoint
 
 export const endpoints: readonly Endpoint[] = ['token', ...resourceNames.flatMap(endpointsOf)]
 
-export function forEachResource<T>(make: (resource: Resource) => T): Record<Resource, T> {
+export function makePerResource<T>(make: (resource: Resource) => T): Record<Resource, T> {
   return Object.fromEntries(resourceNames.map((resource) => [resource, make(resource)])) as Record<Resource, T>
 }
 
@@ -80,12 +80,12 @@ export function routeOf(endpoint: ResourceEndpoint): { method: 'POST' | 'GET'; p
 }
 
 const routes = Object.fromEntries(
-  Object.values(resources).flatMap(({ path, submit, ask }) => [
+  Object.values(serviceResources).flatMap(({ path, submit, ask }) => [
     [submit, { method: 'POST', path }],
     [ask, { method: 'GET', path }],
   ]),
 ) as Record<ResourceEndpoint, { method: 'POST' | 'GET'; path: string }>
 
 function endpointsOf(resource: Resource): ResourceEndpoint[] {
-  return [resources[resource].submit, resources[resource].ask]
+  return [serviceResources[resource].submit, serviceResources[resource].ask]
 }

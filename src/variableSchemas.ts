@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { resources } from './resources.ts'
+import { serviceResources } from './resources.ts'
 
 /** Digits only: `1e3`, ` 5` or an empty value is a mistake. */
 export const integer = (least: number, most: number) =>
@@ -58,7 +58,7 @@ const serviceUrl = z
   .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
   .transform((text) => text.replace(/\/+$/, ''))
 
-const paths = Object.values(resources).map(({ path }) => path)
+const paths = Object.values(serviceResources).map(({ path }) => path)
 
 /** Ends of an address that outboxd appends. If you write them, too, every request goes to a wrong address. */
 const appended = {

@@ -195,7 +195,7 @@ test('no files of ours import each other in a circle, but for types', () => {
 describe('the rules themselves', () => {
   test.each([
     ['model.ts', `import { z } from 'zod'`],
-    ['model.ts', `import { resources } from './resources.ts'`],
+    ['model.ts', `import { serviceResources } from './resources.ts'`],
     ['resources.ts', `import type { State } from './model.ts'`],
     ['model/submission.ts', `import type { Mapping } from '../mapping/mapping.ts'`],
     ['daemon/submit/submit.ts', `import type { Change } from '../../model/submission.ts'`],

@@ -15,7 +15,7 @@ import {
 import { readContentsDespiteFailures, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
-import { resources } from '../resources.ts'
+import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
@@ -128,7 +128,7 @@ function describe(preview: MapPreview): string {
     value ?? '(left out)',
   ])
   return [
-    `${preview.name} of type ${preview.type} becomes POST ${resources[preview.resource].path}\n`,
+    `${preview.name} of type ${preview.type} becomes POST ${serviceResources[preview.resource].path}\n`,
     renderTable(['  FIELD', 'FROM', 'ERP', 'SENT'], rows),
     `\n${preview.body}\n`,
   ].join('')
@@ -142,7 +142,7 @@ function jsonOf(preview: MapPreview) {
     record: name,
     type,
     maps: true,
-    path: resources[preview.resource].path,
+    path: serviceResources[preview.resource].path,
     body: preview.body,
     fields: preview.fields,
   }

@@ -5,7 +5,7 @@ import type { Body } from '../discover/question.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { chooseRecordType } from '../operations/mapRecords.ts'
-import { type Resource, resources } from '../resources.ts'
+import { type Resource, serviceResources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
 
@@ -50,8 +50,9 @@ function resourceOf(payload: PayloadObject): Resource | null {
       : kind === 'array'
         ? Array.isArray(payload[name])
         : name in payload
-  const names = Object.keys(resources) as Resource[]
+  const names = Object.keys(serviceResources) as Resource[]
   return (
-    names.find((name) => Object.entries(resources[name].body).every(([field, { kind }]) => has(field, kind))) ?? null
+    names.find((name) => Object.entries(serviceResources[name].body).every(([field, { kind }]) => has(field, kind))) ??
+    null
   )
 }

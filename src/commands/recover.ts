@@ -1,6 +1,6 @@
 import { readStoreConfig } from '../config.ts'
-import { readFoundHistory } from '../ledger/history/readHistory.ts'
-import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { readSuspectedLoss } from '../ledger/history/readHistory.ts'
+import { type DaemonActivity, readDaemonActivity } from '../ledger/operator/readActivity.ts'
 import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -84,7 +84,7 @@ Examples:
         return exitCodes.failed
       }
       const isStopped =
-        options.restored === true && !options.dryRun && (await readFoundHistory(databases.ledger)) === null
+        options.restored === true && !options.dryRun && (await readSuspectedLoss(databases.ledger)) === null
       if (isStopped) {
         await stopForRestoredLedger(databases, operator)
         say('All daemons are paused (history) now, and the whole budget counts as spent.')
@@ -179,11 +179,11 @@ async function conclude(
     )
   }
   if (taken !== 'done') return exitCodes.failed
-  if (isStanding) say(whenItGoesOn(await readActivity(databases.ledger, databases.config.keyOnFailure)))
+  if (isStanding) say(whenItGoesOn(await readDaemonActivity(databases.ledger, databases.config.keyOnFailure)))
   return exitCodes.done
 }
 
-function whenItGoesOn({ nextSlotMs, nowMs }: Pick<Activity, 'nextSlotMs' | 'nowMs'>): string {
+function whenItGoesOn({ nextSlotMs, nowMs }: Pick<DaemonActivity, 'nextSlotMs' | 'nowMs'>): string {
   if (nextSlotMs === null) return 'Sending resumes.'
   return `Sending resumes in ${showDuration(nextSlotMs - nowMs)}, because until then the whole budget counts as spent.`
 }

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { boundText, textMax } from '../boundText.ts'
 import {
   forgetSkippedRow,
-  readCaptureAgenda,
+  readDueCaptureWork,
   resumeCaptureOfTypes,
   skipRows,
   stopCaptureOfType,
@@ -56,8 +56,8 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     claimOne: (outboxId) => databases.ifServing(() => claimRow(outbox, outboxId), noRows),
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
-    async readCaptureAgenda() {
-      const { served, ...agenda } = await readCaptureAgenda(ledger)
+    async readDueCaptureWork() {
+      const { served, ...agenda } = await readDueCaptureWork(ledger)
       return { ...agenda, hasNew: () => hasNewRows(outbox, served) }
     },
     skip: (rows) => skipRows(ledger, rows),

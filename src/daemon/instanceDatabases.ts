@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { createHistoryGuard } from '../ledger/history/createHistoryGuard.ts'
+import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
@@ -12,7 +12,7 @@ import {
   agreeOnSettings,
   type InstanceSettings,
   isOutboxFileInUse,
-  outboxFileSetting,
+  outboxFileSettingName,
   withdrawInstanceSettings,
 } from '../ledger/settings.ts'
 import { assertSchemaComplete } from '../ledger/structure.ts'
@@ -102,7 +102,7 @@ async function connect(
     ...config.rateLimit,
     requestTimeoutMs: config.service.requestTimeoutMs,
     keyOnFailure: config.keyOnFailure,
-    given: { ...given(), [outboxFileSetting]: digest },
+    given: { ...given(), [outboxFileSettingName]: digest },
   })
   const queue = await openLedger(options, ledger, settings)
   closing.push(queue.close)
@@ -136,7 +136,7 @@ async function connect(
       await raiseForeign(ledger, () => registration.hold())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
-    history: createHistoryGuard({
+    history: createDataLossGuard({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
       namedRows: createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)),
     }),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { resources } from '../resources.ts'
+import { serviceResources } from '../resources.ts'
 import {
   accessTokenIn,
   describeSeen,
@@ -52,7 +52,7 @@ export const firstCallSample: Sample<FirstCall> = {
   recordsMax: 0,
   samples: [tokenSample],
   async take(parts) {
-    const first = await parts.call({ method: 'GET', path: `${resources.data.path}/${randomUUID()}` })
+    const first = await parts.call({ method: 'GET', path: `${serviceResources.data.path}/${randomUUID()}` })
     const beside = isSuccess(first.answer) ? await parts.call({ method: 'GET', path: `/api/v1/${randomUUID()}` }) : null
     const { stop } = judgeAddress({ first, beside })
     if (stop !== null) parts.stop(stop)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Resource, resources } from '../resources.ts'
+import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
@@ -57,7 +57,7 @@ function baseOf({ given, run, nextNumber }: RecordParts): Base {
     const data = { field1: 'value1', field2: `outboxd${run}${String(nextNumber()).padStart(4, '0')}` }
     return { customer: given.customer ?? '', data, beside: {}, mapped: ourMapped, place: 'data' }
   }
-  const { customerId, data, [resources.data.idField]: _, ...beside } = given.record
+  const { customerId, data, [serviceResources.data.idField]: _, ...beside } = given.record
   const inner = isObject(data) ? data : {}
   const has = (body: Body) => mappedNames.some((name) => name in body)
   const place = has(inner) ? 'data' : has(beside) ? 'beside' : 'nowhere'
@@ -95,7 +95,7 @@ export function recordBody(parts: RecordParts, shape: RecordShape, change: Recor
     data: { ...base.data, ...(shape.place === 'data' ? mapped : {}), ...change.data },
     ...base.beside,
     ...(shape.place === 'beside' ? mapped : {}),
-    ...(shape.ownId ? { [resources.data.idField]: change.id ?? randomUUID() } : {}),
+    ...(shape.ownId ? { [serviceResources.data.idField]: change.id ?? randomUUID() } : {}),
   })
 }
 
@@ -113,7 +113,7 @@ export async function submitTestRecord(parts: QuestionParts, change: RecordChang
 async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
   const shape = { ...accepted, ...change.shape }
   const send = () =>
-    parts.post(resources.data.path, recordBody(parts, shape, change), keyHeaders(shape.key, change.key))
+    parts.post(serviceResources.data.path, recordBody(parts, shape, change), keyHeaders(shape.key, change.key))
   return change.key === undefined ? repeatUnlessArrived(parts, send) : send()
 }
 
@@ -196,7 +196,7 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
   const bodies = places.flatMap((place) =>
     (place === 'nowhere' ? [amount] : [amount, otherAmountType(amount)]).map((amount) => ({ place, amount })),
   )
-  const brings = resources.data.idField in (parts.given.record ?? {})
+  const brings = serviceResources.data.idField in (parts.given.record ?? {})
   return keyShapesToTry({ headers: [idempotencyHeader], form }).flatMap((key) =>
     [brings, !brings].flatMap((ownId) => bodies.map((body) => ({ ...body, ownId, key }))),
   )
@@ -240,7 +240,7 @@ export async function acceptedRecord(parts: QuestionParts): Promise<{ exchange: 
   )?.exchange
   const id = exchange === undefined ? null : transactionIdIn(exchange)
   if (exchange === undefined || id === null)
-    throw new CannotAsk(`the answer to a test record has no ${resources.data.idField}`)
+    throw new CannotAsk(`the answer to a test record has no ${serviceResources.data.idField}`)
   return { exchange, id }
 }
 

@@ -194,13 +194,13 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
 }
 
 /** One instance sends one record, until a record has proven that the last pauses are over. */
-export function limitRequestsUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
-  const submissions = isOursToProve ? 1 : 0
+export function limitRequestsAfterPause<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
+  const submissions = canSendRecord ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
 /** After the clock was set back, slots that were set in the future last their whole time from now. */
-export async function restartSlotsSetInFuture(db: Database): Promise<void> {
+export async function restartSlotsAfterClockSetBack(db: Database): Promise<void> {
   await db.query(
     // free_at - set_at fails for -infinity before PostgreSQL 17.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { boundText, exactJsonFields, textMax } from '../boundText.ts'
-import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
+import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { discardRepeatedDocuments, requestDigest } from './documents.ts'
-import type { HistoryGuard } from './history/createHistoryGuard.ts'
+import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isAliveSql, unionOfTypes } from './instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
 import { type Actor, actorDetailSql } from './operator/operator.ts'
@@ -23,7 +23,7 @@ import {
 import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
-  history: Pick<HistoryGuard, 'stands' | 'mayTake'>
+  history: Pick<DataLossGuard, 'stands' | 'mayTake'>
 }
 
 /**
@@ -297,13 +297,13 @@ export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Pr
   clearProblems(db, 'source_failing', types)
 
 /** The work of capture apart from new rows. */
-export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
+export interface LedgerCaptureWork extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
 }
 
 /** Is one statement, because an idle daemon runs it every second. */
-export async function readCaptureAgenda(db: Database): Promise<Agenda> {
-  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
+export async function readDueCaptureWork(db: Database): Promise<LedgerCaptureWork> {
+  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<LedgerCaptureWork, 'served'>>(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,

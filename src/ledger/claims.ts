@@ -2,14 +2,14 @@ import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '.
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import * as budget from './budget.ts'
-import type { HistoryGuard } from './history/createHistoryGuard.ts'
+import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
 import { parseSubmissions, resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
-  history: Pick<HistoryGuard, 'mayClaim' | 'claimed'>
+  history: Pick<DataLossGuard, 'mayClaim' | 'claimed'>
 }
 
 export type Claims = ReturnType<typeof createSubmissionClaimer>
@@ -70,7 +70,7 @@ async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promi
   const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
   const claimed = await claimUpTo(deps, db, granted, slots)
   const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
-  if ((request.trial || granted.proves) && isUnused) await pauses.releaseTrialRequest(db)
+  if ((request.trial || granted.proves) && isUnused) await pauses.giveBackTrialRequest(db)
   return { ...claimed, slots, proves: granted.proves && !isUnused }
 }
 
@@ -84,8 +84,8 @@ async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest)
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
-  const proves = await pauses.claimProofRequest(db, leaseMs)
-  return { ...budget.limitRequestsUntilProven(request, proves), proves }
+  const proves = await pauses.claimFirstRequestAfterPause(db, leaseMs)
+  return { ...budget.limitRequestsAfterPause(request, proves), proves }
 }
 
 async function claimTrialRequest(
@@ -96,7 +96,7 @@ async function claimTrialRequest(
   if (!(await pauses.claimTrialRequest(db, leaseMs))) return null
   const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
   if (permits > 0 && slots.length === 0) {
-    await pauses.releaseTrialRequest(db)
+    await pauses.giveBackTrialRequest(db)
     return null
   }
   return slots

@@ -1,7 +1,7 @@
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
-import { restartSlotsSetInFuture } from './budget.ts'
+import { restartSlotsAfterClockSetBack } from './budget.ts'
 import { isAliveSql } from './instances.ts'
-import { boundProblemSubject, raiseProblems } from './problems.ts'
+import { raiseProblems, shortenProblemSubject } from './problems.ts'
 import { queueSchema } from './queue.ts'
 
 /*
@@ -66,7 +66,7 @@ async function writeHostProblem(db: Database, host: string, aheadMs: number): Pr
        then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()
        when subject = $3 then $4
        else subject not in (select host from outboxd.instance i where ${isAliveSql('i')}) end`,
-    [database, jumpIsToldForMs, boundProblemSubject(host), aheadMs === 0],
+    [database, jumpIsToldForMs, shortenProblemSubject(host), aheadMs === 0],
   )
   if (aheadMs === 0) return
   const detail = `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`
@@ -83,7 +83,7 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`
   const later = (column: string) =>
     `${column} = case when ${column} > clock_timestamp() then ${column} - ${back} else ${column} end`
-  await restartSlotsSetInFuture(db)
+  await restartSlotsAfterClockSetBack(db)
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
        probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())

@@ -2,7 +2,7 @@ import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
-import { assertLedgerServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
+import { assertLedgerServes, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
 
 /** @throws ForeignService if the ledger belongs to a different service */
@@ -11,11 +11,11 @@ export async function writeHeartbeat(
   instance: { id: string; version: string; host: string },
   service: ServiceIdentity | null = null,
 ): Promise<number | null> {
-  const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerRow | null }>(
+  const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerBinding | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
        started_at = case when ${isAliveSql('i')} then i.started_at else clock_timestamp() end
-     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerRowSql} as ledger`,
+     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
   if (service !== null) assertLedgerServes(rows[0]?.ledger ?? null, service)

@@ -65,7 +65,7 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   return releaseFirstRecordsOfKeys(db, keys, onFailure)
 }
 
-export const statesStoppingKeySql: Record<KeyOnFailure, string> = {
+export const endStatesBlockingKeySql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
@@ -74,8 +74,8 @@ export const statesStoppingKeySql: Record<KeyOnFailure, string> = {
  * States that block later records of the key. Literals, so that the planner can use the partial index submission_line.
  */
 export const statesBlockingKeySql: Record<KeyOnFailure, string> = {
-  continue: `'queued', 'sending', ${statesStoppingKeySql.continue}`,
-  block: `'queued', 'sending', ${statesStoppingKeySql.block}`,
+  continue: `'queued', 'sending', ${endStatesBlockingKeySql.continue}`,
+  block: `'queued', 'sending', ${endStatesBlockingKeySql.block}`,
 }
 
 const release = (blocking: string) => `

@@ -5,7 +5,7 @@ import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from 
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { failOvertakenDocuments } from './documents.ts'
-import type { HistoryGuard } from './history/createHistoryGuard.ts'
+import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -23,7 +23,7 @@ export interface InstanceLedger {
   ledger: pg.Pool
   queue: Queue
   instance: { id: string; who: string }
-  history: HistoryGuard
+  history: DataLossGuard
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
   /** From taking a slot to the arrival of its last request. */
@@ -57,8 +57,8 @@ async function writeBatch(
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
   if (batch.trialSucceeded) await pauses.endPauses(db)
-  else if (batch.trialEnded) await pauses.releaseTrialRequest(db)
-  if (batch.passages.length > 0) await pauses.countAnsweredRecords(db, batch.passages)
+  else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
+  if (batch.passages.length > 0) await pauses.addAnsweredRecordCounts(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
   const { remaining } = batch
@@ -175,7 +175,7 @@ export async function writeTransitions(
          probing = t.state = 'sending',
          -- counts from a pause just met
          met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
-         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredCountSql('s')} end,
+         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredRecordCountSql('s')} end,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- the service has had a probed record since it was sent

@@ -39,25 +39,25 @@ const quickTries = 10
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
 /** True if a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
-export const isUnprovenPauseSql = `cleared_at > clock_timestamp() - interval '1 hour'`
+export const wasClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
  * Counts records that the service itself answered. If it judged one, pauses that a trial had ended are proven to be
  * over and are deleted. Sorted, so that two instances never wait for each other.
  */
-export async function countAnsweredRecords(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
+export async function addAnsweredRecordCounts(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
     `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
      insert into outboxd.passage as p (resource, met, count, at)
-     select r.resource, r.met, count(*), ${answeredCountSql('r')} + (select count(*) from r each where each.resource = r.resource)
+     select r.resource, r.met, count(*), ${answeredRecordCountSql('r')} + (select count(*) from r each where each.resource = r.resource)
      from r group by r.resource, r.met order by r.resource, r.met
      on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
     [JSON.stringify(passages), passages.some(({ judged }) => judged)],
   )
 }
 
-export function answeredCountSql(s: string): string {
+export function answeredRecordCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
@@ -68,11 +68,11 @@ const recentPassages = 8
  * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck
  * while others recover.
  */
-export const metPauseSql = (s: string): string =>
+export const pauseMetBySubmissionSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
-     'othersThrough', ${s}.met_passages < ${answeredCountSql(s)},
+     'othersThrough', ${s}.met_passages < ${answeredRecordCountSql(s)},
      'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
-        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredCountSql(s)} - ${recentPassages}))) end`
+        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountSql(s)} - ${recentPassages}))) end`
 
 /**
  * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
@@ -92,7 +92,7 @@ export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submi
  * The step rises only if the pause was over, so that ten requests in flight count as one. It falls only after a record
  * got through, because only records meet some pauses.
  */
-const nextLevel = `case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then 0
+const nextLevel = `case when p.cleared_at is not null and not (p.${wasClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
@@ -101,7 +101,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
      on conflict (reason) do update set
-       since = case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then excluded.since else p.since end,
+       since = case when p.cleared_at is not null and not (p.${wasClearedInLastHourSql}) then excluded.since else p.since end,
        level = ${nextLevel},
        until = greatest(p.until,
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
@@ -114,7 +114,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
 export async function readSendingState(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
     `select coalesce(bool_or(${isActivePauseSql}), false) as "isPaused",
-       coalesce(bool_or(${isUnprovenPauseSql}), false) as "isUnproven" from outboxd.pause`,
+       coalesce(bool_or(${wasClearedInLastHourSql}), false) as "isUnproven" from outboxd.pause`,
   )
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
@@ -131,10 +131,10 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
 }
 
 /** @returns true if this instance sends the record that proves that a pause is over */
-export async function claimProofRequest(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimFirstRequestAfterPause(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where ${isUnprovenPauseSql} and (probe_until is null or probe_until <= clock_timestamp())`,
+     where ${wasClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
     [leaseMs],
   )
   return (rowCount ?? 0) > 0
@@ -150,6 +150,6 @@ export async function endPauses(db: Database): Promise<void> {
 }
 
 /** Releases the trial or the proof, because nothing was sent or it had no result. */
-export async function releaseTrialRequest(db: Database): Promise<void> {
+export async function giveBackTrialRequest(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -34,7 +34,7 @@ export async function clearProblems(
 ): Promise<void> {
   await db.query('delete from outboxd.problem where kind = $1 and ($2::text[] is null or subject = any($2))', [
     kind,
-    subjects?.map(boundProblemSubject) ?? null,
+    subjects?.map(shortenProblemSubject) ?? null,
   ])
 }
 
@@ -77,9 +77,9 @@ export async function readProblems(db: Database, limit: number): Promise<Problem
 
 const stored = (problem: RaisedProblem): RaisedProblem => ({
   ...problem,
-  subject: boundProblemSubject(problem.subject),
+  subject: shortenProblemSubject(problem.subject),
   detail: boundText(problem.detail, textMax.excerpt),
 })
 
 /** An index entry holds at most 2,704 bytes. */
-export const boundProblemSubject = (subject: string): string => boundText(subject, textMax.message)
+export const shortenProblemSubject = (subject: string): string => boundText(subject, textMax.message)

@@ -101,7 +101,7 @@ async function queueAgain(
   })
 }
 
-export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
+export async function markRefusalsAsBelieved(db: Database, forMs: number): Promise<string[]> {
   await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(
     `with run as (delete from outboxd.refusal_run where is_mass returning resource, fingerprint, said),

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { DueReport, Report, ReportResult } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { HistoryGuard } from './history/createHistoryGuard.ts'
+import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { mayHaveLostDataSql } from './history/readHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
@@ -29,7 +29,7 @@ export async function readDueReports(
 
 /** Reads what to write back now. Locks nothing, so that no step waits for the outbox's database. */
 export async function readReportsToWriteBack(
-  { ledger, history }: { ledger: Database; history: Pick<HistoryGuard, 'stands'> },
+  { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'stands'> },
   due: readonly DueReport[],
 ): Promise<Report[]> {
   if (!(await history.stands(ledger))) return []

@@ -36,12 +36,12 @@ export const stampsMayDifferByEditSql = (one: string, other: string): string =>
   `coalesce(${sameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
 /** True if an operator has said that the ERP edits rows after their capture. */
-export const rowsAreEditedSql = '(select rows_edited from outboxd.outbox where is_current)'
+export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEditedSql}))`
+export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${erpEditsRowsSql}))`
 
 /** Compares times of recording, if one description made both stamps. */
 export function stampTimesDiffer(one: string, other: string): boolean {
@@ -55,7 +55,7 @@ export interface RowConflict {
   detail: string
 }
 
-export const wholeTableSubject = ''
+export const tableProblemSubject = ''
 
 export const conflictRetryMs = 600_000
 

@@ -33,13 +33,13 @@ export class ForeignService extends ForeignError {
   }
 }
 
-export interface LedgerRow {
+export interface LedgerBinding {
   id: string
   /** Null until a daemon of this version has started. */
   served: ServedService | null
 }
 
-export const ledgerRowSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
+export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
 /** Differs for every ledger, even for a copy in a different database. */
@@ -51,7 +51,7 @@ export async function readLedgerName(db: Database): Promise<string> {
 }
 
 export async function readLedgerId(db: Database): Promise<string> {
-  return (await readLedgerRow(db)).id
+  return (await readLedgerBinding(db)).id
 }
 
 /** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
@@ -65,10 +65,10 @@ export async function bindLedgerToService(db: Database, service: ServiceIdentity
 }
 
 export async function assertServiceIsServed(db: Database, service: ServiceIdentity): Promise<void> {
-  assertLedgerServes(await readLedgerRow(db), service)
+  assertLedgerServes(await readLedgerBinding(db), service)
 }
 
-export function assertLedgerServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
+export function assertLedgerServes(ledger: LedgerBinding | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
   const configured = toServedService(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
@@ -89,8 +89,8 @@ export async function rebindLedgerToService(
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
 }
 
-export async function readLedgerRow(db: Database): Promise<LedgerRow> {
-  const { rows } = await db.query<{ ledger: LedgerRow | null }>(`select ${ledgerRowSql} as ledger`)
+export async function readLedgerBinding(db: Database): Promise<LedgerBinding> {
+  const { rows } = await db.query<{ ledger: LedgerBinding | null }>(`select ${ledgerBindingSql} as ledger`)
   return rows[0]?.ledger ?? missing()
 }
 

@@ -31,7 +31,7 @@ async function repeatSettings(db: Database, { instanceId, given }: InstanceSetti
        and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
        and not exists (select from outboxd.instance_setting where ${isSilentSql})
        and not exists (select from outboxd.problem where kind = 'settings_differ')`,
-    [instanceId, JSON.stringify(given), given[outboxFileSetting] ?? null],
+    [instanceId, JSON.stringify(given), given[outboxFileSettingName] ?? null],
   )
   if (rowCount === 0) return null
   const agreement = combineSettings(await readSettings(db), null)
@@ -86,10 +86,10 @@ async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSet
   await db.query(
     `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
      where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
-       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSetting}' = o.file_digest
+       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSettingName}' = o.file_digest
          and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAliveSql('i')})
      )`,
-    [given[outboxFileSetting] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
+    [given[outboxFileSettingName] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
   )
 }
 
@@ -149,7 +149,7 @@ export interface FileInUse {
 }
 
 /** The digest's name among the settings. */
-export const outboxFileSetting = 'outbox.yaml'
+export const outboxFileSettingName = 'outbox.yaml'
 
 /** Limit and window take the safest value. Each instance keeps its other settings. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
@@ -160,7 +160,7 @@ export function combineSettings(instances: readonly InstanceSettings[], file: Fi
   const differences = [...names].flatMap((name) => {
     const holds = holding({ requests, windowMs })[name] ?? 'each instance keeps its own'
     return differing(name, all, (value, values) =>
-      name === outboxFileSetting && file !== null
+      name === outboxFileSettingName && file !== null
         ? fileDetail(value, file)
         : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${holds}`,
     )
@@ -201,6 +201,6 @@ function differing(
 
 function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()
-  if (digest === file.digest) return `${outboxFileSetting} is ${digest} here, in use since ${since}`
-  return `${outboxFileSetting} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
+  if (digest === file.digest) return `${outboxFileSettingName} is ${digest} here, in use since ${since}`
+  return `${outboxFileSettingName} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
 }

@@ -2,7 +2,7 @@ import { type PauseReason, type ProblemKind, type RequestDemand, type State, sta
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isAliveSql } from './instances.ts'
-import { isActivePauseSql, isUnprovenPauseSql } from './pauses.ts'
+import { isActivePauseSql, wasClearedInLastHourSql } from './pauses.ts'
 
 export interface LedgerSnapshot {
   /** The database's clock. */
@@ -155,7 +155,7 @@ export async function countDueRequests(db: Database, most: number): Promise<Requ
           'forMs', extract(epoch from now() - since) * 1000)), '[]')
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
-        from outboxd.pause where ${isUnprovenPauseSql}) as proof`,
+        from outboxd.pause where ${wasClearedInLastHourSql}) as proof`,
     [most],
   )
   return rows[0] as RequestDemand

@@ -1,4 +1,4 @@
-import { type BodyRule, resources } from '../resources.ts'
+import { type BodyRule, serviceResources } from '../resources.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
@@ -7,7 +7,7 @@ import type { Field, Mapping } from './mapping.ts'
  * long texts, unknown values. They are only warnings, because the interface does not show everything.
  */
 export function findBodyWarnings(mapping: Mapping): string[] {
-  const { body, section } = resources[mapping.endpoint]
+  const { body, section } = serviceResources[mapping.endpoint]
   const inquiry = { fields: mapping.fields, asks: `the service asks for it (docs/reference/interface.md, ${section})` }
   return checkMembers(inquiry, body, skeletonOf(mapping), '')
 }

@@ -1,4 +1,4 @@
-import { type Resource, resourceNames, resources } from '../resources.ts'
+import { type Resource, resourceNames, serviceResources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
 import { chooseByUsualName, normalizeName, rankByUsualName, type UsualNameKind } from './usualNames.ts'
@@ -141,8 +141,8 @@ const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
   fillIn: `from: the customer’s uuid, as the service knows it. No column has the type uuid. Name one of ${path} (${about}) if it holds uuids, or a column that you add to the query`,
 })
 
-export const endpointOfNoun = (noun: (typeof resources)[Resource]['noun']): Resource =>
-  resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
+export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
+  resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
 function head(
   type: string | UntoldType,

@@ -168,7 +168,7 @@ export interface ChangeCaptureFault {
   insecure: boolean
 }
 
-export interface CaptureAgenda {
+export interface DueCaptureWork {
   dueId: string | null
   leavesTypes: boolean
   hasNew(): Promise<boolean>

@@ -48,7 +48,7 @@ export type TokenMeaning =
   | 'unavailable'
   | 'unreachable'
 
-export interface StatusRow {
+export interface HttpStatusMeaning {
   statuses: string
   post: PostMeaning
   get: GetMeaning
@@ -84,7 +84,7 @@ const away = {
  *
  * @see docs/reference/interface.md, 7.1; RFC 9110, 15
  */
-export const statusRows: readonly StatusRow[] = [
+export const httpStatusMeanings: readonly HttpStatusMeaning[] = [
   { statuses: '100-199', ...inDoubt },
   { statuses: '200-299', post: 'taken', get: 'answered', token: 'answered', heedsCode, outcome: 'ok' },
   { statuses: '300, 303-304', ...moved, post: 'performed' },
@@ -106,15 +106,15 @@ export const statusRows: readonly StatusRow[] = [
 ]
 
 const byStatus = new Map(
-  statusRows.flatMap((row) =>
+  httpStatusMeanings.flatMap((row) =>
     row.statuses.split(', ').flatMap((range) => {
       const [first = Number.NaN, last = first] = range.split('-').map(Number)
       return Array.from({ length: last - first + 1 }, (_, i) => [first + i, row] as const)
     }),
   ),
 )
-const beyond: StatusRow = { statuses: 'any other', ...inDoubt }
+const beyond: HttpStatusMeaning = { statuses: 'any other', ...inDoubt }
 
-export function statusRow(status: number): StatusRow {
+export function meaningOfHttpStatus(status: number): HttpStatusMeaning {
   return byStatus.get(status) ?? beyond
 }

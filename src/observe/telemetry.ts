@@ -13,7 +13,7 @@ import {
   type Submission,
   type WrittenStep,
 } from '../model.ts'
-import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
+import { type Endpoint, type ResourceEndpoint, serviceResources } from '../resources.ts'
 import type { Log } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'
 import type { Metrics } from './metrics.ts'
@@ -150,7 +150,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
 }
 
 function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
-  return resources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
+  return serviceResources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
 /** Lists how an answer contradicts what `outboxd discover` saw. */
@@ -168,7 +168,7 @@ export function findContractBreaches(contract: Contract | null, endpoint: Endpoi
   return breaches
 }
 
-const polls: ReadonlySet<Endpoint> = new Set(Object.values(resources).map(({ ask }) => ask))
+const polls: ReadonlySet<Endpoint> = new Set(Object.values(serviceResources).map(({ ask }) => ask))
 
 /** True for statuses that refuse this request, not the token, the rate or the proxy. */
 const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { borrowSlots, type SlotLoan } from '../ledger/slotLoans.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
-import { resources } from '../resources.ts'
+import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { pauseForTokenAnswer, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
@@ -80,7 +80,7 @@ const noSlot: Testimony = {
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
-  endpoint: resources[resource].ask,
+  endpoint: serviceResources[resource].ask,
   body: transactionId,
   idempotencyKey: null,
 })
@@ -91,7 +91,7 @@ export function readTransactionTestimony(answer: Answer, { resource, transaction
     return answer.kind === 'response' && answer.status === 404
       ? {
           kind: 'denied',
-          message: `the service does not know ${resources[resource].noun} ${transactionId}: ${summary}`,
+          message: `the service does not know ${serviceResources[resource].noun} ${transactionId}: ${summary}`,
         }
       : { kind: 'silent', message: summary }
   const { status, errorCode } = transaction
@@ -108,7 +108,7 @@ export function readTransactionTestimony(answer: Answer, { resource, transaction
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
   return {
     kind: 'known',
-    message: `the service says that ${resources[resource].noun} ${transactionId} is ${status}${code}`,
+    message: `the service says that ${serviceResources[resource].noun} ${transactionId} is ${status}${code}`,
   }
 }
 

@@ -1,5 +1,5 @@
-import { isLedgerMovedElsewhere } from '../ledger/history/judgeHistoryView.ts'
-import { emptyInstanceMemory, type FoundHistory, readAndJudgeHistory } from '../ledger/history/readHistory.ts'
+import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
+import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
@@ -89,7 +89,7 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
  */
 export async function mayWaitingRowsHaveBeenSent(
   databases: Databases,
-  { agreed, now }: FoundHistory,
+  { agreed, now }: SuspectedLoss,
 ): Promise<boolean> {
   const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
     isMarkedOnCapture: outbox.isMarkedOnCapture,

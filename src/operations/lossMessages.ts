@@ -1,4 +1,4 @@
-import type { FoundHistory } from '../ledger/history/readHistory.ts'
+import type { SuspectedLoss } from '../ledger/history/readHistory.ts'
 import { clockSkewMaxMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
@@ -60,7 +60,7 @@ function historyMessages({
 const count = (n: number, what: string, name: string, then: string): string[] =>
   n === 0 ? [] : [`${name}: ${pluralize(n, what)}. ${then}`]
 
-const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
+const sinceWhen = ({ by, lastMarkMs }: SuspectedLoss): string =>
   by.startsWith('operator')
     ? 'The ledger may not know what was sent after its backup.'
     : `A daemon last found the ledger complete at ${showTime(lastMarkMs)}: it may not know what was sent after that.`

@@ -1,5 +1,5 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { believeMassRefusals, endAutomaticPauses, endOperatorPause } from '../ledger/operator/pauses.ts'
+import { endAutomaticPauses, endOperatorPause, resumeDespiteMassRefusals } from '../ledger/operator/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
@@ -61,7 +61,7 @@ export interface Resumed {
 
 export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
   const ended = await endOperatorPause(operator)
-  const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
+  const believed = believeRefusals ? await resumeDespiteMassRefusals(operator, believedMs) : []
   const shortened = all || believeRefusals ? await endAutomaticPauses(operator) : []
   const { pauses } = await readSnapshot(operator.ledger)
   return { ended, believed, shortened, remaining: pauses }

@@ -1,4 +1,4 @@
-import { readActivity } from '../ledger/operator/readActivity.ts'
+import { readDaemonActivity } from '../ledger/operator/readActivity.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readSnapshot } from '../ledger/snapshot.ts'
 import { states } from '../model.ts'
@@ -67,7 +67,7 @@ export async function readReplayCost(
 ): Promise<ReplayCost> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
     readSnapshot(ledger),
-    readActivity(ledger, config.keyOnFailure),
+    readDaemonActivity(ledger, config.keyOnFailure),
   ])
   const capacity = rateCapacity || rateLimit.requests
   const { windowMs } = rateLimit

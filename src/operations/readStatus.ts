@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
-import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { type DaemonActivity, readDaemonActivity } from '../ledger/operator/readActivity.ts'
 import { type ReadOnlyCause, readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
@@ -16,7 +16,7 @@ import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
 
-export interface LedgerHalf extends LedgerSnapshot, Activity {
+export interface LedgerHalf extends LedgerSnapshot, DaemonActivity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
@@ -49,7 +49,7 @@ const problemsMax = 200
 export function ledgerStatusReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
   return {
     readSnapshot: () => readSnapshot(ledger),
-    readActivity: () => readActivity(ledger, config.keyOnFailure),
+    readDaemonActivity: () => readDaemonActivity(ledger, config.keyOnFailure),
     readProblems: () => readProblems(ledger, problemsMax),
     readServedOutbox: () => readServedOutbox(ledger),
     readReadOnly: () => readReadOnlyCause(ledger),
@@ -63,7 +63,7 @@ export type LedgerReads = ReturnType<typeof ledgerStatusReads>
 export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
     reads.readSnapshot(),
-    reads.readActivity(),
+    reads.readDaemonActivity(),
     reads.readProblems(),
     reads.readServedOutbox(),
     reads.readReadOnly(),

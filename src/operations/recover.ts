@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { type FoundHistory, readFoundHistory } from '../ledger/history/readHistory.ts'
+import { readSuspectedLoss, type SuspectedLoss } from '../ledger/history/readHistory.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
+  checkTransactionIdsOfRows,
   countDoubtfulRecords,
   type DoubtfulRecord,
   type DoubtfulRecordCounts,
@@ -11,7 +12,6 @@ import {
   type NamedRecord,
   type RecoveredAs,
   readDoubtfulRecords,
-  readNamedTransactions,
   recoverLostRecords,
   recoverNamedTransactions,
   transactionTakenMessage,
@@ -44,7 +44,7 @@ export interface LedgerLoss {
 }
 
 export interface LostHistory {
-  found: FoundHistory
+  found: SuspectedLoss
   doubtful: DoubtfulRecordCounts
   /** Records whose rows name a transaction that the ledger does not know. */
   named: readonly NamedLostRecord[]
@@ -76,7 +76,7 @@ export async function findLoss(
   reading: LossSearch,
 ): Promise<LedgerLoss> {
   const { ledger } = databases
-  const found = await readFoundHistory(ledger, sayer)
+  const found = await readSuspectedLoss(ledger, sayer)
   // before the comparison, because a locked row may say afterwards that it was captured
   const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
@@ -123,7 +123,7 @@ async function readNamedRecords(
       const row = rowsById.get(record.outboxId)
       return row === undefined ? [] : [{ ...record, ...row }]
     })
-    const known = new Map((await readNamedTransactions(databases.ledger, these)).map((each) => [each.id, each]))
+    const known = new Map((await checkTransactionIdsOfRows(databases.ledger, these)).map((each) => [each.id, each]))
     for (const each of these) {
       const { isFormer = false, heldBy = null } = known.get(each.id) ?? {}
       if (!isFormer) naming.push({ ...each, heldBy })
@@ -181,7 +181,7 @@ export async function recaptureLostRows(
   as: RecoveredAs,
 ): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, say } = parts
-  if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
+  if (history !== null && (await readSuspectedLoss(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
   const rows = [
     ...gap.rows,
     ...(history?.lockedWaitingRows ?? []),

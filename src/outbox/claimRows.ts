@@ -3,12 +3,12 @@ import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { UnknownRows } from './cursorScan.ts'
-import { createKeyOrderFilter, idCharsMax, shortenedIdSql, typeIsLeftToOthersSql } from './keyOrder.ts'
+import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readFirstWaitingRows } from './readRows.ts'
 import { recordRowDifferences } from './rowDifferences.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
@@ -86,7 +86,7 @@ async function heldRows(
 /** If the state column has no value for discarded, marks the row as queued, so that it no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeBackStatements(table)?.states
-  const saysDiscarded = stateFormOf(table.table.state)?.isWrittenAt('discarded') ?? true
+  const saysDiscarded = stateExpressions(table.table.state)?.isWrittenAt('discarded') ?? true
   return statuses
     .map((status) =>
       status.state === 'discarded' && !saysDiscarded ? { ...status, state: 'queued' as const } : status,
@@ -131,7 +131,7 @@ export function claimStatements({ rows }: OpenTable) {
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
-      from ${from} where ${waits} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${typeIsLeftToOthersSql(type, 3)}
+      from ${from} where ${waits} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${isTypeOfOtherInstancesSql(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
     lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
@@ -142,7 +142,7 @@ export function claimStatements({ rows }: OpenTable) {
         from ${from} where ${waits} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
     leftTypes: `select distinct type from (
-        select ${type} as type from ${from} where ${waits} and ${typeIsLeftToOthersSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
+        select ${type} as type from ${from} where ${waits} and ${isTypeOfOtherInstancesSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
       ) waiting`,
   }
 }

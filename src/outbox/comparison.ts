@@ -2,14 +2,14 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { clearProblems } from '../ledger/problems.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
-import { findRepeatedIds, stampsDifferInContentSql, wholeTableSubject } from '../ledger/rowConflicts.ts'
+import { findRepeatedIds, stampsDifferInContentSql, tableProblemSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { findRowsMissingInLedger, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
 import { updateEditedRowsProblem } from './rowDifferences.ts'
-import { clearRowsBehindCursor, findRowsBehindCursor, requestTableReread } from './rowsBehindCursor.ts'
+import { clearRowsBehindCursorProblem, findRowsBehindCursor, requestTableReread } from './rowsBehindCursor.ts'
 import { sliceRowsMax } from './slices.ts'
 import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } from './unknownStatuses.ts'
 
@@ -73,7 +73,7 @@ export function createLedgerComparison({
       const found = await findRowsBehindCursor(outbox, behindAfter, { goOn, sliceRows })
       behindAfter = found.rows > 0 ? null : found.after
       if (found.rows > 0) await inTransaction(ledger, (db) => requestTableReread(db, found))
-      else if (behindAfter === null) await clearRowsBehindCursor(ledger)
+      else if (behindAfter === null) await clearRowsBehindCursorProblem(ledger)
       return behindAfter === null
     }),
     inParts(slicesMax, async (goOn) => {
@@ -144,7 +144,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
   const { rows: raised } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
-    [wholeTableSubject, reviewedMax],
+    [tableProblemSubject, reviewedMax],
   )
   const { rows: noted } = await ledger.query<{ id: string }>(
     `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,

@@ -3,13 +3,13 @@ import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import type { SettledHorizon, SettledPosition } from './horizon.ts'
+import type { PositionReader, SettledPosition } from './horizon.ts'
 import {
   chooseRowsInKeyOrder,
+  isTypeOfOtherInstancesSql,
   type KeyOrderChoice,
   type ScannedRow,
   shortenedIdSql,
-  typeIsLeftToOthersSql,
 } from './keyOrder.ts'
 import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
 import { type FoundDifferences, RowDifferences } from './rowDifferences.ts'
@@ -23,7 +23,7 @@ export interface UnknownRows {
 interface ScannedTable {
   db: Database
   rows: RowExpressions
-  horizon: SettledHorizon
+  horizon: PositionReader
   memory: LedgerMemory
   name: string
   byTransaction: boolean
@@ -191,12 +191,12 @@ export class CursorScan {
     )
   }
 
-  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeCursorSample>> {
+  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeIfNumbersRestarted>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
     const { rows } = await db.query<SeenRow>(this.statements.behind, bounds)
     const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
-    const verdict = judgeCursorSample({
+    const verdict = judgeIfNumbersRestarted({
       rows: rows.length,
       unknown: rows.length - known.size,
       another: conflicts.length,
@@ -268,7 +268,7 @@ export interface CursorSample {
  * - `restarted`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
  * - `differs`: all rows differ for no known reason. A problem is raised, and capture goes on.
  */
-export function judgeCursorSample(sample: CursorSample): 'same' | 'differs' | 'restarted' {
+export function judgeIfNumbersRestarted(sample: CursorSample): 'same' | 'differs' | 'restarted' {
   const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
   const differing = unknown + another + edited
   if (sequenceChanged && differing * 2 > rows) return 'restarted'
@@ -292,7 +292,7 @@ export function cursorScanStatements(rows: RowExpressions) {
   return {
     page: `
     select ${seen}, ${keyHash} as "keyHash",
-      ${key} = any($3::text[]) as excepted, case when ${typeIsLeftToOthersSql(type, 4)} then ${type} end as "leftType",
+      ${key} = any($3::text[]) as excepted, case when ${isTypeOfOtherInstancesSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,

@@ -24,7 +24,7 @@ import { resolveTableSchema } from './readTableShape.ts'
 import { behindCursorSql } from './rowsBehindCursor.ts'
 import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 import { lockOneWaitingRowSql } from './tryWriteBack.ts'
 import { unknownStatusCountsSql } from './unknownStatuses.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
@@ -156,7 +156,7 @@ export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: 
 }
 
 async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
-  if (state === null || stateFormOf(state)?.waiting.includes(null)) return []
+  if (state === null || stateExpressions(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)
   if (baseType !== 'boolean' || notNull) return []
   const flag = quoteIdentifier(state.column)

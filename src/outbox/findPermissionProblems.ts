@@ -1,6 +1,6 @@
 import { type Database, readRoleSchemas } from '../postgres/database.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 export interface NeededPermissions {
   /** Null: every column of the table. */
@@ -10,7 +10,7 @@ export interface NeededPermissions {
 
 function neededRights(table: OutboxTable): NeededPermissions {
   const { payload, type, createdAt, state, write } = table
-  const form = stateFormOf(state)
+  const form = stateExpressions(state)
   const written = [
     ...(form !== null && form.writes.length > 0 ? [form.column] : []),
     ...write.map(({ column }) => column),

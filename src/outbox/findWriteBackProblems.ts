@@ -7,7 +7,7 @@ import { columnOf, isJsonColumn, literalSql, nowForColumnSql, type TableShape } 
 import { sessionsForRowStatements } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readTableShape } from './readTableShape.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 /**
  * Finds columns that cannot take the values that the daemon writes, before any row exists. Returns clauses that follow
@@ -50,7 +50,7 @@ function trialsOf(table: OutboxTable, shape: TableShape): Trial[] {
 }
 
 function stateTrials({ state }: OutboxTable, shape: TableShape): Trial[] {
-  const form = stateFormOf(state)
+  const form = stateExpressions(state)
   if (form === null) return []
   const { column, writes } = form
   if (writes === 'time') return [timeTrial(shape, column, true)]
@@ -109,7 +109,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
 function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
   const mustBeSet = (name: string) => columnOf(shape, name).notNull
   const neverWaits =
-    state !== null && mustBeSet(state.column) && stateFormOf(state)?.waiting.every((value) => value === null)
+    state !== null && mustBeSet(state.column) && stateExpressions(state)?.waiting.every((value) => value === null)
   return [
     ...(neverWaits
       ? [`says that a row waits while "${state.column}" is NULL, but that column is not null: no row would ever wait`]

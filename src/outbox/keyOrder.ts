@@ -70,6 +70,6 @@ export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax}
 /**
  * The condition that a row's type is left to other instances. `firstParameter` has our types; the next one has theirs.
  */
-export function typeIsLeftToOthersSql(type: string, firstParameter: number): string {
+export function isTypeOfOtherInstancesSql(type: string, firstParameter: number): string {
   return `(${type} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${type} = any($${firstParameter + 1}::text[])))`
 }

@@ -1,4 +1,4 @@
-import { boundProblemSubject, readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
+import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
 import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
@@ -122,7 +122,7 @@ export function createLockedRowCheck(outbox: Outbox, elapsedMs: () => number): (
     const sinceOf = (id: string) => before.get(id) ?? nowMs
     seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
     const standing = await readProblemSubjects(ledger, 'row_locked')
-    const isLong = (id: string) => standing.has(boundProblemSubject(id)) || nowMs - sinceOf(id) >= longLockMs
+    const isLong = (id: string) => standing.has(shortenProblemSubject(id)) || nowMs - sinceOf(id) >= longLockMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
     const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)

@@ -4,7 +4,7 @@ import { type Database, type Sessions, withSearchPathOfRole } from '../postgres/
 import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
-import { createSettledHorizon } from './horizon.ts'
+import { createSettledPositionReader } from './horizon.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
@@ -55,7 +55,7 @@ export function openTable(
     ? null
     : new CursorScan({
         ...{ db, rows, memory },
-        horizon: createSettledHorizon(db, table, shape),
+        horizon: createSettledPositionReader(db, table, shape),
         name: describeOutboxIdentity(identity),
         byTransaction: table.sequence === null,
       })

@@ -47,7 +47,7 @@ const writeForm = z.strictObject({
     .optional(),
 })
 
-export const outboxFileForms = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
+export const outboxEntrySchemas = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
 
 export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),

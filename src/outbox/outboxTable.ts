@@ -1,7 +1,7 @@
 import { type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
-import { type StateColumn, stateFormOf } from './stateForms.ts'
+import { type StateColumn, stateExpressions } from './stateForms.ts'
 
 /** An outbox table as `outbox.yaml` describes it. Names are as in the catalog, unquoted. */
 export interface OutboxTable {
@@ -92,4 +92,5 @@ export const tableDescriptionDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** False if the ledger has to remember which rows were captured. */
-export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => stateFormOf(state)?.isMarkedOnCapture ?? false
+export const isMarkedOnCapture = ({ state }: OutboxTable): boolean =>
+  stateExpressions(state)?.isMarkedOnCapture ?? false

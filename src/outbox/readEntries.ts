@@ -1,7 +1,7 @@
 import { isObject, nameJsonKind, type PayloadObject, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { EntryReader } from './entryReader.ts'
-import { outboxFileForms } from './outboxSchema.ts'
+import { outboxEntrySchemas } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 
 export function readTypeEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
@@ -9,10 +9,10 @@ export function readTypeEntry(entry: EntryReader, value: PayloadValue | undefine
     return entry.column(['type'], value, { kind: 'column', column: value, values: new Map() })
   if (!entry.isMapping(['type'], value, 'the column with the type, or { constant: data }')) return null
   if (Object.hasOwn(value, 'constant')) {
-    const checked = entry.check(outboxFileForms.type.constant, ['type'], value)
+    const checked = entry.check(outboxEntrySchemas.type.constant, ['type'], value)
     return checked && { kind: 'constant', type: checked.constant }
   }
-  const checked = entry.check(outboxFileForms.type.column, ['type'], value, ['constant'])
+  const checked = entry.check(outboxEntrySchemas.type.column, ['type'], value, ['constant'])
   return checked && { kind: 'column', column: checked.column, values: new Map(Object.entries(checked.values ?? {})) }
 }
 
@@ -21,7 +21,7 @@ export function readCreatedAtEntry(entry: EntryReader, value: PayloadValue | und
   if (typeof value === 'string')
     return entry.column(['created_at'], value, { column: value, unit: null, timezone: 'UTC' })
   if (!entry.isMapping(['created_at'], value, 'a column, or { column: …, unit: milliseconds }')) return null
-  const checked = entry.check(outboxFileForms.createdAt, ['created_at'], value)
+  const checked = entry.check(outboxEntrySchemas.createdAt, ['created_at'], value)
   if (checked === null) return null
   const { column, unit = null, timezone = 'UTC' } = checked
   if (unit !== null && checked.timezone !== undefined)
@@ -39,16 +39,16 @@ export function readWriteEntry(entry: EntryReader, value: PayloadValue | undefin
   return Object.entries(value).flatMap(([column, what]) => {
     const at = ['write', column]
     const spec = typeof what === 'string' ? { what } : what
-    if (!entry.isMapping(at, spec, `one of ${outboxFileForms.whats.join(', ')}, or { what: …, on: [completed] }`))
+    if (!entry.isMapping(at, spec, `one of ${outboxEntrySchemas.whats.join(', ')}, or { what: …, on: [completed] }`))
       return []
-    if (typeof what === 'string' && !outboxFileForms.whats.some((each) => each === what)) {
+    if (typeof what === 'string' && !outboxEntrySchemas.whats.some((each) => each === what)) {
       entry.report(
         at,
-        `must be one of ${outboxFileForms.whats.join(', ')}, and is ${quoteForMessage(what)}${didYouMean(what, outboxFileForms.whats)}`,
+        `must be one of ${outboxEntrySchemas.whats.join(', ')}, and is ${quoteForMessage(what)}${didYouMean(what, outboxEntrySchemas.whats)}`,
       )
       return []
     }
-    const checked = entry.check(outboxFileForms.write, at, spec)
+    const checked = entry.check(outboxEntrySchemas.write, at, spec)
     return checked ? [{ column, what: checked.what, on: checked.on ?? null }] : []
   })
 }
@@ -66,7 +66,7 @@ export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undef
     return entry.column(['payload'], value, { kind: 'column', column: value, encoding: 'utf-8' })
   if (!entry.isMapping(['payload'], value, 'a column, or { columns: … } to build it from the row')) return null
   if (Object.hasOwn(value, 'columns')) return readColumns(entry, value)
-  const checked = entry.check(outboxFileForms.payload.column, ['payload'], value, ['columns'])
+  const checked = entry.check(outboxEntrySchemas.payload.column, ['payload'], value, ['columns'])
   if (checked === null) return null
   const { column, encoding = 'utf-8' } = checked
   if (!isEncoding(encoding)) {
@@ -78,7 +78,7 @@ export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undef
 
 function readColumns(entry: EntryReader, value: PayloadObject): OutboxTable['payload'] | null {
   const { columns, ...rest } = value
-  entry.check(outboxFileForms.payload.columns.omit({ columns: true }), ['payload'], rest, ['columns'])
+  entry.check(outboxEntrySchemas.payload.columns.omit({ columns: true }), ['payload'], rest, ['columns'])
   const at = ['payload', 'columns']
   if (columns === 'all') return { kind: 'columns', columns: null }
   const named = Array.isArray(columns)

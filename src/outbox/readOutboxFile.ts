@@ -8,7 +8,7 @@ import { outboxFileSchema } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readCreatedAtEntry, readPayloadEntry, readTypeEntry, readWriteEntry } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
-import { type StateColumn, stateFormOf } from './stateForms.ts'
+import { type StateColumn, stateExpressions } from './stateForms.ts'
 
 /**
  * Checks the text of an outbox.yaml.
@@ -121,7 +121,7 @@ function judgeWritten(
     const what = known.get(column) ?? read.get(column)
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
-  if (state === null || stateFormOf(state)?.writes.length === 0) return
+  if (state === null || stateExpressions(state)?.writes.length === 0) return
   // The row's type and key are read before the write.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))

@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject } from '../ledger/rowConflicts.ts'
+import { conflictRetryMs, editedRowsMessage, type RowConflict, tableProblemSubject } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
 export class RowDifferences {
@@ -78,7 +78,7 @@ export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
      from outboxd.edited_row where outbox = outboxd.current_outbox()`,
   )
   const { count, examples } = rows[0] ?? { count: 0, examples: [] }
-  if (count === 0) return clearProblems(ledger, 'row_conflict', [wholeTableSubject])
+  if (count === 0) return clearProblems(ledger, 'row_conflict', [tableProblemSubject])
   const detail = editedRowsMessage(count, examples)
-  await raiseProblems(ledger, [{ kind: 'row_conflict', subject: wholeTableSubject, detail, retryInMs: null }])
+  await raiseProblems(ledger, [{ kind: 'row_conflict', subject: tableProblemSubject, detail, retryInMs: null }])
 }

@@ -5,7 +5,7 @@ import { columnOf, columnSql, isoTimeSql, literalSql, literalsSql, type TableSha
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { rowStampSql } from './rowStampSql.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 /** Parts of every statement on an outbox table, whose rows have the alias o. */
 export interface RowExpressions {
@@ -57,7 +57,7 @@ export function rowExpressions(
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, failingIds)
   const begins = notBeforeStartSql(table, shape, start)
-  const waits = stateFormOf(table.state)?.waitsSql ?? 'true'
+  const waits = stateExpressions(table.state)?.waitsSql ?? 'true'
   return {
     from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,
@@ -83,13 +83,13 @@ export function rowExpressions(
  * A digest of everything on which a cursor depends. If one part changes, rows behind the cursor may be ours, so a new
  * cursor begins at the start.
  * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
- * @param readings the number of times that the table was read from its beginning again
+ * @param timesReread the number of times that the table was read from its beginning again
  */
 export function cursorSelectionDigest(
   { waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>,
-  readings: number,
+  timesReread: number,
 ): string {
-  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
+  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), timesReread])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 

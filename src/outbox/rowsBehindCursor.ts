@@ -85,4 +85,4 @@ export async function requestTableReread(db: Database, found: RowsBehindCursor):
   )
 }
 
-export const clearRowsBehindCursor = (db: Database): Promise<void> => clearProblems(db, 'rows_passed_over', null)
+export const clearRowsBehindCursorProblem = (db: Database): Promise<void> => clearProblems(db, 'rows_passed_over', null)

@@ -8,7 +8,7 @@ import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
 import { inSliceSql, readSlice, sliceRowsMax } from './slices.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 export interface RowUnderWay {
   outboxId: string
@@ -39,11 +39,11 @@ export interface UnderWayStatements {
 export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
-  const form = stateFormOf(state)
+  const form = stateExpressions(state)
   const since =
     table.createdAt && notBeforeStartSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
   const underWay = form?.underWaySql(since) ?? null
-  const transaction = namedTransactionIdSql(table, shape)
+  const transaction = transactionIdInRowSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
@@ -124,7 +124,7 @@ async function stampOurs(
   })
 }
 
-export function namedTransactionIdSql({ write }: OutboxTable, shape: TableShape): string {
+export function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')
     .map(({ column: name }) => `nullif(btrim(${columnTextSql(name, shape)}), '')`)

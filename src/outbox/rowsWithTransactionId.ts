@@ -1,12 +1,12 @@
-import type { RowWithTransactionSearch } from '../ledger/history/createHistoryGuard.ts'
-import type { NamedRow } from '../ledger/history/judgeHistoryView.ts'
+import type { RowWithTransactionSearch } from '../ledger/history/createDataLossGuard.ts'
+import type { NamedRow } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
 import { isolateFailingRows } from './failingRows.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { namedTransactionIdSql, type UnderWaySlice } from './rowsUnderWay.ts'
+import { transactionIdInRowSql, type UnderWaySlice } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -22,7 +22,7 @@ type Row = RowWithTransactionId & SeenRow & { waits: boolean }
 function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
-  const transaction = namedTransactionIdSql(table, shape)
+  const transaction = transactionIdInRowSql(table, shape)
   const these = (its: string, recorded: string) =>
     `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
        ${said} as said, ${transaction} as "transactionId"

@@ -9,7 +9,7 @@ export type StateColumn =
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
 /** The effect of a form on statements on rows, which have the alias o. */
-export interface StateForm {
+export interface StateExpressions {
   readonly column: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
@@ -32,10 +32,12 @@ export interface StateForm {
   unknownSql(shape: TableShape): string | null
 }
 
-export const stateFormOf = (state: StateColumn | null): StateForm | null =>
-  state && (forms[state.kind] as (state: StateColumn) => StateForm)(state)
+export const stateExpressions = (state: StateColumn | null): StateExpressions | null =>
+  state && (forms[state.kind] as (state: StateColumn) => StateExpressions)(state)
 
-const forms: { readonly [Kind in StateColumn['kind']]: (state: Extract<StateColumn, { kind: Kind }>) => StateForm } = {
+const forms: {
+  readonly [Kind in StateColumn['kind']]: (state: Extract<StateColumn, { kind: Kind }>) => StateExpressions
+} = {
   value: valueForm,
   timestamp: timestampForm,
 }
@@ -43,7 +45,7 @@ const forms: { readonly [Kind in StateColumn['kind']]: (state: Extract<StateColu
 const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
 const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'
 
-function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateForm {
+function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateExpressions {
   const now = columnSql(name)
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
@@ -90,7 +92,7 @@ function valuesSql(now: string, waiting: readonly (string | null)[]): string {
   return `(${either.join(' or ')})`
 }
 
-function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateForm {
+function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateExpressions {
   const now = columnSql(name)
   const isMarkedOnCapture = set.includes('queued')
   return {

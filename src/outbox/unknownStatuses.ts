@@ -5,7 +5,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
@@ -21,7 +21,7 @@ const statusesMax = 10
  * it. Null if `outbox.yaml` names only the statuses of waiting rows, or none.
  */
 export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
-  const form = stateFormOf(table.state)
+  const form = stateExpressions(table.state)
   const isUnknown = form?.unknownSql(shape) ?? null
   if (form === null || isUnknown === null) return null
   const { from, id, idText, filtered } = rows

@@ -18,7 +18,7 @@ import {
 } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { stateFormOf } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 /** The statements that write states to rows. $1 has the statuses as JSON. */
 export interface WriteBackStatements {
@@ -41,7 +41,7 @@ export interface WriteBackStatements {
 export function writeBackStatements({ table, shape, rows, served }: OpenTable): WriteBackStatements | null {
   const { waits, stamp } = rows
   const { write } = table
-  const form = stateFormOf(table.state)
+  const form = stateExpressions(table.state)
   const assignments = [
     ...(form === null || form.writes.length === 0 ? [] : [assign(shape, form.column, form.markSql(shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
@@ -93,7 +93,7 @@ const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
-  return stateFormOf(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+  return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)

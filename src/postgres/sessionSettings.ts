@@ -86,7 +86,7 @@ export const daemonSessionNames = {
 
 export const connectionsMax = { work: 8, outbox: 4, queue: 2, heartbeat: 2, listen: 1, registration: 1 } as const
 
-export const daemonConnections = {
+export const daemonConnectionCounts = {
   ledger: connectionsMax.work + connectionsMax.queue + connectionsMax.heartbeat,
   outbox: connectionsMax.outbox + connectionsMax.listen + connectionsMax.registration,
 } as const

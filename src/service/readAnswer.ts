@@ -4,17 +4,17 @@ import {
   type Answer,
   type AnswerReading,
   type GetMeaning,
+  type HttpStatusMeaning,
   isSuccess,
+  meaningOfHttpStatus,
   type Outcome,
   type PauseCall,
   type PostMeaning,
   type ServiceRequest,
-  type StatusRow,
-  statusRow,
   type TokenMeaning,
   type TrialVerdict,
 } from '../model.ts'
-import { type Resource, resources } from '../resources.ts'
+import { type Resource, serviceResources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
 import { errorMessageIn, readAcceptance, submittedId, transactionStatus } from './responses.ts'
 
@@ -56,12 +56,12 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
 
 export function requestOutcomeOf(answer: Answer): Outcome {
   if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
-  const { outcome, heedsCode } = statusRow(answer.status)
+  const { outcome, heedsCode } = meaningOfHttpStatus(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }
 
 export function harmlessRequest(resource: Resource): ServiceRequest {
-  return { endpoint: resources[resource].ask, body: randomUUID(), idempotencyKey: null }
+  return { endpoint: serviceResources[resource].ask, body: randomUUID(), idempotencyKey: null }
 }
 
 /**
@@ -74,7 +74,7 @@ export function judgeTrialAnswer(answer: Answer): TrialVerdict {
   const pause = pauseForAnswer(answer)
   if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
-  const { get, outcome } = statusRow(answer.status)
+  const { get, outcome } = meaningOfHttpStatus(answer.status)
   if (outcome === 'rejected' || (get === 'answered' && answer.json !== undefined)) return { kind: 'clear' }
   return { kind: 'pause', pause: called(answer, { reason: 'unreachable' }) }
 }
@@ -86,7 +86,7 @@ export function judgeTrialAnswer(answer: Answer): TrialVerdict {
  */
 export function pauseForTokenAnswer(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
-  const { token, heedsCode } = statusRow(answer.status)
+  const { token, heedsCode } = meaningOfHttpStatus(answer.status)
   if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)
   return called(answer, tokenPauses[heedsCode && answer.code === 'E003' ? 'unavailable' : token], issuer)
 }
@@ -158,10 +158,10 @@ const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
   unreachable: { reason: 'unreachable' },
 }
 
-/** @see statusRows in src/model/statuses.ts */
-function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | GetMeaning): PauseCall | null {
+/** @see httpStatusMeanings in src/model/statuses.ts */
+function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMeaning | GetMeaning): PauseCall | null {
   if (answer.kind === 'no-answer') return answer.sent ? null : unanswered(answer.detail)
-  const row = statusRow(answer.status)
+  const row = meaningOfHttpStatus(answer.status)
   const meaning = row.heedsCode && answer.code === 'E003' ? 'unavailable' : meaningIn(row)
   if (meaning === 'nothing-there' && isServiceCode(answer.code)) return null
   const pause = answer.status === 407 ? proxyWantsPassword : apiPauses[meaning]

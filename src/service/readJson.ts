@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import { resources } from '../resources.ts'
+import { serviceResources } from '../resources.ts'
 import { findJsonFlaws, type JsonFlaws } from '../yaml/exactJson.ts'
 
 /**
@@ -54,7 +54,7 @@ export const redactedMark = '[redacted]'
 
 /** Ids, statuses and codes are used unchanged (responses.ts, errorCode.ts). */
 const usedFields: ReadonlySet<string> = new Set([
-  ...Object.values(resources).map(({ idField }) => idField),
+  ...Object.values(serviceResources).map(({ idField }) => idField),
   'status',
   'code',
   'errorCode',

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
 import type { AcceptanceReading, TransactionStatus } from '../model.ts'
-import { forEachResource, type Resource, resources } from '../resources.ts'
+import { makePerResource, type Resource, serviceResources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
 import { redactedMark, textOf } from './readJson.ts'
 
@@ -34,15 +34,15 @@ export const tokenResponse = z.object({
 })
 
 /** docs/reference/interface.md, 2.3 and 2.6. */
-const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
+const submitResponse = makePerResource((resource) => z.object({ [serviceResources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
 
 /** docs/reference/interface.md, 2.4 and 2.6. */
-const statusResponse = forEachResource((resource) => {
-  const { idField, resultField } = resources[resource]
+const statusResponse = makePerResource((resource) => {
+  const { idField, resultField } = serviceResources[resource]
   return z
     .looseObject({ status, errorCode: code.nullish().catch(null) })
     .transform(({ [idField]: named, status, errorCode, ...rest }) => ({
@@ -57,7 +57,7 @@ export const parseUsableId = (text: string): string | null => idOrNone.parse(tex
 
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
-  return read.success ? (read.data[resources[resource].idField] ?? null) : null
+  return read.success ? (read.data[serviceResources[resource].idField] ?? null) : null
 }
 
 const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/

@@ -18,7 +18,7 @@ export function writeYamlLines(lines: readonly YamlLine[]): string {
 }
 
 /** Writes the lines for a trial. A line to fill in has its trial value, or is left out. */
-export function writeTrialYaml(lines: readonly YamlLine[]): string {
+export function writeYamlWithTrialValues(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 

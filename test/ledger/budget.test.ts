@@ -4,13 +4,13 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { holdBackSurplusSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
-  claimProofRequest,
+  addAnsweredRecordCounts,
+  claimFirstRequestAfterPause,
   claimTrialRequest,
-  countAnsweredRecords,
   endPauses,
+  giveBackTrialRequest,
   raisePause,
   readSendingState,
-  releaseTrialRequest,
 } from '../../src/ledger/pauses.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
 import { fitSlotsToBudget, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
@@ -407,7 +407,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => countAnsweredRecords(ledger.pool, [{ resource: 'data', met: null, judged: true }])
+  const through = () => addAnsweredRecordCounts(ledger.pool, [{ resource: 'data', met: null, judged: true }])
 
   test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {
@@ -454,10 +454,10 @@ describe('pauses', () => {
     await pass(30_000)
     await endPauses(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('unproven')
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProofRequest(ledger.pool, leaseMs)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimFirstRequestAfterPause(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    await releaseTrialRequest(ledger.pool)
-    expect(await claimProofRequest(ledger.pool, leaseMs)).toBe(true)
+    await giveBackTrialRequest(ledger.pool)
+    expect(await claimFirstRequestAfterPause(ledger.pool, leaseMs)).toBe(true)
     await through()
     expect(await readSendingState(ledger.pool)).toBe('open')
   })
@@ -494,7 +494,7 @@ describe('pauses', () => {
     await raise()
     await pass(2_000)
     await claimTrialRequest(ledger.pool, leaseMs)
-    await releaseTrialRequest(ledger.pool)
+    await giveBackTrialRequest(ledger.pool)
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 

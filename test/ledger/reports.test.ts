@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createHistoryGuard } from '../../src/ledger/history/createHistoryGuard.ts'
+import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
 import {
   makeReportsDueAgain,
   readDueReports,
@@ -150,7 +150,7 @@ test('in a ledger that went back in time nothing is told, also before that was s
   expect(
     await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toHaveLength(1)
-  const known = createHistoryGuard({
+  const known = createDataLossGuard({
     pool: ledger.pool,
     who: 'test',
     reachMs: 1_000,

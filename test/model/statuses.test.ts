@@ -5,11 +5,11 @@ import { decideSubmit, type SubmitVerdict, submitLimits } from '../../src/daemon
 import { decideTrack, type TrackVerdict, trackLimits } from '../../src/daemon/track/decideTrack.ts'
 import {
   type GetMeaning,
+  type HttpStatusMeaning,
+  httpStatusMeanings,
+  meaningOfHttpStatus,
   type PauseCall,
   type PostMeaning,
-  type StatusRow,
-  statusRow,
-  statusRows,
   type TokenMeaning,
 } from '../../src/model.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
@@ -108,7 +108,7 @@ test('docs/why/guarantee.md shows the table (npm test -- test/model/statuses -u 
 })
 
 function table(): string {
-  const rows = Map.groupBy(statusRows, (row) =>
+  const rows = Map.groupBy(httpStatusMeanings, (row) =>
     [
       post[row.post].record,
       get[row.get].record,
@@ -123,7 +123,7 @@ function table(): string {
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
 
-const inOrder = (rows: readonly StatusRow[]) =>
+const inOrder = (rows: readonly HttpStatusMeaning[]) =>
   rows
     .flatMap(({ statuses }) => statuses.split(', '))
     .toSorted((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
@@ -135,7 +135,9 @@ const everyone = (ofPost: string | null, ofGet: string | null): string =>
   ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `POST: ${ofPost}` : `GET: ${ofGet}`
 
 test('each status from 100 to 599 is in one row', () => {
-  const ranges = statusRows.flatMap(({ statuses }) => statuses.split(', ').map((range) => range.split('-').map(Number)))
+  const ranges = httpStatusMeanings.flatMap(({ statuses }) =>
+    statuses.split(', ').map((range) => range.split('-').map(Number)),
+  )
   const all = ranges.flatMap(([first = 0, last = first]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),
   )
@@ -148,7 +150,7 @@ const every = Array.from({ length: 700 }, (_, i) => 50 + i)
 describe.each(resourceNames)('an answer about %s without a code', (resource) => {
   test('to a POST does what its row says, whatever the status', () => {
     for (const status of every) {
-      const { kind, everyone, mayHaveArrived } = post[statusRow(status).post]
+      const { kind, everyone, mayHaveArrived } = post[meaningOfHttpStatus(status).post]
       const verdict = submit(status, resource)
       expect(verdict.kind, String(status)).toBe(kind)
       expect(pauseOf(submit(status, resource, { repeatedAfter401: true })), String(status)).toBe(everyone)
@@ -163,7 +165,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
 
   test('to a GET does what its row says, whatever the status', () => {
     for (const status of every) {
-      const { kind, everyone } = get[statusRow(status).get]
+      const { kind, everyone } = get[meaningOfHttpStatus(status).get]
       expect(track(status, resource).kind, String(status)).toBe(kind)
       expect(pauseOf(track(status, resource, { repeatedAfter401: true })), String(status)).toBe(everyone)
     }
@@ -172,7 +174,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
 
 test('an answer to a request for a token does what its row says, whatever the status', () => {
   for (const status of every)
-    expect(pauseForTokenAnswer(response(status)).reason, String(status)).toBe(token[statusRow(status).token])
+    expect(pauseForTokenAnswer(response(status)).reason, String(status)).toBe(token[meaningOfHttpStatus(status).token])
 })
 
 describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code %s', (code) => {
@@ -190,12 +192,13 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
   })
 
   test('what speaks of everybody pauses, unless E002 or E003 say more', () => {
-    for (const status of about.filter((each) => statusRow(each).heedsCode)) {
-      const usual = { post: post[statusRow(status).post].everyone, get: get[statusRow(status).get].everyone }
+    for (const status of about.filter((each) => meaningOfHttpStatus(each).heedsCode)) {
+      const meaning = meaningOfHttpStatus(status)
+      const usual = { post: post[meaning.post].everyone, get: get[meaning.get].everyone }
       const now = { repeatedAfter401: true }
       expect(pauseOf(track(status, 'data', now, code))).toBe(code === 'E003' ? 'unavailable' : usual.get)
       expect(pauseForTokenAnswer(response(status, { code })).reason).toBe(
-        code === 'E003' ? 'unavailable' : token[statusRow(status).token],
+        code === 'E003' ? 'unavailable' : token[meaning.token],
       )
       const verdict = submit(status, 'data', now, code)
       if (code === 'E002') expect(verdict.kind).toBe('renew-key')
@@ -205,7 +208,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
 
   test('no status but a success, a redirect and those about us hides E002 and E003', () => {
     for (const status of every) {
-      const { heedsCode, post, token } = statusRow(status)
+      const { heedsCode, post, token } = meaningOfHttpStatus(status)
       if (heedsCode && code === 'E002') expect(submit(status, 'data', {}, code).kind, String(status)).toBe('renew-key')
       if (heedsCode && code === 'E003') {
         expect(pauseOf(submit(status, 'data', {}, code)), String(status)).toBe('unavailable')

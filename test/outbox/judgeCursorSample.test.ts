@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type CursorSample, judgeCursorSample } from '../../src/outbox/cursorScan.ts'
+import { type CursorSample, judgeIfNumbersRestarted } from '../../src/outbox/cursorScan.ts'
 
 const sample = (some: Partial<CursorSample>): CursorSample => ({
   rows: 20,
@@ -24,10 +24,10 @@ test.each([
   [{ edited: 20 }, 'differs'],
   [{ unknown: 20 }, 'same'],
 ] as const)('%j: %s', (some, verdict) => {
-  expect(judgeCursorSample(sample(some))).toBe(verdict)
+  expect(judgeIfNumbersRestarted(sample(some))).toBe(verdict)
 })
 
 test('edits alone stop nothing, however many', () => {
   const edits = fc.record({ rows: fc.constant(20), another: fc.nat(10), edited: fc.nat(10) })
-  fc.assert(fc.property(edits, (some) => judgeCursorSample(sample(some)) !== 'restarted'))
+  fc.assert(fc.property(edits, (some) => judgeIfNumbersRestarted(sample(some)) !== 'restarted'))
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
 import { proposeOutboxFile } from '../../src/outbox/propose/proposeOutboxFile.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { findFillInPlaces, writeTrialYaml, writeYamlLines } from '../../src/yaml/yamlLines.ts'
+import { findFillInPlaces, writeYamlLines, writeYamlWithTrialValues } from '../../src/yaml/yamlLines.ts'
 
 const names = [
   ...[
@@ -56,7 +56,7 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
     fc.property(tables, fc.option(fc.uniqueArray(word, { maxLength: 5 })), (table, words) => {
       const { lines } = proposeOutboxFile(table, () => words, null)
       const text = writeYamlLines(lines)
-      const tried = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
+      const tried = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
       expect(tried.problems).toEqual([])
       expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
       expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
@@ -97,6 +97,6 @@ test('what a row is known by is not proposed to be written, where an id is found
   }
   for (const notNull of [true, false]) {
     const { lines } = proposeOutboxFile({ ...table, columns: [{ ...column, notNull }] }, () => [], null)
-    expect(readOutboxFile('outbox.yaml', writeTrialYaml(lines)).problems).toEqual([])
+    expect(readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines)).problems).toEqual([])
   }
 })

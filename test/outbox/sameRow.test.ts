@@ -116,7 +116,7 @@ test("a skipped row's outbox is replaced: the new row is captured", async () => 
   await pool.query(`update outboxd.skipped_row set retry_at = now()`)
   await pool.query(`update outboxd.outbox set is_current = false; insert into outboxd.outbox default values`)
   expect(await skipped()).toEqual([])
-  expect(await captureLock.readCaptureAgenda()).toMatchObject({ dueId: null, served: { epoch: 2 } })
+  expect(await captureLock.readDueCaptureWork()).toMatchObject({ dueId: null, served: { epoch: 2 } })
   await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'this one neither' }])
   expect((await pool.query('select outbox, times from outboxd.skipped_row order by outbox')).rows).toEqual([
     { outbox: 1, times: 1 },

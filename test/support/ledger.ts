@@ -4,14 +4,14 @@ import { emptyOutcomeWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
   forgetSkippedRow,
-  readCaptureAgenda,
+  readDueCaptureWork,
   resumeCaptureOfTypes,
   skipRows,
   stopCaptureOfType,
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
 import { type Claimant, type Claims, createSubmissionClaimer } from '../../src/ledger/claims.ts'
-import { createHistoryGuard } from '../../src/ledger/history/createHistoryGuard.ts'
+import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
@@ -191,14 +191,14 @@ const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
 const historyOf = (pool: pg.Pool) =>
-  createHistoryGuard({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
+  createDataLossGuard({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
 
 /** What capture does with a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
   const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
   return {
     withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
-    readCaptureAgenda: () => readCaptureAgenda(pool),
+    readDueCaptureWork: () => readDueCaptureWork(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
     stopCaptureOfType: (type: string, error: unknown) => stopCaptureOfType(pool, type, (error as SourceFailed).detail),

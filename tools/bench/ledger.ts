@@ -8,7 +8,7 @@ import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readOrphanedSubmissions, readUnheldClaims } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
-import { readActivity } from '../../src/ledger/operator/readActivity.ts'
+import { readDaemonActivity } from '../../src/ledger/operator/readActivity.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { countFailureCauses } from '../../src/ledger/operator/search.ts'
 import {
@@ -152,7 +152,7 @@ async function statements(): Promise<void> {
       () => undone(daemon, (db) => writePeriodStatistics(db, 'minute', null)),
     ],
     ['daemon', 'a block of the chain', () => chainBlocks(1)],
-    ['status', 'activity', () => readActivity(command, 'continue')],
+    ['status', 'activity', () => readDaemonActivity(command, 'continue')],
     ['status', 'snapshot', () => readSnapshot(command)],
     ['list', 'what waits for a person', () => list({})],
     ['list', '--by-cause', () => countFailureCauses(command, forPerson, 10_000)],

@@ -70,7 +70,7 @@ export const mutations = {
     breaks: 'nobody compares the history of the ledger with its server: npm run failover -- --mode async notices it',
     patches: [
       {
-        file: 'src/ledger/history/judgeHistoryView.ts',
+        file: 'src/ledger/history/judgeDataLoss.ts',
         from: `if (view.isFound) return { kind: 'waits' }`,
         to: `if (!view.isFound) return { kind: 'stands' }\n  if (view.isFound) return { kind: 'waits' }`,
       },

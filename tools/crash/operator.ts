@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { readFoundHistory } from '../../src/ledger/history/readHistory.ts'
+import { readSuspectedLoss } from '../../src/ledger/history/readHistory.ts'
 import { writeDiscardedSubmissions } from '../../src/ledger/operator/discardSubmissions.ts'
 import { endAutomaticPauses } from '../../src/ledger/operator/pauses.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
@@ -61,7 +61,7 @@ export async function recoverLedger(
 ): Promise<boolean> {
   {
     await using databases = await openDatabases(config, 'crash@campaign', () => 'outbox')
-    const found = await readFoundHistory(databases.ledger)
+    const found = await readSuspectedLoss(databases.ledger)
     if (found === null) return false
   }
   // Daemons are killed all the time, so one may have captured a row that it did not mark (docs/run/operations.md).

@@ -27,7 +27,7 @@ import { findShortIdColumns } from '../../outbox/findWriteBackProblems.ts'
 import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
 import { describeStandardTable, isMarkedOnCapture, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
-import { findUnusedSentColumns } from '../../outbox/propose/readValuesByColumn.ts'
+import { findUndescribedSentColumns } from '../../outbox/propose/readValuesByColumn.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
@@ -105,7 +105,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
         ...(limits.length > 0 ? [missingTimeLimitsMessage(limits)] : []),
       ]
-      const unused = problems.length === 0 ? await findUnusedSentColumns(pool, table) : []
+      const unused = problems.length === 0 ? await findUndescribedSentColumns(pool, table) : []
       return {
         version: await readServerVersion(pool),
         problems,

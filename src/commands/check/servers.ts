@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { StoreConfig } from '../../config.ts'
-import type { LedgerStandby } from '../../ledger/history/judgeHistoryView.ts'
+import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
 import { standbyMissingMessage } from '../../ledger/history/writeHistory.ts'
 import {
   type Durability,
@@ -13,7 +13,7 @@ import {
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
-import { daemonConnections } from '../../postgres/sessionSettings.ts'
+import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
 
 export async function checkServers(
@@ -36,7 +36,7 @@ export async function checkServers(
 }
 
 interface Database {
-  of: keyof typeof daemonConnections
+  of: keyof typeof daemonConnectionCounts
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
 }
@@ -89,7 +89,7 @@ export function judgeFreeConnections(databases: readonly { of: Database['of']; r
   const what = 'connections'
   if (databases.length === 0) return notAskedFinding(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
-    const needed = those.reduce((sum, { of }) => sum + daemonConnections[of], 0)
+    const needed = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
     const rooms = those.map(({ room }) => room).sort((a, b) => a.free - b.free)
     const { free, limit, ours } = rooms[0] as FreeConnections
     return {

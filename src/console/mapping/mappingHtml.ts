@@ -2,7 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import { describeField } from '../../mapping/describeField.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { emptyNote, factList, foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, hiddenField } from '../html/form.ts'
@@ -92,7 +92,7 @@ function filesSection({ files, dir, differing }: MappingView): HtmlValue {
 
 const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
 ${factList([
-  ['becomes', html`<code>POST ${resources[endpoint].path}</code>`],
+  ['becomes', html`<code>POST ${serviceResources[endpoint].path}</code>`],
   ['tracked', track ? 'until the service has finished it' : 'no: done when it is accepted'],
   ['sends its id', sendsSubmissionId ? 'yes' : null],
 ])}

@@ -38,7 +38,7 @@ export function createNowReader(
   const shared: LedgerReads = {
     readSnapshot,
     readProblems: async () => readProblems(JSON.stringify((await readSnapshot()).problems)),
-    readActivity: share('readActivity', agesMs.activity),
+    readDaemonActivity: share('readDaemonActivity', agesMs.activity),
     readServedOutbox: share('readServedOutbox', agesMs.served),
     readReadOnly: share('readReadOnly', agesMs.readOnly),
     readRecentRequestCounts: share('readRecentRequestCounts', agesMs.counts),

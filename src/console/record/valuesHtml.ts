@@ -5,7 +5,7 @@ import type { Mapping } from '../../mapping/mapping.ts'
 import type { MappedRecord } from '../../mapping/mapRecord.ts'
 import { missingContentText } from '../../operations/submissionFacts.ts'
 import { escapeLines } from '../../plainText.ts'
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { emptyNote, foreignTextHtml, notice, section, table } from '../html/elements.ts'
@@ -85,7 +85,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
       ),
     ]
   return [
-    html`<p>It becomes <code>POST ${resources[mapped.resource].path}</code>.</p>`,
+    html`<p>It becomes <code>POST ${serviceResources[mapped.resource].path}</code>.</p>`,
     table(
       'Client values and sent values',
       ['Field', 'From', 'Client', 'Rule', 'Sent'],

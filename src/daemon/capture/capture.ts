@@ -1,8 +1,8 @@
 import type {
-  CaptureAgenda,
   CapturedRecord,
   CaptureSession,
   ClaimedRows,
+  DueCaptureWork,
   FailedRow,
   RowsRequest,
   SkippedRow,
@@ -23,7 +23,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
   /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
   windowMax: number
   knownTypes(): readonly string[]
-  readCaptureAgenda(): Promise<CaptureAgenda>
+  readDueCaptureWork(): Promise<DueCaptureWork>
   /** On a clock that never runs backward. */
   elapsedMs(): number
   skip(rows: readonly FailedRow[]): Promise<void>
@@ -168,7 +168,7 @@ export function createCapture(deps: CaptureDeps): Capture {
 
   return {
     async runOnce() {
-      const { dueId, leavesTypes, hasNew } = await deps.readCaptureAgenda()
+      const { dueId, leavesTypes, hasNew } = await deps.readDueCaptureWork()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
       const round = leavesTypes || (await hasNew()) ? await captureNew() : 'idle'

@@ -4,6 +4,7 @@ import {
   type AttemptResult,
   isSuccess,
   type MadeRequest,
+  meaningOfHttpStatus,
   type Outcome,
   type PauseCall,
   type PollJob,
@@ -11,7 +12,6 @@ import {
   type Refusal,
   type RemainingRequests,
   type Submission,
-  statusRow,
   type TrialVerdict,
   wasProcessSuspended,
 } from '../../model.ts'
@@ -184,12 +184,12 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
  */
 export function isSilentAnswer(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)
-  const { post } = statusRow(answer.status)
+  const { post } = meaningOfHttpStatus(answer.status)
   if (answer.code === 'E003') return false
   return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
 }
 
-const isAboutTransport = (status: number): boolean => ofTheWay.has(statusRow(status).post)
+const isAboutTransport = (status: number): boolean => ofTheWay.has(meaningOfHttpStatus(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
 export function toAnsweredRecord(

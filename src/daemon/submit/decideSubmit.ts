@@ -3,9 +3,9 @@ import {
   type AnswerReading,
   type Breach,
   type MetPause,
+  meaningOfHttpStatus,
   type PauseCall,
   type Submission,
-  statusRow,
   type UncertainPolicy,
 } from '../../model.ts'
 
@@ -71,7 +71,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   if (answer.kind === 'no-answer')
     return pause === null ? inDoubt(summary, now) : { kind: 'pause', pause, times: 0, mayHaveArrived: false }
   const { code } = answer
-  const { post, heedsCode } = statusRow(answer.status)
+  const { post, heedsCode } = meaningOfHttpStatus(answer.status)
   if (submittedId !== null) return withId(submittedId, answer, reading, now)
   if (heedsCode && code === 'E002') return duplicate(summary, now.history)
   if (post === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
@@ -177,7 +177,7 @@ function refused(
   { summary, namesId }: SubmitReading,
   history: SubmitHistory,
 ): SubmitVerdict {
-  const { post } = statusRow(status)
+  const { post } = meaningOfHttpStatus(status)
   if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
   return namesId || post === 'refused-in-doubt'
@@ -194,7 +194,7 @@ function paused(
   { met, earlierInDoubt }: SubmitHistory,
 ): SubmitVerdict {
   const times = timesMet(pause, met)
-  const moved = statusRow(status).post === 'moved'
+  const moved = meaningOfHttpStatus(status).post === 'moved'
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
   const reason = `${summary}; it got this answer ${times} times while others got through, so the cause is this record`
   return earlierInDoubt || moved

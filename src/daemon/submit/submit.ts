@@ -9,7 +9,7 @@ import {
   type Submission,
   type UncertainPolicy,
 } from '../../model.ts'
-import { type Resource, resources } from '../../resources.ts'
+import { type Resource, serviceResources } from '../../resources.ts'
 import { decideSubmit, type SubmitLimits, type SubmitVerdict } from './decideSubmit.ts'
 
 export interface SubmitDeps extends RequestDeps {
@@ -30,7 +30,7 @@ export async function submit(
   isValid: () => boolean,
 ): Promise<AttemptResult> {
   const request: ServiceRequest = {
-    endpoint: resources[submission.resource].submit,
+    endpoint: serviceResources[submission.resource].submit,
     body: submission.body,
     idempotencyKey: submission.idempotencyKey,
   }

@@ -4,9 +4,9 @@ import {
   type AnswerReading,
   type Breach,
   isSameId,
+  meaningOfHttpStatus,
   type PauseCall,
   type Submission,
-  statusRow,
   type TransactionStatus,
 } from '../../model.ts'
 
@@ -89,7 +89,7 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
     return pause === null
       ? askAgain(summary, null, now)
       : { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
-  const { get } = statusRow(answer.status)
+  const { get } = meaningOfHttpStatus(answer.status)
   if (get === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
   if (pause !== null) return refused(summary, pause, now)

@@ -1,5 +1,5 @@
 import { endStates, type MovedPoll, type PlannedPoll, type State } from '../../model.ts'
-import { forEachResource, type Resource } from '../../resources.ts'
+import { makePerResource, type Resource } from '../../resources.ts'
 import { type Pressure, pollPriceMs } from './pollPrice.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
 import { nextPollMs } from './schedule.ts'
@@ -16,10 +16,10 @@ const noChance = 1 - Number.EPSILON
 
 /** @param random in [0, 1), new for each call */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
-  let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
+  let models: Record<Resource, ProcessingTimes> = makePerResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
   const inflow = createInflowAverage(windowMs)
-  let awaitedAgesMs: Record<Resource, number[]> = forEachResource(() => [])
+  let awaitedAgesMs: Record<Resource, number[]> = makePerResource(() => [])
   const prices = new Map<Resource, number>()
 
   function priceMs(resource: Resource): number {
@@ -32,7 +32,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
 
   return {
     learn(observations: readonly (Observation & { resource: Resource })[]): void {
-      models = forEachResource((resource) =>
+      models = makePerResource((resource) =>
         fitProcessingTimes(
           observations.filter((each) => each.resource === resource),
           windowMs,
@@ -48,7 +48,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
     replan(polls: readonly PlannedPoll[]): MovedPoll[] {
-      awaitedAgesMs = forEachResource((resource) =>
+      awaitedAgesMs = makePerResource((resource) =>
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
       )
       prices.clear()

@@ -1,5 +1,5 @@
 import type { AttemptResult, Change, RequestDeps, ServiceRequest, Step, Submission } from '../../model.ts'
-import { type Resource, resources } from '../../resources.ts'
+import { type Resource, serviceResources } from '../../resources.ts'
 import { decideTrack, type TrackLimits, type TrackVerdict } from './decideTrack.ts'
 
 export interface TrackDeps extends RequestDeps {
@@ -16,7 +16,7 @@ export async function track(
 ): Promise<AttemptResult> {
   const transactionId = submission.transactionId ?? submission.id
   const request: ServiceRequest = {
-    endpoint: resources[submission.resource].ask,
+    endpoint: serviceResources[submission.resource].ask,
     body: transactionId,
     idempotencyKey: null,
   }

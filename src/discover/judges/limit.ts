@@ -1,4 +1,4 @@
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { retryAfterMs } from '../../service/client.ts'
 import {
   accessTokenIn,
@@ -70,7 +70,7 @@ async function countedRequest(parts: QuestionParts): Promise<() => Promise<Excha
   if (path !== null) return () => parts.call({ method: 'GET', path, beyondLimit: true })
   return () =>
     parts.call({
-      ...{ method: 'POST', path: resources.data.path, body: recordBody(parts, shape), beyondLimit: true },
+      ...{ method: 'POST', path: serviceResources.data.path, body: recordBody(parts, shape), beyondLimit: true },
       headers: keyHeaders(shape.key),
     })
 }

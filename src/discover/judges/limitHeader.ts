@@ -1,4 +1,4 @@
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import {
   accessTokenIn,
   type Exchange,
@@ -69,7 +69,7 @@ async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
   }
   const post = (body: string, accessToken?: string) =>
     parts.call({
-      ...{ method: 'POST', path: resources.data.path, body, headers: keyHeaders(shape.key) },
+      ...{ method: 'POST', path: serviceResources.data.path, body, headers: keyHeaders(shape.key) },
       ...(accessToken === undefined ? {} : { accessToken }),
     })
   const path = await findReadableTransactionPath(parts)
@@ -194,13 +194,13 @@ export function observeLimitUse(exchanges: readonly Exchange[], header: Remainin
     const each = [
       method === 'GET' ? polls : true,
       isSuccess(answer) ? true : failures,
-      path.includes(resources.orders.path) ? orders : true,
+      path.includes(serviceResources.orders.path) ? orders : true,
     ]
     return each.includes(false) ? false : each.includes(null) ? null : true
   }
   return exchanges.map((exchange) => {
     const { accessToken, method, path, answer } = exchange
-    const isRecord = method === 'POST' && path.includes(resources.data.path) && isSuccess(answer)
+    const isRecord = method === 'POST' && path.includes(serviceResources.data.path) && isSuccess(answer)
     const isOfFirst = scope !== 'token' || accessToken === firstToken
     return {
       fromMs: exchange.startedAtMs,

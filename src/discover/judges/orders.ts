@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
@@ -63,9 +63,9 @@ interface OrderChange {
 function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
   const { customerId = parts.given.orderCustomer ?? '', items = itemsText(parts) } = change
   return repeatUnlessArrived(parts, () => {
-    const id = shape.ownId ? `,"${resources.orders.idField}":"${randomUUID()}"` : ''
+    const id = shape.ownId ? `,"${serviceResources.orders.idField}":"${randomUUID()}"` : ''
     const body = `{"customerId":${JSON.stringify(customerId)},"items":${items}${id}}`
-    return parts.post(resources.orders.path, body, keyHeaders(shape.key))
+    return parts.post(serviceResources.orders.path, body, keyHeaders(shape.key))
   })
 }
 
@@ -92,7 +92,7 @@ export async function askOrder(parts: QuestionParts): Promise<Finding> {
     const cannot = `an order is answered ${statusAndCode(first.answer)}`
     return unknownFinding(explainRefusedRecord(first.answer), { assumed, cannot })
   }
-  const { idField } = resources.orders
+  const { idField } = serviceResources.orders
   return judgeAccepted([first.answer, (await postOrder(parts)).answer], {
     ...{ assumed, idField, hasId: idIn(first) !== null, status: 201, pair: 'order_ok' },
   })
@@ -144,7 +144,7 @@ export async function askOrderUnknownCustomer(parts: QuestionParts): Promise<Fin
 }
 
 export async function askUnknownOrder(parts: QuestionParts): Promise<Finding> {
-  const { answer } = await getTwice(parts, () => `${resources.orders.path}/${randomUUID()}`)
+  const { answer } = await getTwice(parts, () => `${serviceResources.orders.path}/${randomUUID()}`)
   return judgeUnknownId(answer, 'order_status_unknown')
 }
 
@@ -157,8 +157,8 @@ export const orderLivesSample: Sample<readonly (readonly AnsweredExchange[])[]> 
   samples: [orderSample],
   async take(parts) {
     const ids = [await postOrder(parts), await postOrder(parts)].flatMap((order) => idIn(order) ?? [])
-    if (ids.length === 0) throw new CannotAsk(`the answer to a test order has no ${resources.orders.idField}`)
-    const paths = ids.map((id) => `${resources.orders.path}/${encodeURIComponent(id)}`)
+    if (ids.length === 0) throw new CannotAsk(`the answer to a test order has no ${serviceResources.orders.idField}`)
+    const paths = ids.map((id) => `${serviceResources.orders.path}/${encodeURIComponent(id)}`)
     return pollUntilEnded(parts, paths, waitsMs)
   },
 }

@@ -1,4 +1,4 @@
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
 import {
   type AnsweredExchange,
@@ -50,7 +50,7 @@ export const recordLivesSample: Sample<Lives> = {
   async take(parts) {
     const taken = [(await acceptedRecord(parts)).exchange, await submitTestRecord(parts)]
     const ids = taken.flatMap((each) => transactionIdIn(each) ?? [])
-    const paths = ids.map((id) => `${resources.data.path}/${encodeURIComponent(id)}`)
+    const paths = ids.map((id) => `${serviceResources.data.path}/${encodeURIComponent(id)}`)
     return { taken, polls: await pollUntilEnded(parts, paths, waitsMs) }
   },
 }
@@ -70,7 +70,7 @@ export async function askSubmission(parts: QuestionParts): Promise<Finding> {
     transactionIdIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordLivesSample)).taken[1]
   return judgeAccepted([last.answer, ...(second === undefined ? [] : [second.answer])], {
     assumed: assumedSubmission,
-    idField: resources.data.idField,
+    idField: serviceResources.data.idField,
     hasId: transactionIdIn(last) !== null,
     status: 200,
     pair: 'submit_ok',

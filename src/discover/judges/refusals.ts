@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
 import {
   type AnsweredExchange,
@@ -22,7 +22,7 @@ export const getTwice = (parts: QuestionParts, path: () => string): Promise<Answ
 
 /** Also asks with an id in the form of the service's own ids, because a lost transaction has such an id. */
 export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
-  const other = await getTwice(parts, () => `${resources.data.path}/${randomUUID()}`)
+  const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
   const id = await acceptedRecord(parts).then(
@@ -30,7 +30,7 @@ export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
     () => null,
   )
   if (id === null) return finding
-  const own = await getTwice(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
+  const own = await getTwice(parts, () => `${serviceResources.data.path}/${encodeURIComponent(id)}`)
   if (statusAndCode(own.answer) === statusAndCode(other.answer)) return finding
   if (isSuccess(own.answer) && !isSuccess(other.answer))
     return unknownFinding(`the id ${id} may be that of a transaction: ${describeSeen(own.answer)}`, { assumed: '404' })
@@ -66,7 +66,7 @@ export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding>
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
   const [polls = []] = await pollUntilEnded(
     parts,
-    [`${resources.data.path}/${encodeURIComponent(id)}`],
+    [`${serviceResources.data.path}/${encodeURIComponent(id)}`],
     [1_000, 4_000, 15_000],
   )
   const last = polls.at(-1) ?? observed.exchange

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { resources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
 import {
   accessTokenIn,
@@ -86,7 +86,7 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
   }
 }
 
-const unknownIdPath = () => `${resources.data.path}/${randomUUID()}`
+const unknownIdPath = () => `${serviceResources.data.path}/${randomUUID()}`
 
 interface TokenPair {
   former: string

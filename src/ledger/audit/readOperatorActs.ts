@@ -38,7 +38,7 @@ export interface ActFilter {
  * Joins the records that act `a` names as `named.records`, and `named.fits` if one of them is wanted. An act that saw
  * more records than it names always fits.
  */
-export const namedRecordsSql = (first: number): string => `cross join lateral (
+export const joinRecordsOfActSql = (first: number): string => `cross join lateral (
   select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
       order by r.place), '[]') as records,
     num_nonnulls($${first}::text, $${first + 1}::uuid, $${first + 2}::text) = 0 or coalesce(a.detail ? 'unnamed', false)
@@ -76,7 +76,7 @@ export async function* readOperatorActs(
          a.detail, named.records, named.fits
        from (select * from outboxd.operator_act
          where id > $1 and at >= coalesce($2::timestamptz, '-infinity') and at < coalesce($3::timestamptz, 'infinity')
-         order by id limit ${pageRows}) a ${namedRecordsSql(4)}
+         order by id limit ${pageRows}) a ${joinRecordsOfActSql(4)}
        order by a.id`,
       [after, isoTime(sinceMs), isoTime(untilMs), ...actFilterParameters(filter)],
     )
@@ -166,7 +166,7 @@ async function readActRows(db: Database, filter: OperatorLogFilter, before: stri
   const { rows } = await db.query<Row>(
     `select a.id as "logId", ${epochMsSql('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
        named.records, a.detail ->> 'unnamed' as unnamed
-     from outboxd.operator_act a ${namedRecordsSql(5)}
+     from outboxd.operator_act a ${joinRecordsOfActSql(5)}
      where a.id < $1 and ${isWanted('a')} and named.fits order by a.id desc limit $8`,
     [before, ...valuesOf(filter), ...actFilterParameters(filter), limit],
   )

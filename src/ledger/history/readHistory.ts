@@ -5,10 +5,10 @@ import {
   type HistoryVerdict,
   type HistoryView,
   isHistoryAgreedSince,
-  judgeHistoryView,
+  judgeDataLoss,
   type LedgerStandby,
   type NamedRow,
-} from './judgeHistoryView.ts'
+} from './judgeDataLoss.ts'
 
 export interface LastClaim {
   id: string
@@ -82,9 +82,9 @@ export async function readAndJudgeHistory(
   const view = await readHistory(db, remembered)
   if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
   const memory = remembered.memory !== null && isHistoryAgreedSince(view, remembered.memory) ? null : remembered.memory
-  const verdict = judgeHistoryView(view, { memory, standby, named: { kind: 'unknown' } })
+  const verdict = judgeDataLoss(view, { memory, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { view, verdict }
-  return { view, verdict: judgeHistoryView(view, { memory, standby, named: await findNamed() }) }
+  return { view, verdict: judgeDataLoss(view, { memory, standby, named: await findNamed() }) }
 }
 
 const rowIsGone = 'the row of outboxd.history is gone'
@@ -97,7 +97,7 @@ export async function hasSynchronousCommits(db: Database): Promise<boolean> {
 /** True if the ledger may have lost data, and no operator has decided yet. */
 export const mayHaveLostDataSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
-export interface FoundHistory {
+export interface SuspectedLoss {
   detail: string
   by: string
   atMs: number
@@ -109,8 +109,8 @@ export interface FoundHistory {
 export const ledgerRestoredMessage = (who: string): string => `${who} says that it was restored from a backup`
 
 /** @param restoredBy the operator who says that the ledger was restored, if no daemon has found it */
-export async function readFoundHistory(db: Database, restoredBy: string | null = null): Promise<FoundHistory | null> {
-  const { rows } = await db.query<FoundHistory>(
+export async function readSuspectedLoss(db: Database, restoredBy: string | null = null): Promise<SuspectedLoss | null> {
+  const { rows } = await db.query<SuspectedLoss>(
     `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,
        ${epochMsSql('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMsSql('h.marked_at')} as "lastMarkMs",
        ${identitySql('h')} as agreed, ${identitySql('n')} as now

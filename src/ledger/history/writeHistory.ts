@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
-import { restartSlotsSetInFuture } from '../budget.ts'
+import { restartSlotsAfterClockSetBack } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
 /** Notes that the history is unchanged, and the last event, which must exist from now on. */
@@ -53,7 +53,7 @@ export async function raiseHistoryProblem(
     : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
   const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, and \`outboxd recover\` settles it`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
-  await restartSlotsSetInFuture(db)
+  await restartSlotsAfterClockSetBack(db)
   await db.query(
     `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
        spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
@@ -73,7 +73,7 @@ export async function agreeToHistoryByDaemon(db: Database, who: string): Promise
 }
 
 /** Locks the finding, if it is the one that the operator has seen. */
-export async function lockFindingIfUnchanged(db: Database, seenAtMs: number): Promise<boolean> {
+export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
     [seenAtMs],

@@ -3,7 +3,7 @@ import { isAliveSql } from '../instances.ts'
 import { describeOutboxIdentity, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import {
   isSameService,
-  readLedgerRow,
+  readLedgerBinding,
   rebindLedgerToService,
   type ServedService,
   type ServiceIdentity,
@@ -102,7 +102,7 @@ export async function readServiceChangeFacts(
   preventsDaemonStart: boolean,
 ): Promise<ServiceChangeFacts> {
   if (preventsDaemonStart) await db.query('lock table outboxd.instance in share row exclusive mode')
-  const { id, served } = await readLedgerRow(db)
+  const { id, served } = await readLedgerBinding(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
      join outboxd.instance_setting s on s.instance_id = i.id where ${isAliveSql('i')} order by 1`,

@@ -1,7 +1,7 @@
 import type { PauseReason } from '../../model.ts'
 import { inTransaction } from '../../postgres/database.ts'
 import { isActivePauseSql } from '../pauses.ts'
-import { believeRefusals } from '../refusals.ts'
+import { markRefusalsAsBelieved } from '../refusals.ts'
 import { logOperatorAct, type Operator, type StatedActor } from './operator.ts'
 
 export const describeOperatorPause = ({ who, reason }: StatedActor): string =>
@@ -57,9 +57,9 @@ export async function endAutomaticPauses({
   return rows.map((row) => row.reason)
 }
 
-export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
+export function resumeDespiteMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
-    const said = await believeRefusals(db, forMs)
+    const said = await markRefusalsAsBelieved(db, forMs)
     if (said.length > 0) await logOperatorAct(db, actor, 'resume --believe-refusals', { said })
     return said
   })

@@ -1,9 +1,9 @@
 import type { Database } from '../../postgres/database.ts'
 import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { isAliveSql } from '../instances.ts'
-import { type KeyOnFailure, statesStoppingKeySql } from '../keyOrder.ts'
+import { endStatesBlockingKeySql, type KeyOnFailure } from '../keyOrder.ts'
 
-export interface Activity {
+export interface DaemonActivity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   lastSilentMs: number | null
   /** True if a daemon has a session. Behind a pooler a session may not be visible. */
@@ -23,8 +23,8 @@ const lastCompleted = 200
 
 const whileItWorks = [daemonSessionNames.work, daemonSessionNames.heartbeat]
 
-export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
-  const { rows } = await db.query<Activity>(
+export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure): Promise<DaemonActivity> {
+  const { rows } = await db.query<DaemonActivity>(
     `select
        (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
           'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
@@ -40,7 +40,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
           where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission
-          where key is not null and state in (${statesStoppingKeySql[onFailure]}) group by key
+          where key is not null and state in (${endStatesBlockingKeySql[onFailure]}) group by key
         ) stop, lateral (
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held
@@ -50,7 +50,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
     [lastCompleted, whileItWorks],
   )
-  return rows[0] as Activity
+  return rows[0] as DaemonActivity
 }
 
 export interface BusySlot {

@@ -5,7 +5,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import type { Resource } from '../../resources.ts'
 import { insertCapturedRecords } from '../capture.ts'
 import { ledgerRestoredMessage } from '../history/readHistory.ts'
-import { agreeToHistoryByOperator, lockFindingIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
+import { agreeToHistoryByOperator, lockSuspectedLossIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
   hasTransactionIdSql,
@@ -71,7 +71,7 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
   return rows
 }
 
-export interface NamedTransaction {
+export interface CheckedTransactionId {
   id: string
   /** True if the ledger knows the transaction as this record's. */
   isFormer: boolean
@@ -79,12 +79,12 @@ export interface NamedTransaction {
   heldBy: string | null
 }
 
-export async function readNamedTransactions(
+export async function checkTransactionIdsOfRows(
   db: Database,
   named: readonly (TransactionRef & { id: string })[],
-): Promise<NamedTransaction[]> {
+): Promise<CheckedTransactionId[]> {
   const isNamed = (column?: string) => hasTransactionIdSql('r."transactionId"', column)
-  const { rows } = await db.query<NamedTransaction>(
+  const { rows } = await db.query<CheckedTransactionId>(
     `select r.id, exists (
          select from outboxd.submission_event e where e.submission_id = r.id
            and (${isNamed("(e.detail ->> 'transactionId')")} or ${isNamed("(e.detail -> 'former' ->> 'transactionId')")})
@@ -123,7 +123,7 @@ export function recoverNamedTransactions(
   return withOpenQueue(operator, (queue) =>
     inTransaction(ledger, async (db) => {
       await db.query('select pg_advisory_xact_lock(7161)')
-      if (!(await lockFindingIfUnchanged(db, seenAtMs))) return false
+      if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
       const { free, holders } = await findFree(
         db,
         records.filter(({ whyNot }) => whyNot === null),
@@ -265,7 +265,7 @@ export async function finishRecovery(
   actor: Actor,
 ): Promise<number | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
-  if (!(await lockFindingIfUnchanged(db, seenAtMs))) return null
+  if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
     const taken = await decideQueued(db, { as, after }, actor)

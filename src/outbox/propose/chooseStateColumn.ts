@@ -2,14 +2,14 @@ import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { mustRowsBeMarked, suggestTableInstead } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findMatchingValue, isDoneName, isStatusColumnName, isStatusLikeName, stateWords } from './columnNames.ts'
+import { findMatchingValue, isDoneName, isStatusColumnName, isStatusLikeName, statusValues } from './columnNames.ts'
 import {
   defaultTextOfColumn,
-  findBusinessWords,
+  findBusinessStatuses,
   findFlagLikeColumns,
   findSentColumnCandidates,
+  isDynamicsStateColumn,
   isNumberColumn,
-  isStateCodeColumn,
   isTextColumn,
   isTimeColumn,
   type ValuesOfColumn,
@@ -113,7 +113,7 @@ const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as con
  */
 function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boolean): StateChoice {
   const fallback = defaultTextOfColumn(column)
-  const waiting = findMatchingValue([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
+  const waiting = findMatchingValue([...(fallback === null ? [] : [fallback]), ...words], statusValues.new)
   const written = states.flatMap((state) => {
     const word = wordFor(column, words, state, waiting)
     return word === null ? [] : [{ state, word }]
@@ -126,7 +126,7 @@ function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boole
       : [
           `no word of "${column.name}" says that a row is captured, so the ledger remembers it. A value for "queued" is simpler and cheaper`,
         ]
-  const odd = findBusinessWords({ ...column, default: null }, words)
+  const odd = findBusinessStatuses({ ...column, default: null }, words)
   if (odd.length > 0)
     warnings.push(
       `"${column.name}" has words that may be about your business (${odd.join(', ')}). If it is the ERP's own state, choose another column`,
@@ -171,11 +171,11 @@ function wordFor(
 ): string | null {
   const theirs = findMatchingValue(
     words.filter((word) => word !== waiting),
-    stateWords[state],
+    statusValues[state],
   )
   if (theirs !== null) return theirs
   if (column.allowed === null) return fits(column, state) && state !== waiting ? state : null
-  return state === 'rejected' ? findMatchingValue(words, stateWords.failed) : null
+  return state === 'rejected' ? findMatchingValue(words, statusValues.failed) : null
 }
 
 function fits({ exactType }: CatalogColumn, word: string): boolean {
@@ -234,10 +234,10 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
 
 /** True if the column may hold the ERP's own workflow, which our words would break. */
 const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
-  isStateCodeColumn(column) ||
+  isDynamicsStateColumn(column) ||
   (isStatusLikeName(column.name) &&
     isTextColumn(column) &&
-    (words.length === 0 || findBusinessWords(column, words).length > 0))
+    (words.length === 0 || findBusinessStatuses(column, words).length > 0))
 
 /** Values of a flag before and after, the likeliest first. */
 const pairs = [

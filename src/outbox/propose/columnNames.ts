@@ -125,7 +125,7 @@ export const isGivenUpName = (name: string): boolean =>
   /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(normalizeName(name))
 
 /** Words that outboxes use for the states of a row, in the form of `normalizeName`. */
-export const stateWords = {
+export const statusValues = {
   new: [
     'new',
     'pending',

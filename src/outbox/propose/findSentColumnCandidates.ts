@@ -1,6 +1,6 @@
 import { normalizeName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
-import { columnNames, findMatchingValue, isNameAboutSending, isStatusLikeName, stateWords } from './columnNames.ts'
+import { columnNames, findMatchingValue, isNameAboutSending, isStatusLikeName, statusValues } from './columnNames.ts'
 
 /** The few words of a column in existing rows; null if there are many. */
 export type ValuesOfColumn = (column: string) => readonly string[] | null
@@ -30,11 +30,11 @@ export function findFlagLikeColumns(columns: readonly CatalogColumn[]): CatalogC
   )
 }
 
-export function findSentStatusCandidates(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
+export function findSentStatusCandidates(columns: readonly CatalogColumn[], isReadingCheap: boolean): CatalogColumn[] {
   const isNamed = ({ name }: CatalogColumn) => isNameAboutSending(name) || isStatusLikeName(name)
   return columns.filter((column) =>
     isTextColumn(column)
-      ? !isOfAnotherUse(column) && (isCheap || isNamed(column))
+      ? !isOfAnotherUse(column) && (isReadingCheap || isNamed(column))
       : isNumberColumn(column) && isNamed(column),
   )
 }
@@ -42,8 +42,8 @@ export function findSentStatusCandidates(columns: readonly CatalogColumn[], isCh
 const isOfAnotherUse = ({ name }: CatalogColumn) =>
   [...columnNames.type, ...columnNames.key, ...columnNames.payload].some((known) => known === normalizeName(name))
 
-const knownWords = Object.values(stateWords).flat()
-const sentWords = [...stateWords.queued, ...stateWords.completed]
+const knownWords = Object.values(statusValues).flat()
+const sentWords = [...statusValues.queued, ...statusValues.completed]
 
 const flagWordMax = 12
 
@@ -51,12 +51,12 @@ function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | n
   const words = column.allowed ?? looked
   if (words === null) return false
   if (findMatchingValue(words, sentWords) !== null) return true
-  if (isStatusLikeName(column.name)) return findBusinessWords(column, words).length === 0
+  if (isStatusLikeName(column.name)) return findBusinessStatuses(column, words).length === 0
   return isNameAboutSending(column.name) && words.every((word) => word.length <= flagWordMax)
 }
 
 /** Words about the business, such as draft and released. */
-export function findBusinessWords(column: CatalogColumn, words: readonly string[]): string[] {
+export function findBusinessStatuses(column: CatalogColumn, words: readonly string[]): string[] {
   const first = defaultTextOfColumn(column)
   return [...new Set([...words, ...(first === null ? [] : [first])])].filter(
     (word) => findMatchingValue([word], knownWords) === null,
@@ -67,11 +67,11 @@ export const defaultTextOfColumn = (column: CatalogColumn): string | null =>
   /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
 
 /** Dynamics counts the states of its workflow. */
-export const isStateCodeColumn = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(normalizeName(name))
+export const isDynamicsStateColumn = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(normalizeName(name))
 
 /** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
 export function findWorkflowColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
-  const all = columns.filter((each) => isStatusLikeName(each.name) && (isWord(each) || isStateCodeColumn(each)))
+  const all = columns.filter((each) => isStatusLikeName(each.name) && (isWord(each) || isDynamicsStateColumn(each)))
   return (
     all.find(({ name }) => /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(normalizeName(name))) ??
     all[0] ??

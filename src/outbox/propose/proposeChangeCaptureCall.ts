@@ -1,7 +1,7 @@
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWorkflowColumn, isTextColumn, type ValuesOfColumn } from './findSentColumnCandidates.ts'
 import { type ErpDocument, type Lines, tablesOfDocument } from './relatedTables.ts'
-import { sqlName, sqlTable } from './sqlNames.ts'
+import { quoteName, quoteTable } from './sqlNames.ts'
 
 /**
  * Proposes the call that installs change capture for a document.
@@ -15,18 +15,18 @@ export function proposeChangeCaptureCall(
   role: string,
 ): string {
   const { header } = document
-  const captured = [header, lines.table].map(sqlTable)
-  const read = tablesOfDocument(document).map(sqlTable)
+  const captured = [header, lines.table].map(quoteTable)
+  const read = tablesOfDocument(document).map(quoteTable)
   return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/change-capture.md).
 -- 1. Run deploy/change-capture/install.sql once in this database (psql -1), as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
 ${schemaGrants([header, lines.table], 'outboxd_capture')}--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
 --      grant insert on public.outbox to outboxd_capture;
-${schemaGrants(tablesOfDocument(document), sqlName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
+${schemaGrants(tablesOfDocument(document), quoteName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(quoteName(role))};
 -- 3. Run this file as the role outboxd_capture.
-select outboxd_capture.install(${quoteLiteral(sqlTable(header))},
+select outboxd_capture.install(${quoteLiteral(quoteTable(header))},
   type      => ${quoteLiteral(type)},
-  children  => array[${quoteLiteral(`${sqlTable(lines.table)}.${sqlName(lines.column)}`)}],
+  children  => array[${quoteLiteral(`${quoteTable(lines.table)}.${quoteName(lines.column)}`)}],
 ${conditionLine(header, valuesOf)}  outbox    => 'public.outbox');
 `
 }
@@ -35,7 +35,7 @@ ${conditionLine(header, valuesOf)}  outbox    => 'public.outbox');
 function schemaGrants(tables: readonly CatalogTable[], role: string): string {
   const schemas = new Set(tables.map(({ schema }) => schema).filter((schema) => schema !== 'public'))
   return [...schemas]
-    .map((schema) => `--      grant usage on schema ${oneLine(sqlName(schema))} to ${oneLine(role)};\n`)
+    .map((schema) => `--      grant usage on schema ${oneLine(quoteName(schema))} to ${oneLine(role)};\n`)
     .join('')
 }
 
@@ -50,7 +50,7 @@ function conditionLine(header: CatalogTable, valuesOf: ValuesOfColumn): string {
   const ready = words.filter((word) => !early.test(word))
   const example = (ready.length > 0 ? ready : ['…']).map(quoteLiteral).join(', ')
   const has = words.length === 0 ? '' : `. The column has ${words.map(quoteLiteral).join(', ')}`
-  const question = `which documents are to be sent? For example $$n.${sqlName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
+  const question = `which documents are to be sent? For example $$n.${quoteName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
   return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
 }
 

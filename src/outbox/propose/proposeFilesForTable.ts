@@ -6,7 +6,7 @@ import { readMapping } from '../../mapping/readMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import { type Database, type Sessions, withSearchPathOfRole } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
+import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
 import { countWaitingRows } from '../backlog.ts'
 import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
@@ -34,7 +34,7 @@ import { type OutboxProposal, pathSafeName, proposeOutboxFile } from './proposeO
 import { proposeSourceQuery } from './proposeSourceQuery.ts'
 import { createValuesLookup, readOrWarn, readValuesByColumn, type ValuesByColumn } from './readValuesByColumn.ts'
 import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
-import { sqlName, sqlTable } from './sqlNames.ts'
+import { quoteName, quoteTable } from './sqlNames.ts'
 
 export interface DescribedFile {
   readonly name: string
@@ -148,10 +148,10 @@ async function describeDocument(
   const { rows } = await db.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
-  const tables = hidden.map(sqlTable).join(', ')
+  const tables = hidden.map(quoteTable).join(', ')
   if (hidden.length > 0)
     unseen.push(
-      `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${sqlName(role)};`,
+      `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteName(role)};`,
     )
   else await readOrWarn('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { lines } = document
@@ -219,7 +219,7 @@ async function readFields(
 }
 
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
-  const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
+  const { table: described, problems } = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
   if (described === null) return problems.map(({ message }) => message)
   const rights = await findPermissionProblems(pool, described)
   if (rights.length > 0 || !hasId) {

@@ -9,11 +9,11 @@ import {
   findColumnByName,
   findMatchingValue,
   isNameAboutSending,
-  stateWords,
+  statusValues,
   textPayloadNames,
 } from './columnNames.ts'
 import {
-  findBusinessWords,
+  findBusinessStatuses,
   findSentStatusCandidates,
   findWorkflowColumn,
   isTextColumn,
@@ -235,7 +235,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   const lifecycle = isOutbox ? null : findWorkflowColumn(table.columns.filter((column) => column !== state.column))
   if (lifecycle === null || lifecycle === state.column) return []
   const words = lifecycle.allowed ?? valuesOf(lifecycle.name) ?? []
-  if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessWords(lifecycle, words).length === 0)
+  if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessStatuses(lifecycle, words).length === 0)
     return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
   const example = `${quoteFilter(lifecycle.name)} = '${exampleWord(words) ?? '…'}'`
@@ -247,13 +247,13 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   ]
 }
 
-const endWords = [stateWords.queued, stateWords.completed, stateWords.failed, stateWords.rejected].flat()
+const endWords = [statusValues.queued, statusValues.completed, statusValues.failed, statusValues.rejected].flat()
 
 /** Chooses a likely word of rows that are to be sent. */
 function exampleWord(words: readonly string[]): string | undefined {
   const left = words.filter((word) => findMatchingValue([word], endWords) === null)
   return (
-    findMatchingValue(left, ['released', 'approved', 'confirmed', 'freigegeben', ...stateWords.new]) ??
+    findMatchingValue(left, ['released', 'approved', 'confirmed', 'freigegeben', ...statusValues.new]) ??
     left.at(1) ??
     left[0]
   )

@@ -3,7 +3,7 @@ import { chooseByUsualName, isUsualName, rankByUsualName, type UsualNameKind } f
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumnCandidates.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
-import { sqlName, sqlTable } from './sqlNames.ts'
+import { quoteName, quoteTable } from './sqlNames.ts'
 
 /** The query that reads documents by their ids, and its columns. */
 export interface SourceProposal {
@@ -40,17 +40,17 @@ export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): Sou
   ].filter(({ name }, i, all) => all.findIndex((other) => other.name === name) === i)
   const items = isOrder && lines !== null ? [`${itemsSql(lines, key)} as items`] : []
   const columns = [
-    `h.${sqlName(key.name)} as id`,
-    ...selected.map(({ name, sql }) => `${sql} as ${sqlName(name)}`),
+    `h.${quoteName(key.name)} as id`,
+    ...selected.map(({ name, sql }) => `${sql} as ${quoteName(name)}`),
     ...items,
   ]
   const needsCustomer = customer !== null && selected.some(({ sql }) => sql.startsWith('c.'))
   const sql = [
     'select',
     columns.map((column) => `  ${column}`).join(',\n'),
-    `from ${sqlTable(header)} h`,
+    `from ${quoteTable(header)} h`,
     ...(needsCustomer ? [joinSql(customer, 'c', 'h')] : []),
-    `where h.${sqlName(key.name)} = any($1)`,
+    `where h.${quoteName(key.name)} = any($1)`,
   ].join('\n')
   return {
     sql: sql.split('\n'),
@@ -120,7 +120,7 @@ function selectUsual(
 /** @param name of the result's column; has only characters that a path needs no quotes for */
 const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected => ({
   name: name.replace(/[^\p{L}\p{N}_-]+/gu, '_'),
-  sql: `${alias}.${sqlName(column.name)}`,
+  sql: `${alias}.${quoteName(column.name)}`,
   column,
 })
 
@@ -140,7 +140,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     used.add(own.name)
     const code =
       lookup === null || isTextColumn(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
-    return [{ name, sql: code === null ? `l.${sqlName(own.name)}` : `${lookup?.alias}.${sqlName(code.name)}` }]
+    return [{ name, sql: code === null ? `l.${quoteName(own.name)}` : `${lookup?.alias}.${quoteName(code.name)}` }]
   }
   const any = () => true
   const members = [
@@ -160,7 +160,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
   if (!members.some(({ name }) => name === 'quantity'))
     for (const { name } of free.filter((each) => isAmount(each) && !used.has(each.name))) {
       used.add(name)
-      members.push({ name, sql: `l.${sqlName(name)}` })
+      members.push({ name, sql: `l.${quoteName(name)}` })
     }
   const left = free.filter(({ name }) => !used.has(name)).map(({ name }) => name)
   const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
@@ -169,12 +169,12 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
   return [
     '(select jsonb_agg(jsonb_build_object(',
     members.map(({ name, sql }) => `      '${name.replaceAll("'", "''")}', ${sql}`).join(',\n'),
-    `    )${orders.size === 0 ? '' : ` order by ${[...orders].map((name) => `l.${sqlName(name)}`).join(', ')}`})`,
+    `    )${orders.size === 0 ? '' : ` order by ${[...orders].map((name) => `l.${quoteName(name)}`).join(', ')}`})`,
     ...(left.length === 0 ? [] : [`    -- not in the list: ${left.join(', ').replace(/[\s\p{Cc}]+/gu, ' ')}`]),
-    `    from ${sqlTable(table)} l`,
+    `    from ${quoteTable(table)} l`,
     ...(article !== null && needs('a') ? [`    ${joinSql(article, 'a', 'l')}`] : []),
     ...(unit !== null && needs('u') ? [`    ${joinSql(unit, 'u', 'l')}`] : []),
-    `    where l.${sqlName(column)} = h.${sqlName(key.name)}${condition === null ? '' : ` and ${condition}`})`,
+    `    where l.${quoteName(column)} = h.${quoteName(key.name)}${condition === null ? '' : ` and ${condition}`})`,
   ].join('\n')
 }
 
@@ -184,7 +184,7 @@ const findDescription = ({ table }: Lookup) =>
   chooseByUsualName(table.columns.filter(isTextColumn), nameOf, 'description')
 
 const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
-  `left join ${sqlTable(table)} ${alias} on ${alias}.${sqlName(key)} = ${from}.${sqlName(column)}`
+  `left join ${quoteTable(table)} ${alias} on ${alias}.${quoteName(key)} = ${from}.${quoteName(column)}`
 
 function currencyWarnings({ name, columns }: CatalogTable): string[] {
   const currency = chooseByUsualName(columns, nameOf, 'currency')

@@ -45,7 +45,7 @@ export async function readOrWarn<T>(what: string, warnings: string[], look: () =
 }
 
 /** Finds columns that may say that a row was sent, if neither the description's state nor its filter uses one. */
-export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
+export async function findUndescribedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
   const table = await readCatalogTable(pool, qualifiedName(await resolveTableSchema(pool, described)))
   if (table === null) return []

@@ -28,7 +28,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
-    readCaptureAgenda: async () => ({ ...(await captureLock.readCaptureAgenda()), hasNew: () => hasNewRows(outbox) }),
+    readDueCaptureWork: async () => ({ ...(await captureLock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
     stopCaptureOfType: captureLock.stopCaptureOfType,

@@ -65,7 +65,7 @@ function setup(given: {
       claimOne: async () => claimed(0),
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
-      readCaptureAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
+      readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
       skip: async () => {},
       forget: async () => {},
       stopCaptureOfType: async () => {},

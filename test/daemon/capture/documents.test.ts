@@ -79,7 +79,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records),
     withLock: lock.withLock,
-    readCaptureAgenda: async () => ({ ...(await lock.readCaptureAgenda()), hasNew: () => hasNewRows(outbox) }),
+    readDueCaptureWork: async () => ({ ...(await lock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
     stopCaptureOfType: lock.stopCaptureOfType,

@@ -50,7 +50,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
-    readCaptureAgenda: async () => ({ ...(await lock.readCaptureAgenda()), hasNew: () => hasNewRows(outbox) }),
+    readDueCaptureWork: async () => ({ ...(await lock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
     stopCaptureOfType: lock.stopCaptureOfType,

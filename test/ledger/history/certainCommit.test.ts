@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createHistoryGuard } from '../../../src/ledger/history/createHistoryGuard.ts'
+import { createDataLossGuard } from '../../../src/ledger/history/createDataLossGuard.ts'
 import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
 import type { EmbeddedPostgres } from '../../support/embeddedPostgres.ts'
 import { type Ledger, noNamedRows, openLedger, plentyOfSlots } from '../../support/ledger.ts'
@@ -68,7 +68,7 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   onTestFinished(() => waitFor(''))
   await waitFor('gone')
   await commitsHang()
-  const history = createHistoryGuard({
+  const history = createDataLossGuard({
     ...{ pool: ledger.pool, who: 'test', reachMs: 1_000, standby: 'synchronous', namedRows: noNamedRows },
   })
   const dispatch = ledger.dispatch({ history })

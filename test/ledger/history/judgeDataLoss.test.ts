@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import {
   type HistoryMemory,
   type HistoryView,
-  judgeHistoryView,
+  judgeDataLoss,
   type LedgerStandby,
   type NamedRow,
-} from '../../../src/ledger/history/judgeHistoryView.ts'
+} from '../../../src/ledger/history/judgeDataLoss.ts'
 
 const identity = { systemId: '7', timeline: 1, databaseOid: 5, ledgerOid: 6 }
 const asAgreed: HistoryView = {
@@ -29,7 +29,7 @@ const asAgreed: HistoryView = {
 const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1 }
 const none = { kind: 'none' } as const
 const decide = (view: HistoryView, its: HistoryMemory | null, named: NamedRow = none) =>
-  judgeHistoryView(view, { memory: its, standby: 'none', named })
+  judgeDataLoss(view, { memory: its, standby: 'none', named })
 const kindOf = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) =>
   decide({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
@@ -75,7 +75,7 @@ test('in a ledger without records that has a row name a transaction, records are
 
 test('a standby that was promoted goes on by itself only if LEDGER_STANDBY declares it, and nothing speaks against it', () => {
   const agrees = (seen: Partial<HistoryView>, standby: LedgerStandby = 'synchronous', its = memory) =>
-    judgeHistoryView({ ...asAgreed, ...promoted, ...seen }, { memory: its, standby, named: none }).kind === 'agrees'
+    judgeDataLoss({ ...asAgreed, ...promoted, ...seen }, { memory: its, standby, named: none }).kind === 'agrees'
   expect(agrees({})).toBe(true)
   expect(agrees({}, 'none')).toBe(false)
   expect(agrees({ hasTarget: true })).toBe(false)
@@ -113,7 +113,7 @@ test('nothing but a history as agreed, an unused one or a declared standby ever 
   const standbys = fc.constantFrom<LedgerStandby>('none', 'synchronous')
   fc.assert(
     fc.property(some, fc.constantFrom(null, memory), standbys, (seen, its, standby) => {
-      const { kind } = judgeHistoryView({ ...asAgreed, ...seen }, { memory: its, standby, named: none })
+      const { kind } = judgeDataLoss({ ...asAgreed, ...seen }, { memory: its, standby, named: none })
       const knowsBetter = its !== null && !seen.hasLastClaim
       if (kind === 'stands') expect(seen).toMatchObject({ now: identity, isPutBack: false, isFound: false })
       if (kind === 'agrees')

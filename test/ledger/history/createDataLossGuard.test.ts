@@ -3,9 +3,9 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
-import { createHistoryGuard } from '../../../src/ledger/history/createHistoryGuard.ts'
-import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/judgeHistoryView.ts'
-import { readFoundHistory } from '../../../src/ledger/history/readHistory.ts'
+import { createDataLossGuard } from '../../../src/ledger/history/createDataLossGuard.ts'
+import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/judgeDataLoss.ts'
+import { readSuspectedLoss } from '../../../src/ledger/history/readHistory.ts'
 import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
@@ -26,7 +26,7 @@ beforeEach(async () => {
 })
 
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
-  createHistoryGuard({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
+  createDataLossGuard({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -114,7 +114,7 @@ test('rows of a backup that are put back into the tables that stand are found, u
     kind: 'found',
     detail: expect.stringContaining('rows of a backup'),
   })
-  const found = await readFoundHistory(ledger.pool)
+  const found = await readSuspectedLoss(ledger.pool)
   const before = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
   await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
@@ -139,10 +139,10 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await history.look()).toEqual({ kind: 'stands' })
   await ledger.pool.query(`update outboxd.history set timeline = timeline + 5`)
   expect(await history.look()).toMatchObject({ kind: 'found' })
-  const found = await readFoundHistory(ledger.pool)
+  const found = await readSuspectedLoss(ledger.pool)
   expect(await history.look()).toEqual({ kind: 'waits' })
   expect(await historyOf().look()).toEqual({ kind: 'waits' })
-  expect(await readFoundHistory(ledger.pool)).toEqual(found)
+  expect(await readSuspectedLoss(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
     inTransaction(ledger.pool, (db) =>
       finishRecovery(
@@ -174,7 +174,7 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
   const [id] = await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
   const key = (await ledger.row(id as string)).idempotency_key
-  const seenAtMs = (await readFoundHistory(ledger.pool))?.atMs ?? 0
+  const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
   await inTransaction(ledger.pool, (db) =>
     finishRecovery(
       db,
@@ -202,7 +202,13 @@ test('a ledger without records takes no rows with which one that names a transac
   await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
   let found: NamedRow = { kind: 'named', outboxId: '2' }
   const namedRows = { find: noNamedRows.find, findNow: async () => found }
-  const history = createHistoryGuard({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, standby: 'none', namedRows })
+  const history = createDataLossGuard({
+    pool: ledger.pool,
+    who: 'daemon 1',
+    reachMs: 1_000,
+    standby: 'none',
+    namedRows,
+  })
   const instance = { id: 'daemon', who: 'daemon 1' }
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>

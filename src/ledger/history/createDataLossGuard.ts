@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
-import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeHistoryView.ts'
+import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
 import {
   emptyInstanceMemory,
   hasSynchronousCommits,
@@ -32,7 +32,7 @@ export type HistoryLook =
  *     claimed    after a claim's COMMIT: the ledger must have that claim from now on
  *     look       every 2 s: writes what it found into the ledger
  */
-export interface HistoryGuard {
+export interface DataLossGuard {
   mayClaim(db: Database): Promise<boolean>
   stands(db: Database): Promise<boolean>
   mayTake(db: Database): Promise<boolean>
@@ -62,7 +62,7 @@ export interface HistoryDeps {
 
 const markEveryMs = 10_000
 
-export function createHistoryGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps): HistoryGuard {
+export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps): DataLossGuard {
   let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>

@@ -65,7 +65,7 @@ const promotedWithinMs = 120_000
  * A ledger without records is new, or older than its first record. In the second case rows of the outbox name
  * transactions.
  */
-export function judgeHistoryView(
+export function judgeDataLoss(
   view: HistoryView,
   { memory, standby, named }: { memory: HistoryMemory | null; standby: LedgerStandby; named: NamedRow },
 ): HistoryVerdict {
