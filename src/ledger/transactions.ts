@@ -93,8 +93,8 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 }
 
 /**
- * Finds accepted records that the service has not ended for `stuckAfterMs` (empty subject), and sent records that the
- * service may not have (`sending`).
+ * Finds up to two problems: records that were accepted and have not ended for `stuckAfterMs` (`subject` is ''), and
+ * records that were sent as long ago and have no known outcome (`subject` is 'sending').
  */
 export async function findStuckSubmissions(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(

@@ -182,7 +182,7 @@ export interface DueReport {
 }
 
 export interface Report extends DueReport, RowStatus {
-  /** The fence: a later state has its own report. */
+  /** Rises with each step. The result of an older revision is dropped, because the later step has its own report. */
   revision: number
 }
 

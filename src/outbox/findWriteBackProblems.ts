@@ -41,7 +41,7 @@ interface Trial {
   what: string
   /** The value in SQL, cast as the daemon casts it. */
   written: string
-  /** The condition on "v" that the value was not cut; null if it may be cut. */
+  /** SQL condition, true if the stored value `v` is complete. Null if the value may be cut. */
   whole: string | null
 }
 

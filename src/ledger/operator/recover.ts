@@ -102,7 +102,7 @@ export async function checkTransactionIdsOfRows(
 
 export interface NamedRecord extends DoubtfulRecord {
   transactionId: string
-  /** Why the row is not trusted; null if the record is tracked. */
+  /** Why the transaction id in the row is not believed. Null if it is believed, so that the record is polled. */
   whyNot: string | null
 }
 

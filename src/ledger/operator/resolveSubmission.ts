@@ -195,7 +195,7 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
   return rows[0] ?? null
 }
 
-const takenBackSql = "'an operator took back the transaction id. The record may have arrived'"
+const takenBackSql = "'an operator withdrew the transaction id that had been given for it. It may still have arrived'"
 
 export const firstPollsOfArrived = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
   arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))
