@@ -119,7 +119,13 @@ function table(): string {
   const lines = [...rows]
     .map(([cells, same]) => `| ${inOrder(same)} | ${cells} |`)
     .toSorted((one, other) => firstNumber(one) - firstNumber(other))
-  const head = ['status', 'POST: the record', 'GET: the record', 'all pause', 'token: all pause']
+  const head = [
+    'status',
+    'POST: the record',
+    'GET: the record',
+    'pause of all instances',
+    'pause after a token request',
+  ]
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
 

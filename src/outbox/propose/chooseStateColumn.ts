@@ -86,7 +86,7 @@ function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
       ? { text: '  set: [queued]', comment: 'on capture' }
       : {
           text: '  set: [completed]',
-          comment: 'the time of completion, or it stays NULL; [queued] writes the time of capture',
+          comment: 'written on completion, else it stays NULL; with [queued] written on capture',
         },
   ])
 }
