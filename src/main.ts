@@ -15,7 +15,7 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of the version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, findFileThatImpliesMappings, addEnvironmentFile } = await import(
+const { findEnvironmentFile, findFileGivingMappingsFolder, addEnvironmentFile } = await import(
   './commands/terminal/environment.ts'
 )
 const { explainError } = await import('./operations/explainError.ts')
@@ -68,7 +68,7 @@ const program = new Command('outboxd')
     context.env = addEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
     const { mappingsNote } = await import('./config.ts')
-    const note = mappingsNote(context.env, findFileThatImpliesMappings(context.env, context.envFile))
+    const note = mappingsNote(context.env, findFileGivingMappingsFolder(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureOutput({

@@ -6,7 +6,7 @@ import { type Answered, askQuestions, type Plan } from '../discover/askQuestions
 import { createQuestionParts } from '../discover/createQuestionParts.ts'
 import { describeSideObservations } from '../discover/describeSideObservations.ts'
 import type { Given } from '../discover/question.ts'
-import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
+import { createInMemorySlots, type Slots, type SlotTaken } from '../discover/slots.ts'
 import { type LentSlot, openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { createHttp } from '../service/http.ts'
@@ -80,7 +80,7 @@ export async function openDiscoverSlots(
   { config, ownCount, nowMs, waitMs }: Options,
 ): Promise<Slots & AsyncDisposable> {
   const { rateLimit, service, stateDatabaseUrl: url } = config
-  const own = { ...createOwnSlots({ ...rateLimit, nowMs, waitMs }), async [Symbol.asyncDispose]() {} }
+  const own = { ...createInMemorySlots({ ...rateLimit, nowMs, waitMs }), async [Symbol.asyncDispose]() {} }
   if (ownCount) return own
   if (url === null)
     throw new ConfigInvalid([

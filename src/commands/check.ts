@@ -16,12 +16,12 @@ import {
   notAskedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
-import { checkCapture, checkOutbox } from './check/outbox.ts'
+import { checkChangeCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, ourCertificateEnds } from './check/service.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
-import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
+import { findMistypedVariables, reviewNodeVariables } from './terminal/environment.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -84,7 +84,7 @@ const looksFor = (context: CommandContext, options: CheckOptions): readonly Look
   { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
   { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
   { of: ['outbox', 'types'], look: ({ storeConfig }) => storeConfig && lookAtOutbox(storeConfig) },
-  { of: [], look: ({ storeConfig }) => storeConfig && checkCapture(storeConfig) },
+  { of: [], look: ({ storeConfig }) => storeConfig && checkChangeCapture(storeConfig) },
   { of: ['mappings'], look: ({ storeConfig }) => storeConfig && checkMappings(storeConfig) },
   {
     of: ['connections', 'disk', 'durability'],
@@ -148,7 +148,7 @@ function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
 
 /** A possible typing error is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
-  const { warnings, notes } = findEnvironmentNotes(env)
+  const { warnings, notes } = reviewNodeVariables(env)
   const doubts = [...findMistypedVariables(env), ...warnings]
   const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'
   const proxy = config?.service.proxy ?? null

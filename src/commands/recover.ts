@@ -7,8 +7,8 @@ import { loadMappings } from '../mapping/loadMappings.ts'
 import {
   describeOtherDaemons,
   findSecondLedgerOfOutbox,
-  isHistoryChangeUnseen,
-  stopForRestoredLedger,
+  isLedgerHistoryChangeUnnoticed,
+  pauseDaemonsForRestoredLedger,
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
@@ -86,7 +86,7 @@ Examples:
       const isStopped =
         options.restored === true && !options.dryRun && (await readSuspectedLoss(databases.ledger)) === null
       if (isStopped) {
-        await stopForRestoredLedger(databases, operator)
+        await pauseDaemonsForRestoredLedger(databases, operator)
         say('All daemons are paused (history) now, and the whole budget counts as spent.')
       }
       const unchanged = isStopped
@@ -153,7 +153,7 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeOtherDaemons(databases)
   if (others !== null) return `${others}. Rows that it captured are not lost, and could be sent twice`
-  if (restored || !(await isHistoryChangeUnseen(databases))) return null
+  if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
 }
 

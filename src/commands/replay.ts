@@ -2,7 +2,7 @@ import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
+import { previewReplay, replayable, replayChange, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { usageError } from './terminal/context.ts'
@@ -42,7 +42,7 @@ Examples:
     const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
     return withDatabases(context, (databases) => {
       const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
-      const carryOut = options.dryRun ? tryReplay : replaySubmissions
+      const carryOut = options.dryRun ? previewReplay : replaySubmissions
       return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
         carryOut(parts, submissions, terms, run),
       )

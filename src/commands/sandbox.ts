@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { settingChoices } from '../sandbox/settingChoices.ts'
 import {
   type Borrowed,
-  environment,
   isEmbedded,
   isEveryInterface,
   optionsSchema,
   readEnvironment,
   type Sandbox,
   SettingsWrong,
+  settingVariables,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
@@ -161,8 +161,8 @@ async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise
 }
 
 function help(): string {
-  const settings = Object.entries(environment).map(([key, { names, secret }]) => {
-    const field = optionsSchema.shape[key as keyof typeof environment]
+  const settings = Object.entries(settingVariables).map(([key, { names, secret }]) => {
+    const field = optionsSchema.shape[key as keyof typeof settingVariables]
     const fallback = field.safeParse(undefined).data
     const others = settingChoices(field).filter((each) => each !== fallback)
     const values = [fallback, ...others].filter((each) => each !== undefined && each !== null).join(', ')

@@ -88,7 +88,7 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
   }
 }
 
-interface ShownRecords {
+interface UnmaskedRecordStore {
   show(viewer: Pick<Viewer, 'csrf'>, name: string): void
   hide(viewer: Pick<Viewer, 'csrf'>, name: string): void
   isShown(viewer: Pick<Viewer, 'csrf'>, name: string): boolean
@@ -97,7 +97,7 @@ interface ShownRecords {
 const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
-export function createShownRecords({ nowMs }: Pick<Clock, 'nowMs'>): ShownRecords {
+export function createUnmaskedRecordStore({ nowMs }: Pick<Clock, 'nowMs'>): UnmaskedRecordStore {
   const untilMs = new BoundedMap<string, number>(shownMax)
   const keyOf = ({ csrf }: Pick<Viewer, 'csrf'>, name: string) => `${csrf} ${name}`
   return {

@@ -21,7 +21,7 @@ import { hasNewRows } from '../outbox/readRows.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { Fault } from './capture/captureRows.ts'
-import { createCaptureSleep } from './capture/sleep.ts'
+import { createSleepUntilNotify } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
 
@@ -36,7 +36,7 @@ export function createCapturePart(daemon: DaemonContext): LoopPart {
 }
 
 function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
-  return createCaptureSleep({
+  return createSleepUntilNotify({
     mark: async () => (await listener?.mark()) ?? 'unavailable',
     isMarked: () => listener?.isMarked() ?? false,
     unmark: () => listener?.unmark(),

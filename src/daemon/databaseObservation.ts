@@ -14,7 +14,7 @@ const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
 /** Counts twice as many rows half as often, so that counting costs at most a thousandth of a core. */
-export function countEveryMs(waiting: number): number {
+export function backlogCountIntervalMs(waiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
 }
 
@@ -38,7 +38,7 @@ export function createDatabaseObservation(
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
     // Subtract half a round, because a round that starts a little early would put the count off to the next.
-    countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
+    countAtMs = nowMs + backlogCountIntervalMs(counted.waiting) - everyMs / 2
     return counted
   }
 

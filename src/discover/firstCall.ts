@@ -60,8 +60,8 @@ export const firstCallSample: Sample<FirstCall> = {
   },
 }
 
-/** The same, if more can be asked. */
-export const admittedCallSample: Sample<FirstCall> = {
+/** The first call, if the service let it in. @throws Stopped if nothing more should be asked */
+export const authorizedFirstCallSample: Sample<FirstCall> = {
   name: 'a first call that is let in',
   requestsMax: 0,
   recordsMax: 0,

@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
-import { admittedCallSample, askFirstCall, firstCallSample, tokenSample } from './firstCall.ts'
+import { askFirstCall, authorizedFirstCallSample, firstCallSample, tokenSample } from './firstCall.ts'
 import * as answers from './judges/answers.ts'
 import * as limit from './judges/limit.ts'
 import * as limitHeader from './judges/limitHeader.ts'
@@ -95,7 +95,7 @@ const texts = {
 /** Missing numbers are 0. A function `judge…` is pure, a function `ask…` sends requests. */
 type Asking = Pick<Question, 'run'> & Partial<Omit<Question, 'name' | 'section' | 'asks' | 'decides'>>
 
-const harmless = { samples: [admittedCallSample], harmless: true } as const
+const harmless = { samples: [authorizedFirstCallSample], harmless: true } as const
 const ofRecords = { samples: [testRecordSample], needs: ['customer'] } as const
 const ofOrders = { samples: [orders.orderSample], needs: ['orderCustomer'] } as const
 const ofHeader = { samples: [limitHeader.remainingHeaderSample], needs: ['customer'] } as const
@@ -106,29 +106,29 @@ const askings: Record<keyof typeof texts, Asking> = {
   address: { samples: [firstCallSample], harmless: true, run: askFirstCall },
   submission: { ...ofRecords, requestsMax: 1, run: records.askSubmission },
   'status-values': {
-    samples: [records.recordLivesSample],
+    samples: [records.recordPollsSample],
     needs: ['customer'],
-    run: async (parts) => records.judgeStatusValues((await parts.sample(records.recordLivesSample)).polls),
+    run: async (parts) => records.judgeStatusValues((await parts.sample(records.recordPollsSample)).polls),
   },
-  'rate-polls': { ...ofHeader, run: limitHeader.askRequestKindCounts('poll') },
-  'rate-failures': { ...ofHeader, run: limitHeader.askRequestKindCounts('refused') },
+  'rate-polls': { ...ofHeader, run: limitHeader.askIfRequestKindCounts('poll') },
+  'rate-failures': { ...ofHeader, run: limitHeader.askIfRequestKindCounts('refused') },
   'rate-orders': {
     samples: [limitHeader.remainingHeaderSample],
     needs: ['customer', 'orderCustomer'],
-    run: limitHeader.askRequestKindCounts('order'),
+    run: limitHeader.askIfRequestKindCounts('order'),
   },
   'rate-scope': { ...ofHeader, run: judging(limitHeader.remainingHeaderSample, limitHeader.judgeRateScope) },
-  'rate-tokens': { ...ofHeader, run: judging(limitHeader.remainingHeaderSample, limitHeader.judgeTokenRequestsCount) },
-  'rate-second': { samples: [limit.letInBurstsSample], needs: ['customer'], run: limit.askPerSecondLimit },
+  'rate-tokens': { ...ofHeader, run: judging(limitHeader.remainingHeaderSample, limitHeader.judgeIfTokenCallsCount) },
+  'rate-second': { samples: [limit.unthrottledPerBurstSample], needs: ['customer'], run: limit.askPerSecondLimit },
   'second-token': { samples: [token.tokenPairsSample], run: judging(token.tokenPairsSample, token.judgeSecondToken) },
   'bad-token': { ...harmless, requestsMax: 2, run: token.askBadToken },
   'unknown-id': { ...harmless, requestsMax: 4, run: refusals.askUnknownId },
   'unknown-path': { ...harmless, requestsMax: 2, run: refusals.askUnknownPath },
   'own-id': { ...ofRecords, ...sending(2 * observeRequestsMax), run: repetition.askOwnTransactionId },
   'mapped-fields': {
-    samples: [records.wrongAmountsSample],
+    samples: [records.fieldPlacesSample],
     needs: ['customer'],
-    run: judging(records.wrongAmountsSample, records.judgeMappedFields),
+    run: judging(records.fieldPlacesSample, records.judgeMappedFields),
   },
   amount: {
     samples: [records.amountTypesSample],
@@ -172,14 +172,14 @@ const askings: Record<keyof typeof texts, Asking> = {
   },
   order: { ...ofOrders, ...sending(1), run: orders.askOrder },
   'order-items': {
-    samples: [orders.orderLivesSample],
+    samples: [orders.orderPollsSample],
     needs: ['orderCustomer'],
-    run: async (parts) => orders.judgeOrderItems(await parts.sample(orders.orderLivesSample), orders.itemsText(parts)),
+    run: async (parts) => orders.judgeOrderItems(await parts.sample(orders.orderPollsSample), orders.itemsJson(parts)),
   },
   'order-status': {
-    samples: [orders.orderLivesSample],
+    samples: [orders.orderPollsSample],
     needs: ['orderCustomer'],
-    run: judging(orders.orderLivesSample, records.judgeStatusValues),
+    run: judging(orders.orderPollsSample, records.judgeStatusValues),
   },
   'order-item-shape': { ...ofOrders, ...sending(3 * observeRequestsMax), run: orders.askOrderItemShape },
   'order-unknown-customer': { ...ofOrders, ...sending(observeRequestsMax), run: orders.askOrderUnknownCustomer },
@@ -197,16 +197,16 @@ const askings: Record<keyof typeof texts, Asking> = {
     run: records.askBodySize,
   },
   'token-lifetime': {
-    samples: [tokenSample, token.expiredTokenSample],
+    samples: [tokenSample, token.tokenHeldUntilRefusedSample],
     run: async (parts) => token.judgeTokenLifetime(parts.exchanges(), parts.config.service),
   },
   'rate-window': { samples: [limit.limitCountsSample], needs: ['customer'], run: limit.askRateWindow },
   'rate-limit': {
-    samples: [limit.letInBurstsSample, limit.limitCountsSample],
+    samples: [limit.unthrottledPerBurstSample, limit.limitCountsSample],
     needs: ['customer'],
     run: limit.askRateLimit,
   },
-  'rate-throttled': { samples: [limit.limitCountsSample], needs: ['customer'], run: limit.askThrottledRequestsCount },
+  'rate-throttled': { samples: [limit.limitCountsSample], needs: ['customer'], run: limit.askIfThrottledRequestsCount },
   'rate-refusal': {
     samples: [limit.limitCountsSample],
     needs: ['customer'],

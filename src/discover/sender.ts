@@ -2,7 +2,7 @@ import type { DiscoverConfig } from '../config.ts'
 import { retryAfterMs } from '../service/client.ts'
 import { findErrorCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
-import { readJson } from '../service/readJson.ts'
+import { parseAndMaskJson } from '../service/readJson.ts'
 import {
   accessTokenIn,
   describeSeen,
@@ -180,6 +180,6 @@ const isElsewhere = (exchange: Exchange) =>
 
 function seenOf(answer: HttpAnswer): SeenAnswer {
   if (answer.kind === 'no-answer') return answer
-  const json = answer.unreadable === null ? readJson(answer.text, []) : undefined
+  const json = answer.unreadable === null ? parseAndMaskJson(answer.text, []) : undefined
   return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
 }

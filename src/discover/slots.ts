@@ -23,7 +23,7 @@ interface OwnSlotsDeps {
 }
 
 /** Counts in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
-export function createOwnSlots({ requests, windowMs, nowMs, waitMs }: OwnSlotsDeps): Slots {
+export function createInMemorySlots({ requests, windowMs, nowMs, waitMs }: OwnSlotsDeps): Slots {
   const freeAtMs: number[] = Array(requests).fill(Number.NEGATIVE_INFINITY)
   const next = () => freeAtMs.indexOf(Math.min(...freeAtMs))
   function hand(slot: number): SlotTaken {

@@ -4,7 +4,7 @@ import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
-import { admittedCallSample } from './firstCall.ts'
+import { authorizedFirstCallSample } from './firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type QuestionParts, type Sample } from './question.ts'
 
@@ -107,7 +107,7 @@ export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID
 }
 
 export async function submitTestRecord(parts: QuestionParts, change: RecordChange = {}): Promise<AnsweredExchange> {
-  return submitAs(parts, await acceptedRecordShape(parts), change)
+  return submitAs(parts, await requireRecordShape(parts), change)
 }
 
 async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
@@ -140,7 +140,7 @@ export const testRecordSample: Sample<Control> = {
   name: 'a test record',
   requestsMax: triedMax + usualKeyHeaders.length,
   recordsMax: 2,
-  samples: [admittedCallSample],
+  samples: [authorizedFirstCallSample],
   async take(parts) {
     const tried: { shape: RecordShape; exchange: AnsweredExchange }[] = []
     const attempt = async (shape: RecordShape) => {
@@ -227,14 +227,14 @@ function nextShape(left: readonly RecordShape[], tried: Control['tried']): Recor
   return left.toSorted((a, b) => score(a) - score(b))[0]
 }
 
-export async function acceptedRecordShape(parts: QuestionParts): Promise<RecordShape> {
+export async function requireRecordShape(parts: QuestionParts): Promise<RecordShape> {
   const { shape, tried } = await parts.sample(testRecordSample)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.exchange.answer))
   return shape
 }
 
-export async function acceptedRecord(parts: QuestionParts): Promise<{ exchange: AnsweredExchange; id: string }> {
-  await acceptedRecordShape(parts)
+export async function requireAcceptedRecord(parts: QuestionParts): Promise<{ exchange: AnsweredExchange; id: string }> {
+  await requireRecordShape(parts)
   const exchange = (await parts.sample(testRecordSample)).tried.findLast((each) =>
     isAcceptedRecord(each.exchange),
   )?.exchange

@@ -83,18 +83,18 @@ async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: str
     runInitdb(program, unfinished, trust, folder),
   )
   const user = async () => {
-    const name = await readUserProcess(dataDir)
+    const name = await describeProcessUsing(dataDir)
     return name === `process ${process.pid}` ? undefined : name
   }
   try {
     const server = await start(stack, parts, { cluster, settings: {}, end: 'SIGINT', user })
-    await writeUserProcess(dataDir)
+    await recordProcessUsing(dataDir)
     return server
   } catch (error) {
     if (!isInUse(error)) throw error
     throw new DataFolderUnusable(
       dataDir,
-      `${(await readUserProcess(dataDir)) ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
+      `${(await describeProcessUsing(dataDir)) ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
     )
   }
 }
@@ -224,12 +224,12 @@ export async function findOrCreateCluster(
   return cluster
 }
 
-export async function writeUserProcess(dataDir: string): Promise<void> {
+export async function recordProcessUsing(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, userName), `${process.pid}\n`)
 }
 
 /** Names the process that uses the data. Undefined if it has ended, because its server is about to end, too. */
-export async function readUserProcess(dataDir: string): Promise<string | undefined> {
+export async function describeProcessUsing(dataDir: string): Promise<string | undefined> {
   const pid = Number(await readFile(join(dataDir, userName), 'utf8').catch(() => '0'))
   try {
     return pid > 0 && process.kill(pid, 0) ? `process ${pid}` : undefined

@@ -101,7 +101,7 @@ export async function mayWaitingRowsHaveBeenSent(
 }
 
 /** True if the ledger's history changed and no daemon has noticed yet. */
-export async function isHistoryChangeUnseen(databases: Databases): Promise<boolean> {
+export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
       createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)).find(),
@@ -113,7 +113,7 @@ export async function isHistoryChangeUnseen(databases: Databases): Promise<boole
 
 const usualTimeoutMs = 30_000
 
-export function stopForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
+export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestRequestTimeout(db)) ?? usualTimeoutMs
     await declareLedgerRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)

@@ -18,7 +18,9 @@ export function joinStatusHalves(ledger: LedgerHalf, outbox: OutboxHalf, config:
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
-export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
+export type Diagnosis =
+  | { isWell: true; message: string }
+  | { isWell: false; message: string; condition: HealthCondition }
 
 type Condition = (status: StatusFacts) => readonly string[]
 
@@ -26,7 +28,7 @@ type Condition = (status: StatusFacts) => readonly string[]
  * All is well if each condition is met. The most urgent comes first. test/operations/diagnose.test.ts needs a case for
  * each.
  */
-export const wellConditions = {
+export const healthConditions = {
   'no pause for the ledger’s history': ({ pauses, standing, nowMs }) =>
     paused(pauses.filter(isForHistory), standing, nowMs).map((message) =>
       standing.some(isOfHistory) ? message : `${message} \`outboxd recover --dry-run\` shows what to do.`,
@@ -48,7 +50,7 @@ export const wellConditions = {
   'outcomes are written back in time': (status) => some(untold(status)),
 } satisfies Record<string, Condition>
 
-export type WellCondition = keyof typeof wellConditions | typeof lastCondition
+export type HealthCondition = keyof typeof healthConditions | typeof lastCondition
 
 /** Judged last, because any other condition would explain it. */
 const lastCondition = 'waiting rows are captured'
@@ -57,10 +59,10 @@ const some = (message: string | null): string[] => (message === null ? [] : [mes
 const isForHistory = ({ reason }: StatusFacts['pauses'][number]) => reason === 'history'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
-export function brokenConditions(status: StatusFacts): { condition: WellCondition; messages: readonly string[] }[] {
-  const names = Object.keys(wellConditions) as (keyof typeof wellConditions)[]
+export function brokenConditions(status: StatusFacts): { condition: HealthCondition; messages: readonly string[] }[] {
+  const names = Object.keys(healthConditions) as (keyof typeof healthConditions)[]
   const broken = names
-    .map((condition) => ({ condition, messages: wellConditions[condition](status) }))
+    .map((condition) => ({ condition, messages: healthConditions[condition](status) }))
     .filter(({ messages }) => messages.length > 0)
   if (broken.length > 0) return broken
   const messages = some(notTaken(status))

@@ -85,7 +85,7 @@ export function replaySubmissions(
   })
 }
 
-export function tryReplay(
+export function previewReplay(
   parts: ReplayParts,
   submissions: readonly Replayed[],
   { refresh }: Pick<ReplayTerms, 'refresh'>,

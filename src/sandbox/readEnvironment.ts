@@ -21,7 +21,7 @@ export function readEnvironment(
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
   const takenFrom: Record<string, string> = {}
-  for (const [key, { names, read, secret }] of Object.entries(environment)) {
+  for (const [key, { names, read, secret }] of Object.entries(settingVariables)) {
     for (const name of names.toReversed()) {
       const text = env[name] ?? (secret ? fromFile(env, name, readFile, problems) : undefined)
       if (text) [raw[key], takenFrom[key]] = [read(text), env[name] === undefined ? `${name}_FILE` : name]
@@ -38,7 +38,7 @@ export function readEnvironment(
 }
 
 function borrowedOf(takenFrom: Record<string, string>, overrides: Partial<SandboxSettings>): Borrowed[] {
-  const settings = Object.entries(environment) as [keyof SandboxSettings, { names: string[] }][]
+  const settings = Object.entries(settingVariables) as [keyof SandboxSettings, { names: string[] }][]
   return settings.flatMap(([setting, { names }]) => {
     const [from, own] = [takenFrom[setting], names[0]]
     const isBorrowed =
@@ -75,7 +75,7 @@ function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, 
 }
 
 function sentence([key, ...within]: PropertyKey[], message: string, given: Record<string, unknown>): string {
-  const names = environment[key as keyof SandboxSettings]?.names ?? [String(key)]
+  const names = settingVariables[key as keyof SandboxSettings]?.names ?? [String(key)]
   return String(key) in given
     ? [names[0], within.join('.'), message].filter((part) => part !== '').join(': ')
     : `${names.join(' or ')} is not set: set it, or use --embedded`
@@ -97,7 +97,7 @@ interface Variables {
   secret: boolean
 }
 
-export const environment = Object.fromEntries(
+export const settingVariables = Object.fromEntries(
   Object.entries(optionsSchema.shape).map(([key, schema]) => [key, variablesOf(key as keyof SandboxSettings, schema)]),
 ) as Record<keyof SandboxSettings, Variables>
 

@@ -3,10 +3,10 @@ import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
 import {
   choiceSetting,
   flagSetting,
-  notShownSettings,
+  interfaceGapSettings,
   serverWideSettings,
   wholeNumberSetting,
-} from './notShownSettings.ts'
+} from './interfaceGapSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
 export const windowSecondsSchema = z
@@ -53,7 +53,7 @@ export const liveSettingsSchema = z.strictObject({
     .default(null)
     .describe('fixes all that is random, such as ids'),
   down: flagSetting(false, 'answer every API call with E003'),
-  ...notShownSettings,
+  ...interfaceGapSettings,
 })
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>

@@ -8,7 +8,7 @@ import type { FaultAction } from './faults/faults.ts'
 import { omissionNote, truncateForLedger } from './gate/maskSecrets.ts'
 import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { type Effect, isRefusedByEntry, type LedgerRow } from './storage/journal.ts'
+import { type Effect, isEntryRefused, type LedgerRow } from './storage/journal.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
 
 /**
@@ -120,7 +120,7 @@ async function record(
   } catch (error) {
     if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, style }, effect, client)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
-    if (isRefusedByEntry(error)) await noteFailure(parts, row)
+    if (isEntryRefused(error)) await noteFailure(parts, row)
     return applyFault(refusalAnswer(500, 'The request could not be stored.'), undefined, style)
   }
 }

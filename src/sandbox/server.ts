@@ -8,7 +8,7 @@ import { createOrder, readOrder, readTransaction, submitData } from './endpoints
 import { grantToken } from './endpoints/tokenEndpoint.ts'
 import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
-import { plainAddress } from './gate/addresses.ts'
+import { unmapIpv4Address } from './gate/addresses.ts'
 import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { openApiDocument } from './openapi/openapi.ts'
@@ -136,7 +136,7 @@ function readExchange(
     method: request.method,
     path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
     id: (request.params as { id?: string } | undefined)?.id ?? '',
-    address: plainAddress(request.socket.remoteAddress),
+    address: unmapIpv4Address(request.socket.remoteAddress),
     authorization: request.headers.authorization,
     contentType,
     header: (name) => request.raw.headersDistinct[name.toLowerCase()]?.[0],

@@ -16,7 +16,7 @@ import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
-import { findNextIdPositions, readCountedArrivals } from './storage/findStored.ts'
+import { findNextIdPositionByClient, readCountedArrivals } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
 import { runLedgerRetention } from './storage/ledgerRetention.ts'
@@ -27,7 +27,7 @@ import { takeServingLock } from './storage/servingLock.ts'
 import { writeJournalEntries } from './storage/writeJournalEntries.ts'
 
 export { isEveryInterface } from './gate/addresses.ts'
-export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
+export { type Borrowed, type EnvironmentRead, readEnvironment, settingVariables } from './readEnvironment.ts'
 export { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 export { SettingsWrong } from './settingsWrong.ts'
@@ -145,7 +145,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const nowUs = clock.nowUs()
   const longestUs = current.longestWindowSeconds * 1_000_000
   for (const arrivals of await readCountedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
-  const random = new SeededRandom(() => live(null).seed, await findNextIdPositions(pool))
+  const random = new SeededRandom(() => live(null).seed, await findNextIdPositionByClient(pool))
   const faults = new Faults(pool, random)
   await faults.load()
   await continueScenario(pool, faults, scenario)

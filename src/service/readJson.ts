@@ -11,7 +11,7 @@ import { findJsonFlaws, type JsonFlaws } from '../yaml/exactJson.ts'
  * - Repeated `secrets` become `[redacted]`. A short secret does not change ids: `test-95` stays if the secret is
  *   `test`.
  */
-export function readJson(text: string, secrets: readonly string[]): unknown {
+export function parseAndMaskJson(text: string, secrets: readonly string[]): unknown {
   return readExamined(text, findJsonFlaws(text, depthMax), secrets)
 }
 

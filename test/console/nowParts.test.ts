@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { budgetMarkPaths, budgetWindow } from '../../src/console/now/budgetHtml.ts'
+import { budgetWindow, marksToSvgPaths } from '../../src/console/now/budgetHtml.ts'
 import { downsample, plotPath, toPlottedHistory } from '../../src/console/now/historyHtml.ts'
 import { attentionSection, targetsSection } from '../../src/console/now/nowHtml.ts'
 import { createOutboxReader, rereadOnChange, shareRead } from '../../src/console/now/sharedReads.ts'
@@ -60,12 +60,12 @@ test('marks of one second are stacked, and a full second fits', () => {
   const boxes = (path: string) =>
     [...path.matchAll(/M(\d+) ([\d.]+)h8v([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)])
   const mark = { kind: 'polls', requests: 1, ageMs: 0 } as const
-  const { polls } = budgetMarkPaths({
+  const { polls } = marksToSvgPaths({
     windowMs: 60_000,
     marks: [mark, { ...mark, ageMs: 59_900 }, { ...mark, ageMs: 60_000 }],
   })
   expect(boxes(polls).map(([x]) => x)).toEqual([591, 1, 1])
-  const full = boxes(budgetMarkPaths({ windowMs: 60_000, marks: Array.from({ length: 500 }, () => mark) }).polls)
+  const full = boxes(marksToSvgPaths({ windowMs: 60_000, marks: Array.from({ length: 500 }, () => mark) }).polls)
   expect(full).toHaveLength(500)
   expect(Math.min(...full.map(([, y = 0]) => y))).toBeGreaterThanOrEqual(0)
 })

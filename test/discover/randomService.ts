@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { notShownSettings } from '../../src/sandbox/notShownSettings.ts'
+import { interfaceGapSettings } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { SandboxOptions } from '../../src/sandbox/startSandbox.ts'
 import { createSeededRandom, type SeededRandom } from '../../tools/crash/seededRandom.ts'
 import { alternatives, type NotShown } from '../support/serviceAlternatives.ts'
@@ -60,7 +60,7 @@ function drawn(random: SeededRandom): NotShown {
     names.map((name) => [
       name,
       random.chance(usualShare)
-        ? notShownSettings[name].parse(undefined)
+        ? interfaceGapSettings[name].parse(undefined)
         : random.pick<NotShown[keyof NotShown]>(alternatives[name]),
     ]),
   ) as NotShown

@@ -9,7 +9,7 @@ import {
   type State,
 } from '../../src/model.ts'
 import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
-import type { WellCondition } from '../../src/operations/diagnose.ts'
+import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { estimateBacklog, type StatusFacts } from '../../src/operations/readStatus.ts'
 import { backlogMessage, dueReportsMessage, outcomeBlockingProblems } from '../../src/operations/renderStatus.ts'
@@ -122,7 +122,7 @@ const openProblem = (kind: ProblemKind): Problem => ({
 const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detail: '' })
 
 /** For each condition of "All is well" statuses in which it alone is false. One without a row does not compile. */
-const onlyFalse: Record<WellCondition, readonly Partial<SystemStatus>[]> = {
+const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no pause for the ledger’s history': [{ pauses: [pause('history')] }],
   'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
   'the outbox can be read': [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { errorShapes } from '../../src/sandbox/endpoints/applyAnswerSettings.ts'
-import type { ErrorShape } from '../../src/sandbox/notShownSettings.ts'
+import type { ErrorShape } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
 

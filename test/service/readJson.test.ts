@@ -1,31 +1,30 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readAnswerBody, readJson, textOf } from '../../src/service/readJson.ts'
+import { parseAndMaskJson, readAnswerBody, textOf } from '../../src/service/readJson.ts'
 import { submittedId, transactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
-  expect(JSON.stringify(readJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)
+  expect(JSON.stringify(parseAndMaskJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)
 })
 
 test('plain numbers stay numbers', () => {
-  expect(readJson('{"a":7,"b":1.5}', [])).toEqual({ a: 7, b: 1.5 })
+  expect(parseAndMaskJson('{"a":7,"b":1.5}', [])).toEqual({ a: 7, b: 1.5 })
 })
 
 test('what Postgres refuses in text becomes U+FFFD, in keys too', () => {
-  expect(readJson('{"a\\u0000":["\\u0000","\\ud800"]}', [])).toEqual({ 'a\uFFFD': ['\uFFFD', '\uFFFD'] })
+  expect(parseAndMaskJson('{"a\\u0000":["\\u0000","\\ud800"]}', [])).toEqual({ 'a\uFFFD': ['\uFFFD', '\uFFFD'] })
 })
 
 test('a secret is redacted in strings and leaves numbers alone', () => {
-  expect(readJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
+  expect(parseAndMaskJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
 })
 
 // listed in docs/reference/faults.md
 test('a short secret is part of an id: only texts are redacted', () => {
-  const read = readJson('{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}', [
-    'test',
-    'a',
-    'E0',
-  ])
+  const read = parseAndMaskJson(
+    '{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}',
+    ['test', 'a', 'E0'],
+  )
   expect(transactionStatus('data', read)).toEqual({
     transactionId: 'test-95',
     status: 'failed',
@@ -35,7 +34,7 @@ test('a short secret is part of an id: only texts are redacted', () => {
 })
 
 test('not even a long one changes the interface’s own words; an id that has it is none', () => {
-  const read = readJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
+  const read = parseAndMaskJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
   expect(read).toEqual({ transactionId: 'x-[redacted]', status: 'completed' })
   expect(submittedId('data', read)).toBeNull()
 })
@@ -50,11 +49,11 @@ test.each([
   '"."',
   '".."',
 ])('an id that is blank, `null`, `undefined`, `.` or `..` (%s): not an id, uncertain', (id) => {
-  expect(submittedId('data', readJson(`{"transactionId":${id}}`, []))).toBeNull()
+  expect(submittedId('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 
 test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('what is no JSON is undefined', (text) => {
-  expect(readJson(text, [])).toBeUndefined()
+  expect(parseAndMaskJson(text, [])).toBeUndefined()
 })
 
 test('any JSON comes back as it was', () => {
@@ -62,13 +61,13 @@ test('any JSON comes back as it was', () => {
     fc.property(fc.jsonValue({ noUnicodeString: true }), (value) => {
       const text = JSON.stringify(value)
       fc.pre(!text.includes('\\u0000') && !text.includes('__proto__'))
-      expect(JSON.stringify(readJson(text, []))).toBe(text)
+      expect(JSON.stringify(parseAndMaskJson(text, []))).toBe(text)
     }),
   )
 })
 
 test('an id may be a number, with its own digits', () => {
-  expect(textOf(readJson('12345678901234567890', []))).toBe('12345678901234567890')
+  expect(textOf(parseAndMaskJson('12345678901234567890', []))).toBe('12345678901234567890')
   expect(textOf('a')).toBe('a')
   expect(textOf(7)).toBe('7')
   for (const other of [null, undefined, true, {}, []]) expect(textOf(other)).toBeNull()
@@ -87,8 +86,8 @@ test.each([
 
 test('two values that are nested too deep are left out each, and what stands between them stays', () => {
   const deep = `${'['.repeat(3_000)}"]}"${']'.repeat(3_000)}`
-  expect(readJson(`{"a":${deep},"b":7,"c":{"d":${deep}},"e":8}`, [])).toMatchObject({ b: 7, e: 8 })
-  expect(readJson(`{"a":${deep.slice(0, -1)}`, [])).toBeUndefined()
+  expect(parseAndMaskJson(`{"a":${deep},"b":7,"c":{"d":${deep}},"e":8}`, [])).toMatchObject({ b: 7, e: 8 })
+  expect(parseAndMaskJson(`{"a":${deep.slice(0, -1)}`, [])).toBeUndefined()
 })
 
 describe('two equal keys', () => {

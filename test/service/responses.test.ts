@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readJson } from '../../src/service/readJson.ts'
+import { parseAndMaskJson } from '../../src/service/readJson.ts'
 import { errorMessageIn, submittedId, transactionStatus } from '../../src/service/responses.ts'
 
 describe('the id of a submit answer', () => {
@@ -24,13 +24,13 @@ describe('the id of a submit answer', () => {
     { resource: 'data', body: '[]', id: null },
     { resource: 'data', body: 'no JSON', id: null },
   ] as const)('$resource: $body gives $id', ({ resource, body, id }) => {
-    expect(submittedId(resource, readJson(body, []))).toBe(id)
+    expect(submittedId(resource, parseAndMaskJson(body, []))).toBe(id)
   })
 })
 
 describe('the status of a transaction', () => {
   test('has its id, its state and its result with the service’s own digits', () => {
-    const json = readJson('{"transactionId":"tx","status":"completed","result":{"paid":1234.50,"b":[]}}', [])
+    const json = parseAndMaskJson('{"transactionId":"tx","status":"completed","result":{"paid":1234.50,"b":[]}}', [])
     expect(transactionStatus('data', json)).toEqual({
       transactionId: 'tx',
       status: 'completed',
@@ -40,7 +40,7 @@ describe('the status of a transaction', () => {
   })
 
   test('of an order is mapped to the same, its other fields being the result', () => {
-    const json = readJson('{"orderId":"o","status":"Completed","items":[{"price":1.10}]}', [])
+    const json = parseAndMaskJson('{"orderId":"o","status":"Completed","items":[{"price":1.10}]}', [])
     expect(transactionStatus('orders', json)).toEqual({
       transactionId: 'o',
       status: 'completed',
@@ -55,12 +55,12 @@ describe('the status of a transaction', () => {
     ['{"transactionId":"tx","status":"failed","errorCode":"E001"}', { status: 'failed', errorCode: 'E001' }],
     ['{"transactionId":"tx","status":"failed","errorCode":7}', { status: 'failed', errorCode: null }],
   ])('%s is one', (body, expected) => {
-    expect(transactionStatus('data', readJson(body, []))).toMatchObject(expected)
+    expect(transactionStatus('data', parseAndMaskJson(body, []))).toMatchObject(expected)
   })
 
   test.each(['{}', '{"status":503,"code":"E003"}', '[]', 'null', 'no JSON'])('%s is none', (body) => {
-    expect(transactionStatus('data', readJson(body, []))).toBeNull()
-    expect(transactionStatus('orders', readJson(body, []))).toBeNull()
+    expect(transactionStatus('data', parseAndMaskJson(body, []))).toBeNull()
+    expect(transactionStatus('orders', parseAndMaskJson(body, []))).toBeNull()
   })
 })
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { Answer } from '../../src/model.ts'
 import { findErrorCode } from '../../src/service/errorCode.ts'
-import { readJson } from '../../src/service/readJson.ts'
+import { parseAndMaskJson } from '../../src/service/readJson.ts'
 
 /** An answer as the client would give it for this status and body; a string is a body that is sent as it stands. */
 export function response(status: number, body: unknown = '', retryAfterMs: number | null = null) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const json = readJson(text, [])
+  const json = parseAndMaskJson(text, [])
   return {
     kind: 'response',
     status,

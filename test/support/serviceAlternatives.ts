@@ -1,8 +1,8 @@
-import { type ErrorShape, errorShapeNames, type notShownSettings } from '../../src/sandbox/notShownSettings.ts'
+import { type ErrorShape, errorShapeNames, type interfaceGapSettings } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { LiveSettings } from '../../src/sandbox/sandboxSettings.ts'
 
 /** The settings of the sandbox for what the interface does not show. */
-export type NotShown = Pick<LiveSettings, keyof typeof notShownSettings>
+export type NotShown = Pick<LiveSettings, keyof typeof interfaceGapSettings>
 
 const flag = [true, false]
 

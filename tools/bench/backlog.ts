@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { countEveryMs } from '../../src/daemon/databaseObservation.ts'
+import { backlogCountIntervalMs } from '../../src/daemon/databaseObservation.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { hasNewRows } from '../../src/outbox/readRows.ts'
@@ -84,7 +84,7 @@ say(
 
 /** What the outbox's database spends on the metric, in per cent of a core. */
 function countShare({ rows, countMs }: Measured): number {
-  return (countMs / countEveryMs(rows)) * 100
+  return (countMs / backlogCountIntervalMs(rows)) * 100
 }
 
 async function measure(rows: number): Promise<Measured> {

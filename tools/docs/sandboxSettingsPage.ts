@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { notShownSettings, notShownTopics } from '../../src/sandbox/notShownSettings.ts'
+import { interfaceGapSettings, interfaceGapTopics } from '../../src/sandbox/interfaceGapSettings.ts'
 import { settingChoices } from '../../src/sandbox/settingChoices.ts'
-import { environment, optionsSchema } from '../../src/sandbox/startSandbox.ts'
+import { optionsSchema, settingVariables } from '../../src/sandbox/startSandbox.ts'
 
-type Name = keyof typeof environment
+type Name = keyof typeof settingVariables
 
 /** Settings that are also options of the command. */
 const options: Partial<Record<Name, string>> = {
@@ -15,10 +15,10 @@ const live = new Set(names.slice(names.indexOf('rateLimitRequests')))
 
 /** The tables of the sandbox's settings: those of the start, those that can change, and those of what the interface does not show. */
 export function sandboxSettingsTables(): { fixed: string; live: string; notShown: string } {
-  const own = (Object.keys(environment) as Name[]).filter((name) => !(name in notShownSettings))
+  const own = (Object.keys(settingVariables) as Name[]).filter((name) => !(name in interfaceGapSettings))
   const simpleRow = (name: Name) => row(nameAndOption(name), defaultOf(name), describe(name))
   const simpleHead = ['| setting | default | |', '|---|---|---|']
-  const notShown = Object.entries(notShownTopics).flatMap(([topic, shape]) => [
+  const notShown = Object.entries(interfaceGapTopics).flatMap(([topic, shape]) => [
     row(topic, '', ''),
     ...Object.entries<z.ZodType>(shape).map(([name, schema]) =>
       row(name, valuesOf(name as Name, schema), describe(name as Name)),

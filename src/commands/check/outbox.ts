@@ -252,7 +252,7 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
 }
 
 /** Names ERP tables whose changes are not captured, and permissions lent to other roles. */
-export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
+export async function checkChangeCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readChangeCaptureFaults }).catch(
     () => null,
   )

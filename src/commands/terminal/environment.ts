@@ -18,8 +18,8 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** The file whose folder `mappings` is used; null if none is. */
-export function findFileThatImpliesMappings(env: Environment, file: EnvironmentFile | null): string | null {
+/** Returns the path of the variables file whose sibling folder `mappings` is used; null if none is. */
+export function findFileGivingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
@@ -59,8 +59,8 @@ export interface EnvironmentNotes {
   notes: string[]
 }
 
-/** Returns names without values, which may hold a password. */
-export function findEnvironmentNotes(env: Environment): EnvironmentNotes {
+/** Warns of variables that change what Node does. Names them without values, which may hold a password. */
+export function reviewNodeVariables(env: Environment): EnvironmentNotes {
   const options = (env.NODE_OPTIONS ?? '').split(/\s+/).map((option) => option.replace(/=.*/s, ''))
   const has = (option: RegExp) => options.some((each) => option.test(each))
   return {

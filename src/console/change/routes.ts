@@ -8,7 +8,7 @@ import type { Fields } from '../records/recordsQuery.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
 import { type ChangeRequest, createChangeRunner, createChangeStore, type KeptChange } from './changeStore.ts'
-import { chooseChange, readChangeRequest, readReplayTerms } from './chooseChange.ts'
+import { readChangeRequest, readReplayTerms, selectChangeRecords } from './selectChangeRecords.ts'
 
 const lookAgainS = 2
 
@@ -19,7 +19,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(await parts.databases(), createLoggedSearch(parts, viewer), parts, asked)
+    const chosen = await selectChangeRecords(await parts.databases(), createLoggedSearch(parts, viewer), parts, asked)
     if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)

@@ -7,7 +7,7 @@ import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { createShownRecords, logValuesShown } from '../valueAccess.ts'
+import { createUnmaskedRecordStore, logValuesShown } from '../valueAccess.ts'
 import { renderMapping } from './mappingHtml.ts'
 import {
   type MappingForm,
@@ -28,7 +28,7 @@ interface Asked {
 }
 
 export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const shown = createShownRecords(parts.clock)
+  const shown = createUnmaskedRecordStore(parts.clock)
 
   async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
     const { result, isShown = false, form = { type: '', payload: '' } } = asked

@@ -37,7 +37,7 @@ const height = 100
 const unitMax = 8
 
 function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
-  const paths = budgetMarkPaths(window)
+  const paths = marksToSvgPaths(window)
   const width = columns * columnWidth
   const said = markKinds.map((kind) => `${window.counts[kind]} ${words[kind]}`).join(', ')
   return html`<svg class="window" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="The last ${seconds}: ${said}, ${window.free} free">
@@ -47,7 +47,7 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-export function budgetMarkPaths({
+export function marksToSvgPaths({
   marks,
   windowMs,
 }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {

@@ -2,7 +2,7 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Cause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
-import type { Diagnosis, StatusReport, WellCondition } from '../../operations/diagnose.ts'
+import type { Diagnosis, HealthCondition, StatusReport } from '../../operations/diagnose.ts'
 import { whyNoInstance } from '../../operations/renderStatus.ts'
 import {
   addRequestCounts,
@@ -45,7 +45,7 @@ export function renderLiveParts({ report, window, needingAttention }: NowView): 
   }
 }
 
-const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
+const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
   'no record needs attention': { path: '/records?by-cause=on', words: 'Records' },
   'no record is late': { path: '/records?state=queued,sending,accepted', words: 'Records' },

@@ -12,7 +12,7 @@ import { readMappingFiles } from '../mapping/readMapping.ts'
 import { shareReadsByKey } from '../now/sharedReads.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { createShownRecords, logDownload, logValuesShown } from '../valueAccess.ts'
+import { createUnmaskedRecordStore, logDownload, logValuesShown } from '../valueAccess.ts'
 import { renderResolve } from './actionsHtml.ts'
 import { findRecordByName, readRecord } from './readRecord.ts'
 import { type PageMessage, renderMatchingRecords, renderMissingRecord, renderRecord } from './recordHtml.ts'
@@ -25,7 +25,7 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
-  const shown = createShownRecords(clock)
+  const shown = createUnmaskedRecordStore(clock)
   const done = keepMessages()
   const readVersion = shareReadsByKey(clock, versionAgeMs, async (id: string) =>
     uuid.test(id) ? ((await readRevisions((await databases()).ledger, [id])).get(id) ?? '') : '',

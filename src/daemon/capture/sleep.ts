@@ -11,7 +11,7 @@ export interface SleepDeps {
   elapsedMs(): number
 }
 
-export type Sleep = ReturnType<typeof createCaptureSleep>
+export type Sleep = ReturnType<typeof createSleepUntilNotify>
 
 const restMs = 25
 /**
@@ -29,7 +29,7 @@ const againMaxMs = 100
  * that inserts without a NOTIFY delays the mark (migrations/outbox_wake.sql). Nothing here is awaited, because a
  * half-open connection must not stop capture.
  */
-export function createCaptureSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
+export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
   let againMs = againMinMs
   let isTrying = false

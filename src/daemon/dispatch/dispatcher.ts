@@ -14,7 +14,7 @@ import {
   wasProcessSuspended,
 } from '../../model.ts'
 import type { SlotBalance } from './allocateSlots.ts'
-import { createInFlight, createLostClaims, type InFlight, type LostClaim } from './inFlight.ts'
+import { createInFlightRequests, createLostClaimStore, type InFlightRequests, type LostClaim } from './inFlight.ts'
 import {
   type Interpretation,
   interpretAttempt,
@@ -24,7 +24,7 @@ import {
   resetSilenceStreaks,
 } from './interpretAttempt.ts'
 import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
-import { blockedWaitMs, type InstanceState, lookAgainMs, planRound, type RoundPlan, retrySoonMs } from './planRound.ts'
+import { blockedWaitMs, type InstanceState, planRound, type RoundPlan, retrySoonMs, waitMaxMs } from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
 export interface DispatcherDeps {
@@ -79,8 +79,8 @@ export interface Dispatcher {
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const requests = createInFlight(deps)
-  const lost = createLostClaims(deps.clock.nowMs, deps.requeueUnsentClaim)
+  const requests = createInFlightRequests(deps)
+  const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
   const seen = { permitsFree: 0, pollOverdueMs: 0 }
   const answers = createAnswerHandling(deps, requests, seen)
   let balance: SlotBalance | null = null
@@ -124,10 +124,10 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
-    if (token.kind === 'no-slot') return nextSlotMs ?? lookAgainMs
+    if (token.kind === 'no-slot') return nextSlotMs ?? waitMaxMs
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcomeWork, pauses: [token.pause] })
-      return lookAgainMs
+      return waitMaxMs
     }
     if (isOutdated()) return retrySoonMs
     if (plan.kind === 'trial') lastTrialWasPoll = plan.by === 'poll'
@@ -227,7 +227,7 @@ const pauseWriteMaxMs = 5_000
 
 function createAnswerHandling(
   deps: DispatcherDeps,
-  requests: Pick<InFlight, 'gotId'>,
+  requests: Pick<InFlightRequests, 'gotId'>,
   seen: Readonly<{ permitsFree: number }>,
 ): AnswerHandling {
   let heard = noStreaks
@@ -245,7 +245,7 @@ function createAnswerHandling(
     await deps.writeOutcome(interpretation.work).finally(() => {
       written += calls
     })
-    // Until the pause is written, no new records may follow the unanswered ones.
+    // From here on the written pause holds records back, so the next silence is counted from zero.
     if (interpretation.endsSilence) heard = resetSilenceStreaks(heard)
   }
 

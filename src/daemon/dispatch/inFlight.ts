@@ -10,9 +10,9 @@ export interface InFlightDeps {
   onRoom(): void
 }
 
-export type InFlight = ReturnType<typeof createInFlight>
+export type InFlightRequests = ReturnType<typeof createInFlightRequests>
 
-export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
+export function createInFlightRequests({ onFailed, onRoom }: InFlightDeps) {
   const running = new Set<Promise<void>>()
   const all = new Map<Submission, Held & { transactionId: string | null }>()
   const polls = () => [...all.values()].flatMap(({ submission, job }) => (job === null ? [] : [{ submission, job }]))
@@ -59,7 +59,7 @@ export interface LostClaim {
  *
  * @param requeueUnsentClaim returns true once the claim is given back or void
  */
-export function createLostClaims(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
+export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
   const lost = new Map<string, LostClaim>()
   return {
     remember: (id: string, submissions: readonly Submission[]) =>

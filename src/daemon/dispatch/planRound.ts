@@ -26,7 +26,7 @@ export interface InstanceState {
 }
 
 /** Bounds how late this instance notices the work of other instances and operators. */
-export const lookAgainMs = 1_000
+export const waitMaxMs = 1_000
 
 /** The wait if other instances were quicker or hold the due polls, because no signal tells when they are done. */
 export const retrySoonMs = 50
@@ -36,7 +36,7 @@ const lostClaimsMax = 4
 
 export function blockedWaitMs(own: InstanceState): number | null {
   if (own.isPausing) return retrySoonMs
-  if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return lookAgainMs
+  if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return waitMaxMs
   return null
 }
 
@@ -62,7 +62,7 @@ export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan 
   const slotsFree = permitsFree + own.permitsHeld
   const pollsDue = Math.max(0, demand.pollsDue - (own.pollsInFlight - own.rarePollsInFlight))
   if (pauses.length > 0) {
-    if (slotsFree === 0) return wait(nextSlotMs ?? lookAgainMs)
+    if (slotsFree === 0) return wait(nextSlotMs ?? waitMaxMs)
     return { kind: 'trial', by: !own.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question', balance: own.balance }
   }
   const { submissions, polls, rarePolls, againInMs, balance } = allocateSlots({
@@ -83,6 +83,7 @@ export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan 
 
 function recordsMax(own: InstanceState, { proof }: RequestDemand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
+  // Until the pause is written, unanswered records keep their places, so that no new records follow them.
   return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
 }
 
@@ -91,10 +92,10 @@ function untilMore(
   againInMs: number | undefined,
 ): number {
   const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
-  return Math.max(1, Math.min(lookAgainMs, more ?? lookAgainMs, againInMs ?? lookAgainMs))
+  return Math.max(1, Math.min(waitMaxMs, more ?? waitMaxMs, againInMs ?? waitMaxMs))
 }
 
 function untilPauseEnds(pauses: RequestDemand['pauses']): number {
-  const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? lookAgainMs))
-  return Math.max(1, Math.min(lookAgainMs, longest))
+  const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? waitMaxMs))
+  return Math.max(1, Math.min(waitMaxMs, longest))
 }

@@ -52,7 +52,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
       )
       prices.clear()
-      return movePollsForward(polls, (resource, notDoneAgeMs) =>
+      return movePollsEarlier(polls, (resource, notDoneAgeMs) =>
         nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
       )
     },
@@ -89,8 +89,8 @@ export function createInflowAverage(windowMs: number) {
 
 const worthwhileShare = 0.2
 
-/** Moves polls forward that were planned when slots were short. Never delays a poll. */
-export function movePollsForward(
+/** Moves polls earlier that were planned when slots were short. Never delays a poll. */
+export function movePollsEarlier(
   polls: readonly PlannedPoll[],
   nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,
 ): MovedPoll[] {
@@ -117,7 +117,7 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-/** Learns processing times, and moves polls forward if slots are idle. */
+/** Learns processing times, and moves polls earlier if slots are idle. */
 export function createPollLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0

@@ -1,6 +1,6 @@
 import { type Exchange, endedAtMs } from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, showMs, unknownFinding } from '../finding.ts'
-import { admittedCallSample } from '../firstCall.ts'
+import { authorizedFirstCallSample } from '../firstCall.ts'
 import type { QuestionParts } from '../question.ts'
 
 /** Judges what all answers so far show together. */
@@ -26,7 +26,7 @@ export function judgeCompression(exchanges: readonly Exchange[]): Finding {
 
 export async function askRedirects(parts: QuestionParts): Promise<Finding> {
   const finding = judgeRedirects(parts.exchanges())
-  if (!finding.differs) await parts.sample(admittedCallSample) // only the service itself can show that there is none
+  if (!finding.differs) await parts.sample(authorizedFirstCallSample) // only the service itself can show that there is none
   return finding
 }
 

@@ -21,10 +21,10 @@ import {
 } from '../finding.ts'
 import { NoAnswer, type QuestionParts, type Sample, type Throttle } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
-import { acceptedRecordShape, keyHeaders, recordBody } from '../testRecord.ts'
+import { keyHeaders, recordBody, requireRecordShape } from '../testRecord.ts'
 import {
   findReadableTransactionPath,
-  judgeRequestKindCounts,
+  judgeIfRequestKindCounts,
   limitFromRemainingHeader,
   observeLimitUse,
   remainingHeaderSample,
@@ -43,7 +43,7 @@ const atOnce = 20
  */
 const pausesMs = [shortThrottleWaitMs, 1_300, shortThrottleWaitMs]
 
-export const letInBurstsSample: Sample<readonly number[]> = {
+export const unthrottledPerBurstSample: Sample<readonly number[]> = {
   name: `${atOnce} requests at once`,
   requestsMax: pausesMs.length * atOnce,
   recordsMax: pausesMs.length * atOnce,
@@ -64,8 +64,8 @@ export const letInBurstsSample: Sample<readonly number[]> = {
 
 /** A request that the service accepts and the limit counts: a question if questions count, else a record. */
 async function countedRequest(parts: QuestionParts): Promise<() => Promise<Exchange>> {
-  const shape = await acceptedRecordShape(parts)
-  const isPollCounted = judgeRequestKindCounts(await parts.sample(remainingHeaderSample), 'poll').found === 'yes'
+  const shape = await requireRecordShape(parts)
+  const isPollCounted = judgeIfRequestKindCounts(await parts.sample(remainingHeaderSample), 'poll').found === 'yes'
   const path = isPollCounted ? await findReadableTransactionPath(parts) : null
   if (path !== null) return () => parts.call({ method: 'GET', path, beyondLimit: true })
   return () =>
@@ -96,7 +96,7 @@ export function judgePerSecondLimit(bursts: readonly number[], peak: number): Fi
 export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> {
   const times = parts.exchanges().flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
   const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
-  return judgePerSecondLimit(await parts.sample(letInBurstsSample), peak)
+  return judgePerSecondLimit(await parts.sample(unthrottledPerBurstSample), peak)
 }
 
 /** Requests until the limit of the window, after a window without any. */
@@ -126,12 +126,12 @@ export const limitCountsSample: Sample<LimitCounts> = {
   name: 'requests until the limit is reached, twice',
   requestsMax: 4 * (countMax + 10) + betweenCounts,
   recordsMax: 4 * countMax,
-  samples: [letInBurstsSample],
+  samples: [unthrottledPerBurstSample],
   needs: 'rate',
   async take(parts) {
     const { windowMs } = parts.config.rateLimit
     const send = await countedRequest(parts)
-    const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(letInBurstsSample)) ?? Number.POSITIVE_INFINITY)
+    const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(unthrottledPerBurstSample)) ?? Number.POSITIVE_INFINITY)
     const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
     const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
     await waitUntilMs(lastEndMs() + windowMs + 1_000)
@@ -254,7 +254,7 @@ export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
   const range =
     doubt === null ? limitFromRemainingHeader(observeLimitUse(parts.exchanges(), header), rateLimit.windowMs) : null
   const finding = judgeRateLimit({ counts: await countsOf(parts), range, doubt, configured: rateLimit })
-  const second = fewestLetInAtOnce(await parts.sample(letInBurstsSample))
+  const second = fewestLetInAtOnce(await parts.sample(unthrottledPerBurstSample))
   if (second === null) return finding
   const limit = finding.set.find(({ variable }) => variable === 'RATE_LIMIT_REQUESTS')?.value ?? rateLimit.requests
   return { ...finding, set: bothLimits(Number(limit), second, rateLimit.windowMs) }
@@ -353,7 +353,7 @@ export function judgeRateWindow(counts: LimitCounts | null, windowMs: number): F
 export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
   judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
 
-export function judgeThrottledRequestsCount(counts: LimitCounts | null): Finding {
+export function judgeIfThrottledRequestsCount(counts: LimitCounts | null): Finding {
   const assumed = 'either: nothing is sent during the pause after a 429'
   const read = counts === null ? null : readLimitCounts(counts)
   if (counts === null || read === null) return unknownFinding(notReached, { assumed })
@@ -366,8 +366,8 @@ export function judgeThrottledRequestsCount(counts: LimitCounts | null): Finding
   return likelyFinding(read.throttledCount ? 'yes' : 'no', why, { assumed, advice })
 }
 
-export const askThrottledRequestsCount = async (parts: QuestionParts): Promise<Finding> =>
-  judgeThrottledRequestsCount(await countsOf(parts))
+export const askIfThrottledRequestsCount = async (parts: QuestionParts): Promise<Finding> =>
+  judgeIfThrottledRequestsCount(await countsOf(parts))
 
 /** @param throttles the 429s after which the sender waited */
 export function judgeThrottleAnswer(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {

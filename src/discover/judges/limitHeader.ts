@@ -10,9 +10,9 @@ import {
 import { createFinding, type Finding, likelyFinding, unknownFinding } from '../finding.ts'
 import { isAcceptedRecord } from '../observe.ts'
 import type { QuestionParts, Sample } from '../question.ts'
-import { acceptedRecordShape, keyHeaders, recordBody, submitTestRecord } from '../testRecord.ts'
+import { keyHeaders, recordBody, requireRecordShape, submitTestRecord } from '../testRecord.ts'
 import { orderSample, postOrder } from './orders.ts'
-import { recordLivesSample } from './records.ts'
+import { recordPollsSample } from './records.ts'
 
 /**
  * Reads what the limit counts from X-RateLimit-Remaining on accepted records: how much less remains after requests of
@@ -37,7 +37,7 @@ export const remainingHeaderSample: Sample<RemainingHeader> = {
   name: 'records, and other requests between them',
   requestsMax: 2 * watchMax,
   recordsMax: 2 * 14,
-  samples: [recordLivesSample],
+  samples: [recordPollsSample],
   async take(parts) {
     const first = await watchHeader(parts)
     // If a window ended since, it freed what had been used, so this is repeated.
@@ -61,7 +61,7 @@ async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
   const counted: { kind: Kind; less: number | null }[] = []
   if (whyHeaderIsNotTrusted({ falls }) !== null) return { falls, counted, tokens: noTokens }
 
-  const shape = await acceptedRecordShape(parts)
+  const shape = await requireRecordShape(parts)
   const countKind = async (kind: Kind, send: () => Promise<unknown>) => {
     for (let i = 0; i < sentOfKind; i++) await send()
     const fell = await fall()
@@ -89,7 +89,7 @@ async function watchHeader(parts: QuestionParts): Promise<RemainingHeader> {
 }
 
 export async function findReadableTransactionPath(parts: QuestionParts): Promise<string | null> {
-  const { polls } = await parts.sample(recordLivesSample)
+  const { polls } = await parts.sample(recordPollsSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
   const shown = polls.flat().findLast((each) => transactionStatusIn(each) !== null)
   return shown?.path.slice(prefix.length) ?? null
@@ -110,7 +110,7 @@ const kinds = {
   order: { yes: 'shared', no: 'apart', advice: 'the daemon counts records and orders together, which keeps any limit' },
 } as const
 
-export function judgeRequestKindCounts(header: RemainingHeader, kind: Kind): Finding {
+export function judgeIfRequestKindCounts(header: RemainingHeader, kind: Kind): Finding {
   const { yes, no, advice } = kinds[kind]
   const doubt = whyHeaderIsNotTrusted(header)
   if (doubt !== null) return unknownFinding(doubt, { assumed: yes })
@@ -122,8 +122,8 @@ export function judgeRequestKindCounts(header: RemainingHeader, kind: Kind): Fin
   return likelyFinding(no, why, { assumed: yes, differs: true, advice: [advice] })
 }
 
-export const askRequestKindCounts = (kind: Kind) => async (parts: QuestionParts) =>
-  judgeRequestKindCounts(await parts.sample(remainingHeaderSample), kind)
+export const askIfRequestKindCounts = (kind: Kind) => async (parts: QuestionParts) =>
+  judgeIfRequestKindCounts(await parts.sample(remainingHeaderSample), kind)
 
 interface OfTokens {
   scope: 'client' | 'token' | null
@@ -161,7 +161,7 @@ export function judgeRateScope(header: RemainingHeader): Finding {
   })
 }
 
-export function judgeTokenRequestsCount(header: RemainingHeader): Finding {
+export function judgeIfTokenCallsCount(header: RemainingHeader): Finding {
   const assumed = 'no; the daemon takes a slot for each token request anyway'
   const { scope, counts, why } = readTokens(header)
   if (counts !== null) return likelyFinding(counts ? 'yes' : 'no', why, { assumed })
@@ -180,7 +180,7 @@ export interface LimitObservation {
 /** If each token has a limit, uses that of the first token. */
 export function observeLimitUse(exchanges: readonly Exchange[], header: RemainingHeader): LimitObservation[] {
   const counts = (kind: Kind) => {
-    const { found } = judgeRequestKindCounts(header, kind)
+    const { found } = judgeIfRequestKindCounts(header, kind)
     return found === null ? null : found === kinds[kind].yes
   }
   const [polls, failures, orders] = [counts('poll'), counts('refused'), counts('order')]

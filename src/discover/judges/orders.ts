@@ -10,11 +10,11 @@ import {
   transactionStatusIn,
 } from '../exchange.ts'
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
-import { admittedCallSample } from '../firstCall.ts'
+import { authorizedFirstCallSample } from '../firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, pollUntilEnded, repeatUnlessArrived } from '../observe.ts'
 import { CannotAsk, type QuestionParts, type Sample } from '../question.ts'
-import { acceptedRecordShape, explainRefusedRecord, type KeyShape, keyHeaders, usualKeyHeaders } from '../testRecord.ts'
-import { judgeAccepted } from './records.ts'
+import { explainRefusedRecord, type KeyShape, keyHeaders, requireRecordShape, usualKeyHeaders } from '../testRecord.ts'
+import { judgeAcceptedAnswers } from './records.ts'
 import { getTwice, judgeUnknownCustomer, judgeUnknownId } from './refusals.ts'
 
 interface OrderShape {
@@ -27,7 +27,7 @@ interface OrderControl {
   tried: readonly AnsweredExchange[]
 }
 
-export const itemsText = ({ given, run }: Pick<QuestionParts, 'given' | 'run'>): string =>
+export const itemsJson = ({ given, run }: Pick<QuestionParts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
 /** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
@@ -35,12 +35,12 @@ export const orderSample: Sample<OrderControl> = {
   name: 'a test order',
   requestsMax: 6,
   recordsMax: 1,
-  samples: [admittedCallSample],
+  samples: [authorizedFirstCallSample],
   async take(parts) {
     const tried: AnsweredExchange[] = []
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
     const ours: KeyShape = { headers: [idempotencyHeader], form }
-    const ofRecords = await acceptedRecordShape(parts).then(
+    const ofRecords = await requireRecordShape(parts).then(
       ({ key }) => key,
       () => ours,
     )
@@ -61,7 +61,7 @@ interface OrderChange {
 }
 
 function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
-  const { customerId = parts.given.orderCustomer ?? '', items = itemsText(parts) } = change
+  const { customerId = parts.given.orderCustomer ?? '', items = itemsJson(parts) } = change
   return repeatUnlessArrived(parts, () => {
     const id = shape.ownId ? `,"${serviceResources.orders.idField}":"${randomUUID()}"` : ''
     const body = `{"customerId":${JSON.stringify(customerId)},"items":${items}${id}}`
@@ -93,7 +93,7 @@ export async function askOrder(parts: QuestionParts): Promise<Finding> {
     return unknownFinding(explainRefusedRecord(first.answer), { assumed, cannot })
   }
   const { idField } = serviceResources.orders
-  return judgeAccepted([first.answer, (await postOrder(parts)).answer], {
+  return judgeAcceptedAnswers([first.answer, (await postOrder(parts)).answer], {
     ...{ assumed, idField, hasId: idIn(first) !== null, status: 201, pair: 'order_ok' },
   })
 }
@@ -150,7 +150,7 @@ export async function askUnknownOrder(parts: QuestionParts): Promise<Finding> {
 
 const waitsMs = [0, 500, 2_500, 5_000, 10_000, 20_000]
 
-export const orderLivesSample: Sample<readonly (readonly AnsweredExchange[])[]> = {
+export const orderPollsSample: Sample<readonly (readonly AnsweredExchange[])[]> = {
   name: 'the lives of two orders',
   requestsMax: 2 + 2 * waitsMs.length,
   recordsMax: 2,

@@ -20,21 +20,21 @@ import {
 } from '../observe.ts'
 import { CannotAsk, type QuestionParts, type Sample } from '../question.ts'
 import {
-  acceptedRecord,
-  acceptedRecordShape,
   customerOf,
   explainRefusedRecord,
   observeTestRecord,
   otherAmountType,
   type RecordChange,
   type RecordShape,
+  requireAcceptedRecord,
+  requireRecordShape,
   submitTestRecord,
   testRecordSample,
   transactionIdIn,
 } from '../testRecord.ts'
 
 /** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
-interface Lives {
+interface PolledRecords {
   taken: readonly AnsweredExchange[]
   polls: readonly (readonly AnsweredExchange[])[]
 }
@@ -42,13 +42,13 @@ interface Lives {
 /** Short at first, because the first states may be short. */
 const waitsMs = [0, 150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
-export const recordLivesSample: Sample<Lives> = {
+export const recordPollsSample: Sample<PolledRecords> = {
   name: 'the lives of two transactions',
   requestsMax: 1 + 2 * waitsMs.length,
   recordsMax: 1,
   samples: [testRecordSample],
   async take(parts) {
-    const taken = [(await acceptedRecord(parts)).exchange, await submitTestRecord(parts)]
+    const taken = [(await requireAcceptedRecord(parts)).exchange, await submitTestRecord(parts)]
     const ids = taken.flatMap((each) => transactionIdIn(each) ?? [])
     const paths = ids.map((id) => `${serviceResources.data.path}/${encodeURIComponent(id)}`)
     return { taken, polls: await pollUntilEnded(parts, paths, waitsMs) }
@@ -67,8 +67,8 @@ export async function askSubmission(parts: QuestionParts): Promise<Finding> {
     return unknownFinding(why, { assumed: assumedSubmission, cannot, advice: [why] })
   }
   const second =
-    transactionIdIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordLivesSample)).taken[1]
-  return judgeAccepted([last.answer, ...(second === undefined ? [] : [second.answer])], {
+    transactionIdIn(last) === null ? await submitTestRecord(parts) : (await parts.sample(recordPollsSample)).taken[1]
+  return judgeAcceptedAnswers([last.answer, ...(second === undefined ? [] : [second.answer])], {
     assumed: assumedSubmission,
     idField: serviceResources.data.idField,
     hasId: transactionIdIn(last) !== null,
@@ -85,7 +85,7 @@ interface AcceptedAs {
   pair: 'submit_ok' | 'order_ok'
 }
 
-export function judgeAccepted(
+export function judgeAcceptedAnswers(
   answers: readonly Response[],
   { assumed, idField, hasId, status, pair }: AcceptedAs,
 ): Finding {
@@ -141,7 +141,7 @@ interface PlaceSeen {
 }
 
 /** The place where the service reads the fields of docs/reference/interface.md, 2.5. */
-interface Mapped {
+interface FieldPlaces {
   data: PlaceSeen
   beside: PlaceSeen | null
   without: boolean
@@ -149,13 +149,13 @@ interface Mapped {
 }
 
 /** A field that the service does not read may hold anything, so a wrong amount shows the place where it is read. */
-export const wrongAmountsSample: Sample<Mapped> = {
+export const fieldPlacesSample: Sample<FieldPlaces> = {
   name: 'records with a wrong amount, here and there',
   requestsMax: 6 * observeRequestsMax,
   recordsMax: 14,
   samples: [testRecordSample],
   async take(parts) {
-    const shape = await acceptedRecordShape(parts)
+    const shape = await requireRecordShape(parts)
     const seen: string[] = []
     const look = async (what: string, change: RecordChange) => {
       const { taken, name } = await observeTestRecord(parts, change)
@@ -179,9 +179,9 @@ export const wrongAmountsSample: Sample<Mapped> = {
 }
 
 const isRead = (place: PlaceSeen | null) => place?.right === true && place.wrong === false
-const placeRead = ({ data, beside }: Mapped) => (isRead(data) ? 'data' : isRead(beside) ? 'beside' : null)
+const placeRead = ({ data, beside }: FieldPlaces) => (isRead(data) ? 'data' : isRead(beside) ? 'beside' : null)
 
-export function judgeMappedFields(mapped: Mapped): Finding {
+export function judgeMappedFields(mapped: FieldPlaces): Finding {
   const assumed = 'in data, as mappings/data.yaml sends them'
   const { data, without, why } = mapped
   const place = placeRead(mapped)
@@ -216,9 +216,9 @@ export const amountTypesSample: Sample<Amounts> = {
   name: 'an amount as a number and as text',
   requestsMax: 2 * observeRequestsMax,
   recordsMax: 5,
-  samples: [wrongAmountsSample],
+  samples: [fieldPlacesSample],
   async take(parts) {
-    const place = placeRead(await parts.sample(wrongAmountsSample))
+    const place = placeRead(await parts.sample(fieldPlacesSample))
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
     const as = (amount: RecordShape['amount']) => observeTestRecord(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
@@ -354,14 +354,14 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
   const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
-  const odd = await withText(textOfOddCharacters(own.length))
+  const odd = await withText(specialCharacters(own.length))
   const limits = [
     empty.taken ? [] : 'not empty',
     long.taken ? [] : `below ${longLength.toLocaleString('en')} characters`,
     odd.taken ? [] : 'not every character',
   ].flat()
   const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeSeen(exchange.answer))
-  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(textOfOddCharacters(5))}: ${saidOdd}`
+  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(specialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why, { assumed })
   const advice = [
     'put it into the mapping (required, maxLength): such a record is then rejected before it takes a slot',
@@ -370,7 +370,7 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
 }
 
 /** A text as long as the control's, with characters that a rule may refuse. */
-export const textOfOddCharacters = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
+export const specialCharacters = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
 /** One without padding, ten that double from 32 kB, two between, and a control. */

@@ -15,7 +15,7 @@ import {
 import { certaintyOf, createFinding, type Finding, likelyFinding, sureFinding, unknownFinding } from '../finding.ts'
 import { type Observed, pollUntilEnded, sendTwice } from '../observe.ts'
 import type { QuestionParts } from '../question.ts'
-import { acceptedRecord, customerOf, observeTestRecord, transactionIdIn } from '../testRecord.ts'
+import { customerOf, observeTestRecord, requireAcceptedRecord, transactionIdIn } from '../testRecord.ts'
 
 export const getTwice = (parts: QuestionParts, path: () => string): Promise<AnsweredExchange> =>
   sendTwice(() => parts.get(path()))
@@ -25,7 +25,7 @@ export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
   const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
-  const id = await acceptedRecord(parts).then(
+  const id = await requireAcceptedRecord(parts).then(
     (record) => makeSimilarId(record.id),
     () => null,
   )

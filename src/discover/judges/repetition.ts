@@ -5,10 +5,10 @@ import { type Finding, sureFinding, unknownFinding } from '../finding.ts'
 import { assertControlAccepted, hadArrivedBefore, isAcceptedRecord, observeRequestsMax } from '../observe.ts'
 import { NoAnswer, type QuestionParts, type Sample } from '../question.ts'
 import {
-  acceptedRecordShape,
   type KeyShape,
   keyShapesToTry,
   observeTestRecord,
+  requireRecordShape,
   submitTestRecord,
   testRecordSample,
   transactionIdIn,
@@ -50,7 +50,7 @@ export const repeatedRecordSample: Sample<RepeatsSeen> = {
   recordsMax: repeatsMax,
   samples: [testRecordSample],
   async take(parts) {
-    const { key, ownId } = await acceptedRecordShape(parts)
+    const { key, ownId } = await requireRecordShape(parts)
     const [own = key, ...others] = keyShapesToTry(key)
     const tried = [own]
     const asDaemon = await repeat(parts, own)
@@ -207,7 +207,7 @@ export async function askIdempotencyForm(parts: QuestionParts): Promise<Finding>
   const assumed = parts.config.service.idempotencyKeyForm
   const seen = await parts.sample(repeatedRecordSample)
   const isKnown = !seen.isById && !['no', null].includes(recognised(seen))
-  const { headers } = isKnown ? seen.key : (await acceptedRecordShape(parts)).key
+  const { headers } = isKnown ? seen.key : (await requireRecordShape(parts)).key
   const look = async (form: KeyShape['form']) => {
     const key: KeyShape = { headers, form }
     const observed = await observeTestRecord(parts, { shape: { key } })
@@ -229,7 +229,7 @@ export async function askOwnTransactionId(parts: QuestionParts): Promise<Finding
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
-  if ((await acceptedRecordShape(parts)).ownId) {
+  if ((await requireRecordShape(parts)).ownId) {
     const { taken, name } = await observeTestRecord(parts, { shape: { ownId: false } })
     const why = `a record without transactionId is answered ${name}, one that brings it is accepted`
     if (!taken) return sureFinding('required', why, { assumed, differs: true, advice })

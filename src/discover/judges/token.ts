@@ -22,7 +22,7 @@ import {
   sureFinding,
   unknownFinding,
 } from '../finding.ts'
-import { admittedCallSample, tokenSample } from '../firstCall.ts'
+import { authorizedFirstCallSample, tokenSample } from '../firstCall.ts'
 import { CannotAsk, NoAnswer, type QuestionParts, type Sample } from '../question.ts'
 
 const unitsMs = { milliseconds: 1, seconds: 1_000, minutes: 60_000 }
@@ -100,7 +100,7 @@ export const tokenPairsSample: Sample<readonly TokenPair[]> = {
   name: 'questions with a token before and after the next one came',
   requestsMax: 8,
   recordsMax: 0,
-  samples: [admittedCallSample],
+  samples: [authorizedFirstCallSample],
   async take(parts) {
     const pairs: TokenPair[] = []
     for (let i = 0; i < 2; i++) {
@@ -252,11 +252,11 @@ const looksMax = 12
 const heldMaxMs = 75 * 60_000
 
 /** Gets a separate token and tries it until it is refused, before and at the end that it would have in each unit. */
-export const expiredTokenSample: Sample<null> = {
+export const tokenHeldUntilRefusedSample: Sample<null> = {
   name: 'a token held to its end',
   requestsMax: 1 + looksMax,
   recordsMax: 0,
-  samples: [admittedCallSample],
+  samples: [authorizedFirstCallSample],
   needs: 'slow',
   async take(parts) {
     const grant = await parts.askToken(parts.config.service.clientSecret)

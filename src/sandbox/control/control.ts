@@ -9,7 +9,7 @@ import { isoTime, latestClockUs, type SandboxClock } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
 import { expectationRoutes } from '../scenario/expectations.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
-import { isRefusedByEntry } from '../storage/journal.ts'
+import { isEntryRefused } from '../storage/journal.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
 import { BeyondBounds, createClientIdSchema, readJson, readQuery, sendRefusal, streamRows } from './controlAnswers.ts'
 import { guardControl } from './controlGuard.ts'
@@ -55,7 +55,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
       parts.outage.reportDown(error)
       return sendRefusal(reply, 503, `The database cannot be used: ${error.message}`)
     }
-    if (isRefusedByEntry(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
+    if (isEntryRefused(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )
@@ -70,7 +70,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     await parts.journal.idle()
     const { last, ...filter } = readQuery(clients, query, ledgerQuery)
     if (last === undefined) return streamRows(reply, lists.ledgerRows(pool, filter))
-    const since = await lists.sequenceBeforeNewest(pool, { ...filter, limit: last })
+    const since = await lists.findSequenceBeforeNewestRows(pool, { ...filter, limit: last })
     return streamRows(reply, lists.ledgerRows(pool, { ...filter, since, limit: last }))
   })
   app.delete('/ledger', async ({ query }) => {

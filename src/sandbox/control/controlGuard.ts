@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { sameSecret } from '../clients.ts'
 import { type Answer, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
-import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
+import { isLoopbackAddress, isLoopbackName, unmapIpv4Address } from '../gate/addresses.ts'
 import { findForeignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
@@ -126,8 +126,8 @@ export function guardControl(token: string | undefined): onRequestAsyncHookHandl
 
 function factsOf({ socket, raw, headers, routeOptions }: FastifyRequest): ControlRequest {
   return {
-    address: plainAddress(socket.remoteAddress),
-    localAddress: plainAddress(socket.localAddress),
+    address: unmapIpv4Address(socket.remoteAddress),
+    localAddress: unmapIpv4Address(socket.localAddress),
     httpVersion: raw.httpVersion,
     target: raw.url ?? '',
     headers,

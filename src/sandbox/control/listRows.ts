@@ -71,7 +71,8 @@ export function ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<
   })
 }
 
-export async function sequenceBeforeNewest(pool: pg.Pool, filter: LedgerFilter): Promise<number> {
+/** Returns the sequence after which the newest `limit` requests of the filter begin. */
+export async function findSequenceBeforeNewestRows(pool: pg.Pool, filter: LedgerFilter): Promise<number> {
   const { since, client, endpoint, idempotencyKey, limit } = filter
   const { rows } = await pool.query<{ before: number }>(
     `

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ErrorShape } from '../notShownSettings.ts'
+import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'

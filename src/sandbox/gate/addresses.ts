@@ -35,12 +35,12 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
 }
 
 function readAddress(address: string): { plain: string; family: Family | undefined } {
-  const plain = plainAddress(address).replace(/%.*$/, '')
+  const plain = unmapIpv4Address(address).replace(/%.*$/, '')
   const version = isIP(plain)
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-export function plainAddress(address: string | undefined): string {
+export function unmapIpv4Address(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
-import { stepAfterTellings } from '../scenario/recordScripts.ts'
+import { findStepAfterAnswers } from '../scenario/recordScripts.ts'
 import { parseStatusWord, type Step } from '../scenario/scenarioSchema.ts'
 import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
@@ -95,7 +95,7 @@ async function tellNextStep(
     text: `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
     values: [id, client],
   })
-  const step = stepAfterTellings(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
+  const step = findStepAfterAnswers(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
   const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
   if (status !== 'pending') await changeProcessing(parts, which, { kind: 'finish', errorCode })

@@ -22,7 +22,7 @@ export class RecordScripts {
     const key = createHash('sha256')
       .update(JSON.stringify([found.index, client, request.endpoint, recordOf(found.body)]))
       .digest('hex')
-    return stepAfterTellings(found.script.answers, await this.#countAnswer(key))
+    return findStepAfterAnswers(found.script.answers, await this.#countAnswer(key))
   }
 
   statuses(request: Sent, client: string): readonly Step[] | null {
@@ -54,8 +54,8 @@ export class RecordScripts {
   }
 }
 
-export function stepAfterTellings<T>(steps: readonly T[], told: number): T | undefined {
-  let left = told
+export function findStepAfterAnswers<T>(steps: readonly T[], answered: number): T | undefined {
+  let left = answered
   for (const step of steps) {
     left -= timesOf(step)
     if (left < 0) return step

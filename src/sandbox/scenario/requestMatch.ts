@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ExactNumber, isExactNumber } from '../../yaml/exactJson.ts'
 import { canonicalNumber, exactNumberText, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
-import { isRegularExpression } from '../notShownSettings.ts'
+import { isRegularExpression } from '../interfaceGapSettings.ts'
 
 const patternSchema = z
   .strictObject({

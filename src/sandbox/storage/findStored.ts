@@ -87,7 +87,7 @@ export async function findAppliedRequest(
 }
 
 /** The first free position of each client, so that no id is drawn twice. */
-export async function findNextIdPositions(pool: pg.Pool): Promise<Map<string, number>> {
+export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
     from (

@@ -102,13 +102,13 @@ export class Journal {
       await this.#writeBatch(batch.map(({ entry }) => entry))
       for (const { done } of batch) done()
     } catch (error) {
-      if (batch.length === 1 || !isRefusedByEntry(error)) for (const { failed } of batch) failed(error)
+      if (batch.length === 1 || !isEntryRefused(error)) for (const { failed } of batch) failed(error)
       else for (const single of batch) await this.#writeOrSplit([single])
     }
   }
 }
 
 /** True if Postgres refused a value or a constraint of one entry, so that the others can be written. */
-export function isRefusedByEntry(error: unknown): boolean {
+export function isEntryRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { findEnvironmentNotes } from '../../../src/commands/terminal/environment.ts'
+import { reviewNodeVariables } from '../../../src/commands/terminal/environment.ts'
 
 test('a proxy that is set for other programs is named, and its password is not', () => {
-  const { notes, warnings } = findEnvironmentNotes({
+  const { notes, warnings } = reviewNodeVariables({
     HTTPS_PROXY: 'http://me:hunter2@proxy.example:3128',
     no_proxy: 'localhost',
     HTTP_PROXY: '',
@@ -15,8 +15,8 @@ test('a proxy that is set for other programs is named, and its password is not',
 
 test('whom Node believes besides is said, and where that does not count', () => {
   const extra = { NODE_EXTRA_CA_CERTS: '/etc/ca.pem', NODE_OPTIONS: '--max-old-space-size=100 --use-system-ca' }
-  expect(findEnvironmentNotes(extra).notes).toEqual([expect.stringMatching(/^NODE_EXTRA_CA_CERTS, NODE_OPTIONS set/)])
-  expect(findEnvironmentNotes({ ...extra, SERVICE_CA_FILE: 'ours.pem' }).notes).toEqual([
+  expect(reviewNodeVariables(extra).notes).toEqual([expect.stringMatching(/^NODE_EXTRA_CA_CERTS, NODE_OPTIONS set/)])
+  expect(reviewNodeVariables({ ...extra, SERVICE_CA_FILE: 'ours.pem' }).notes).toEqual([
     expect.stringContaining('only to the databases'),
   ])
 })
@@ -26,14 +26,14 @@ test.each([
   '--inspect',
   '--inspect-brk=0.0.0.0:9229',
 ])('%s is warned of: it gives secrets away', (option) => {
-  const { warnings } = findEnvironmentNotes({ NODE_OPTIONS: `--trace-warnings ${option}` })
+  const { warnings } = reviewNodeVariables({ NODE_OPTIONS: `--trace-warnings ${option}` })
   expect(warnings).toEqual([
     expect.stringContaining(`NODE_OPTIONS has ${option.replace(/-brk|=.*/g, '').slice(0, 12)}`),
   ])
 })
 
 test('what does not concern connections is not told', () => {
-  expect(findEnvironmentNotes({ NODE_OPTIONS: '--max-old-space-size=100', PATH: '/bin' })).toEqual({
+  expect(reviewNodeVariables({ NODE_OPTIONS: '--max-old-space-size=100', PATH: '/bin' })).toEqual({
     warnings: [],
     notes: [],
   })

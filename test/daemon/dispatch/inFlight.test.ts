@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createInFlight } from '../../../src/daemon/dispatch/inFlight.ts'
+import { createInFlightRequests } from '../../../src/daemon/dispatch/inFlight.ts'
 import { submission } from '../../support/submission.ts'
 
 function setup() {
   const failed: unknown[] = []
   let rooms = 0
-  const inHand = createInFlight({
+  const inHand = createInFlightRequests({
     onFailed: (error) => failed.push(error),
     onRoom() {
       rooms += 1

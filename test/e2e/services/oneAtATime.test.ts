@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { notShownSettings } from '../../../src/sandbox/notShownSettings.ts'
+import { interfaceGapSettings } from '../../../src/sandbox/interfaceGapSettings.ts'
 import { alternatives, type NotShown } from '../../support/serviceAlternatives.ts'
 import { type Harness, setup } from '../faults/harness.ts'
 import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
@@ -63,7 +63,7 @@ const different: Record<string, Different> = {
 const short = ['errorShape html', 'idempotency replay', 'idempotency ignore']
 
 const isUsual = ({ name, value }: Alternative) =>
-  JSON.stringify(value) === JSON.stringify(notShownSettings[name].parse(undefined))
+  JSON.stringify(value) === JSON.stringify(interfaceGapSettings[name].parse(undefined))
 const titled = (Object.keys(alternatives) as (keyof NotShown)[])
   .flatMap((name) => alternatives[name].map((value) => ({ name, value }) as Alternative))
   .filter((each) => !isUsual(each))

@@ -160,7 +160,7 @@ export const serverWideSettings = {
   keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'idle connections are closed after this'),
 }
 
-export const notShownTopics = {
+export const interfaceGapTopics = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,
   '**Records** (2.2, 2.5, 2.6)': ofRecords,
@@ -170,7 +170,7 @@ export const notShownTopics = {
   '**Answers and connections**': { ...ofAnswers, ...serverWideSettings },
 }
 
-export const notShownSettings = {
+export const interfaceGapSettings = {
   ...ofTokens,
   ...ofRefusals,
   ...ofRecords,

@@ -6,13 +6,13 @@ import { type Discarded, discardChange } from '../../operations/discard.ts'
 import type { SearchText } from '../../operations/filters.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { wholeIdPattern } from '../../operations/references.ts'
-import { type ReplayTerms, replayChange, tryReplay } from '../../operations/replay.ts'
+import { previewReplay, type ReplayTerms, replayChange } from '../../operations/replay.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
 import type { ChangeRequest, KeptChange } from './changeStore.ts'
 
-type Choosing =
+type ChangeSelection =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
@@ -20,12 +20,12 @@ type Choosing =
 const triedMax = 10_000
 const triedWithinMs = 15_000
 
-export async function chooseChange(
+export async function selectChangeRecords(
   databases: Databases,
   search: SearchText,
   { config, clock }: Pick<ConsoleParts, 'config' | 'clock'>,
   request: ChangeRequest,
-): Promise<Choosing> {
+): Promise<ChangeSelection> {
   const rules = changeOf(request)
   let cut: string | null = null
   const choice = { ids: request.ids, filters: request.filters, nowMs: clock.nowMs() }
@@ -54,7 +54,7 @@ async function tried(
 ) {
   const run = { signal: AbortSignal.timeout(triedWithinMs), onProgress: () => {} }
   const parts = { databases, mappings: loadMappings(mappingsDir) }
-  const { done, skipped: failing } = await tryReplay(parts, submissions.slice(0, triedMax), terms, run)
+  const { done, skipped: failing } = await previewReplay(parts, submissions.slice(0, triedMax), terms, run)
   const left = new Set(failing.map(({ submission }) => submission.id))
   return {
     submissions: submissions.filter(({ id }) => !left.has(id)),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { renderChange } from '../../src/console/change/changeHtml.ts'
-import { chooseChange } from '../../src/console/change/chooseChange.ts'
+import { selectChangeRecords } from '../../src/console/change/selectChangeRecords.ts'
 import { type Databases, openDatabases } from '../../src/operations/databases.ts'
 import { type Fixture, openFixture, payloadOf } from '../commands/fixture.ts'
 
@@ -40,7 +40,7 @@ async function previewOf(count: number) {
   const terms = { refresh: false, evenIfArrived: false, newKey: false }
   const request = { verb: 'replay', terms, ids: [], filters: { state: 'rejected' } } as const
   const parts = { config: databases.config, clock: systemClock }
-  const chosen = await chooseChange(databases, noSearch, parts, request)
+  const chosen = await selectChangeRecords(databases, noSearch, parts, request)
   if (chosen.kind === 'refused') throw new Error(chosen.problems.join())
   const kept = { ...chosen.change, token: 't', owner: 'o', progress: { kind: 'previewed' } } as const
   return { ...chosen.change, page: renderChange(kept, viewer, 0) }
