@@ -220,7 +220,10 @@ async function askHarmlessly(
   return answer
 }
 
-/** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. */
+/**
+ * Includes the outbox's waiting rows only while the ledger is full. Otherwise they were captured after they were
+ * counted, and would count twice.
+ */
 export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
   captureWindow: number,

@@ -140,7 +140,7 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
   }
 }
 
-/** Shared by all instances, so that instances that start together compare once. */
+/** At its start, an instance compares only if no instance began a comparison in the last 60 s. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
@@ -182,7 +182,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const overdueMs = await readPruneOverdueMs(ledger, retention)
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
-      const detail = `the oldest record beyond RETENTION_DAYS or RETENTION_PAYLOAD_DAYS has been due for ${days} ${days === 1 ? 'day' : 'days'}`
+      const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`
       await replaceProblem(ledger, 'prune_behind', overdueMs > pruneBehindMs ? detail : null)
       return end === 'begun' ? 0 : pruneAtLeastEveryMs
     },

@@ -115,7 +115,7 @@ export function whyAnswerSkipped(
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)
-    return `is ${state} as ${transactionId}, which an operator said. If that is wrong: ${oneByOne}`
+    return `is ${state}; its transaction id ${transactionId} was given by an operator. If it is wrong: ${oneByOne}`
   return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
     ? `is not ${arrivedAs}, an operator has said. If it is after all: ${oneByOne}`
     : null

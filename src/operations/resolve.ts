@@ -100,7 +100,7 @@ const transactionIn = (detail: SubmissionDetail, { arrived }: ResolveAnswer): Tr
   arrived === undefined ? null : toTransactionRef(detail, arrived)
 
 function previewResolve({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
-  const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which an operator said` : ''}.`
+  const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? `; its transaction id ${detail.transactionId} was given by an operator` : ''}.`
   if (answer.takeBack)
     return settled(
       'uncertain',

@@ -125,7 +125,10 @@ const fixedSettingsSchema = z.strictObject({
     })
     .optional()
     .describe('YAML file with a scenario (docs/start/sandbox.md)'),
-  synchronousCommit: choiceSetting(['on', 'off'], 'off is faster; a crash of Postgres loses a second'),
+  synchronousCommit: choiceSetting(
+    ['on', 'off'],
+    'off is faster, but a crash of Postgres can lose the requests of the last second',
+  ),
 })
 
 export const optionsSchema = z

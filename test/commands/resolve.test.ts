@@ -352,7 +352,7 @@ describe('--dry-run', () => {
     expect({ code, printed }).toEqual({
       code: 0,
       printed:
-        'outbox:1 is accepted as tx-1, which an operator said. This would make it uncertain again, and free its transaction id for another record.\n',
+        'outbox:1 is accepted; its transaction id tx-1 was given by an operator. This would make it uncertain again, and free its transaction id for another record.\n',
     })
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
   })

@@ -249,7 +249,7 @@ describe('an answer from before the record was sent again is not believed', () =
 })
 
 describe('what a person has said since the file was made stays as it is', () => {
-  const corrects = 'which an operator said. If that is wrong: outboxd resolve outbox:1'
+  const corrects = 'its transaction id tx-1 was given by an operator. If it is wrong: outboxd resolve outbox:1'
 
   test.each([
     answers('1,not-arrived\n'),
@@ -259,7 +259,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     expect((await run(answers('1,tx-1\n'), { yes: true, unchecked: true })).code).toBe(0)
     const { code, messages } = await run(text, { yes: true })
     expect(code).toBe(1)
-    expect(messages).toContain(`outbox:1 is accepted as tx-1, ${corrects} --not-arrived`)
+    expect(messages).toContain(`outbox:1 is accepted; ${corrects} --not-arrived`)
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
 

@@ -367,7 +367,9 @@ describe('prune', () => {
     stopping.abort()
     await prune.runOnce()
     expect(toldOf('metrics.pruneOverdue')[0]?.[1]).toBeGreaterThan(3 * 86_400_000)
-    expect(await problems('prune_behind')).toMatchObject([{ detail: expect.stringContaining('due for 3 days') }])
+    expect(await problems('prune_behind')).toMatchObject([
+      { detail: expect.stringContaining('should have been deleted or emptied 3 days ago') },
+    ])
     await setup({ env: retention }).prune.runOnce()
     expect(await problems('prune_behind')).toEqual([])
   })

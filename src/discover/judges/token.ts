@@ -131,7 +131,7 @@ export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
     assumed,
     differs: true,
     cannot:
-      'each new token ends that of another instance, which repeats its call and pays twice: run one instance, and no outboxd check at the same time',
+      'each new token makes the token of another instance invalid. That instance’s call is refused, repeated, and counts twice against the limit: run one instance, and no `outboxd check` at the same time',
   })
 }
 
