@@ -146,7 +146,7 @@ function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
   }
 }
 
-/** A possible typing error is only a warning. */
+/** A variable whose name looks misspelt is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const { warnings, notes } = reviewNodeVariables(env)
   const doubts = [...findMistypedVariables(env), ...warnings]

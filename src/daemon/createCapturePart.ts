@@ -104,14 +104,14 @@ const noRows: ClaimedRows = {
 /**
  * Splits an error: its message is for the ledger, only its code for the log.
  *
- * @param isMark the row was being marked, which the table's own triggers may refuse
+ * @param whileMarking the row was being marked, which the table's own triggers may refuse
  */
-export function describeCaptureFault(error: unknown, isMark: boolean): Fault {
+export function describeCaptureFault(error: unknown, whileMarking: boolean): Fault {
   const { code, class: name } = showError(error)
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null
   return {
-    blame: failed?.blame ?? blameForDatabaseError(error, isMark ? 'mark' : 'claim'),
+    blame: failed?.blame ?? blameForDatabaseError(error, whileMarking ? 'mark' : 'claim'),
     type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
     message: boundText(message, textMax.message),

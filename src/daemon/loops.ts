@@ -7,7 +7,7 @@ import { type Loop, type LoopPart, startLoop } from './loop.ts'
 
 export interface Loops {
   stopTaking(): Promise<void>
-  /** Stops the other loops, and writes the last outcomes back. */
+  /** Stops the loops that `stopTaking` left running, and writes the last outcomes back. */
   stop(): Promise<void>
   live(): Readiness
   ready(): SendingReadiness

@@ -180,7 +180,7 @@ export function permitsInHand(wanted: WantedRequests, slots: readonly { permits:
 }
 
 /**
- * Submissions come first, because the dispatcher has weighed them against polls. Polls get up to half.
+ * Polls get up to half of the permits, rounded up, and submissions the rest. The dispatcher has decided how many of each to want.
  *
  *     permits   wanted: submissions, polls   to submissions
  *        10                10,    0               10

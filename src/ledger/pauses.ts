@@ -42,8 +42,8 @@ export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or
 export const wasClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself answered. If it judged one, pauses that a trial had ended are proven to be
- * over and are deleted. Sorted, so that two instances never wait for each other.
+ * Counts records that the service itself answered. If the service accepted or rejected one, deletes the pauses that a
+ * trial had ended. Locks rows in sorted order, so that two instances never wait for each other.
  */
 export async function addAnsweredRecordCounts(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
@@ -78,7 +78,7 @@ export const pauseMetBySubmissionSql = (s: string): string =>
  * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
  * a trial that succeeded since counts.
  */
-export const refusedPollsSql = (s: string): string =>
+export const refusedPollsJsonSql = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
      select from outboxd.submission_event e where e.id > ${s}.refused_event
        and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')

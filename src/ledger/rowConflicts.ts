@@ -12,7 +12,7 @@ function agree(one: string, other: string, n: 2 | 3): string {
 export const stampsAgreeSql = (one: string, other: string): string =>
   `(${agree(one, other, 2)} and ${agree(one, other, 3)})`
 
-export const sameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
+export const haveSameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
 /** True if submission `s` was captured without its type and key. */
 export const wasUnreadableSql = `(s.row_stamp is null and s.type = '')`
@@ -23,17 +23,17 @@ export const wasUnreadableSql = `(s.row_stamp is null and s.type = '')`
  */
 export const isSameRowSql = `case
   when ${wasUnreadableSql} then true
-  when ${sameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsAgreeSql('s.row_stamp', 'r.stamp')}
+  when ${haveSameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsAgreeSql('s.row_stamp', 'r.stamp')}
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
 /** True if the row was edited, or is a different row of the same identity. */
 export const stampsDifferInContentSql = (one: string, other: string): string =>
-  `coalesce(${kind(one)} in ('content', 'both') and ${sameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
+  `coalesce(${kind(one)} in ('content', 'both') and ${haveSameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
 /** True if an edit by the ERP may explain the difference, because no time of recording contradicts it. */
 export const stampsMayDifferByEditSql = (one: string, other: string): string =>
-  `coalesce(${sameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
+  `coalesce(${haveSameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
 /** True if an operator has said that the ERP edits rows after their capture. */
 export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'

@@ -129,7 +129,7 @@ export interface AnswerReading {
   /** Under any status. */
   namesId: boolean
   transaction: TransactionStatus | null
-  /** For a 401: if it is the second one. */
+  /** A 401 causes a pause only if a new token gets 401, too. */
   pause: PauseCall | null
   summary: string
 }

@@ -30,7 +30,7 @@ export interface KnownRows {
 export interface Cursor {
   /** All rows up to here are known, and no new row can appear there. */
   position: Position
-  /** The sequence's file when the cursor was stored. */
+  /** The sequence's relfilenode when the cursor was stored; a restart of the sequence changes it. */
   sequenceFile: string | null
   /** `outboxd adopt --same` declared the rows up to here known. */
   sameUpto: Position | null

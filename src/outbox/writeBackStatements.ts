@@ -1,6 +1,6 @@
 import {
   awaitsRepairSql,
-  sameStampKindSql,
+  haveSameStampKindSql,
   stampsAgreeSql,
   stampsDifferInContentSql,
   stampsMayDifferByEditSql,
@@ -90,7 +90,7 @@ export const lockHolderSql = `(select pid from pg_locks where locktype = 'transa
 
 /** Rows that an old version captured have no stamp. */
 const stampMatchesSql = (stamp: string): string =>
-  `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
+  `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))

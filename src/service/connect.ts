@@ -23,7 +23,7 @@ type Connected = Parameters<Connect>[1]
 /** The wait for the service's verdict on our certificate is twice the handshake, within these bounds. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** Bounded, because requests must leave even on a machine that is always late. */
+/** Bounded, because a request must leave also on a machine whose timers always fire late. */
 const waitsMax = 5
 
 /**

@@ -23,7 +23,7 @@ ${picture(window, seconds)}
       html`<li><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="mark ${kind}" d="M1 1h8v8h-8z"/></svg>
 ${words[kind]} <span class="number">${window.counts[kind]}</span></li>\n`,
   )}</ul>
-<p class="quiet">Each mark is a request at the time of its answer. It is free again ${seconds} later.</p>`
+<p class="quiet">Each mark is a request at the time of its answer. Its slot is free again ${seconds} later.</p>`
 }
 
 function nextFree({ free, capacity, nextFreeMs }: BudgetWindow): string {

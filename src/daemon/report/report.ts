@@ -28,7 +28,7 @@ export interface ReportRound {
  *
  * @param rowsAtOnce the result of the previous round
  */
-export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
+export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
   const first = await writeBackAll(deps, fresh, rowsAtOnce)
   if (first.isBusy) return { hasMore: false, rowsAtOnce: first.rowsAtOnce }
@@ -102,7 +102,7 @@ export function createReportRounds({ wake, ...deps }: ReportRoundsDeps): ReportR
   let rowsAtOnce = reportRowsMax
   return {
     async runOnce() {
-      const round = await reportOnce(deps, rowsAtOnce)
+      const round = await writeOutcomesBackOnce(deps, rowsAtOnce)
       rowsAtOnce = round.rowsAtOnce
       return round.hasMore ? 0 : idleMs
     },

@@ -21,7 +21,8 @@ export async function track(
     idempotencyKey: null,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: neverAskedStep(submission, 'its slot’s time had run out'), answer, breach: null }
+  if (answer === null)
+    return { step: stepIfServiceIsNotAsked(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -179,7 +180,7 @@ export function markPollAsRare(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-export function neverAskedStep(submission: Submission, why: string): Step {
+export function stepIfServiceIsNotAsked(submission: Submission, why: string): Step {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,

@@ -24,7 +24,7 @@ type Kind = 'poll' | 'order' | 'refused'
 export interface RemainingHeader {
   /** By how much X-RateLimit-Remaining fell with each record; null if the header was missing. */
   falls: readonly (number | null)[]
-  /** By how much it fell from one record to the next with two requests of `kind` between them; without the record. */
+  /** How much X-RateLimit-Remaining fell for two requests of `kind` between two records. The record's own share is subtracted. */
   counted: readonly { kind: Kind; less: number | null }[]
   tokens: { first: number | null; second: readonly (number | null)[]; third: number | null; firstAgain: number | null }
 }

@@ -251,7 +251,7 @@ const looksMax = 12
 /** A token that lasts longer is not held to its end. */
 const heldMaxMs = 75 * 60_000
 
-/** Gets a separate token and tries it until it is refused, before and at the end that it would have in each unit. */
+/** Gets a separate token and tries it until it is refused: around each end that expires_in would mean in each unit. */
 export const tokenHeldUntilRefusedSample: Sample<null> = {
   name: 'a token held to its end',
   requestsMax: 1 + looksMax,

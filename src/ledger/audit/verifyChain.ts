@@ -208,7 +208,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** An event is deleted only with its submission. A pruned submission that came back has a new log. */
+/** Finds an event that is gone although its submission is there. A submission that was pruned and captured again has a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

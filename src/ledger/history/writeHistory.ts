@@ -82,7 +82,7 @@ export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: numbe
 }
 
 /** In a transaction. */
-export async function agreeToHistoryByOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
+export async function acceptLossByOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
        doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end

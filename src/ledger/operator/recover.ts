@@ -5,7 +5,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import type { Resource } from '../../resources.ts'
 import { insertCapturedRecords } from '../capture.ts'
 import { ledgerRestoredMessage } from '../history/readHistory.ts'
-import { agreeToHistoryByOperator, lockSuspectedLossIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
+import { acceptLossByOperator, lockSuspectedLossIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
   hasTransactionIdSql,
@@ -275,7 +275,7 @@ export async function finishRecovery(
   await db.query(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
-  await agreeToHistoryByOperator(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
+  await acceptLossByOperator(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
   await logOperatorAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
   return queued
 }

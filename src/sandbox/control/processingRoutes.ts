@@ -49,7 +49,7 @@ function asked({ clients }: Parts, params: unknown, query: unknown) {
 }
 
 interface Asked extends Omit<ProcessedRecordRef, 'client'> {
-  /** Null finds the one client that has this id. */
+  /** Null: the only client that has a record of this id. */
   client: string | null
 }
 

@@ -32,7 +32,7 @@ const refusals = {
   mistake: [500, 'the service failed'],
   address: ['addressStatus', 'the address is not allow-listed'],
   unknownId: ['unknownIdStatus', 'the id is unknown'],
-  oddId: ['oddIdStatus', 'the id is unknown and has odd characters'],
+  oddId: ['oddIdStatus', 'the id is unknown and has characters that no id has'],
   unknownCustomer: ['e001Status', 'E001: the customer is unknown'],
   duplicate: ['e002Status', 'E002: the idempotency key or the id was used before'],
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ReportDeps, reportOnce } from '../../../src/daemon/report/report.ts'
+import { type ReportDeps, writeOutcomesBackOnce } from '../../../src/daemon/report/report.ts'
 
 type Due = Awaited<ReturnType<ReportDeps['readDue']>>['fresh'][number]
 type Tell = ReportDeps['writeBack']
@@ -36,7 +36,7 @@ function setup(due: { fresh?: Due[]; again?: Due[] }, writeBack: Tell = takesAll
   const written: Told[] = []
   let nowMs = 0
   const run = (rowsAtOnce?: number) =>
-    reportOnce(
+    writeOutcomesBackOnce(
       {
         stopwatch: () => {
           const startMs = nowMs
@@ -115,7 +115,7 @@ test('a slow table: half as many rows at once, until it takes them, and no more 
   let failures = 0
   for (; left.length > 0; rounds++) {
     let nowMs = 0
-    const round = await reportOnce(
+    const round = await writeOutcomesBackOnce(
       {
         stopwatch: () => () => nowMs,
         readDue: async () => ({ fresh: left, again: [] }),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import { advanceTrack, neverAskedStep } from '../../../src/daemon/track/track.ts'
+import { advanceTrack, stepIfServiceIsNotAsked } from '../../../src/daemon/track/track.ts'
 import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
@@ -161,12 +161,15 @@ describe('what must not change:', () => {
   })
 
   test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
-    expect(neverAskedStep(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
+    expect(stepIfServiceIsNotAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
       cause: 'never asked: stopped',
       pause: null,
     })
-    expect(neverAskedStep(submission(probing), 'stopped').change).toMatchObject({ state: 'sending', unknown: false })
+    expect(stepIfServiceIsNotAsked(submission(probing), 'stopped').change).toMatchObject({
+      state: 'sending',
+      unknown: false,
+    })
   })
 })
 
