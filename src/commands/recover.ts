@@ -38,8 +38,8 @@ export const command = defineCommand({
       'uncertain: you settle each record; new: outboxd sends each. Any other word is your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'the outbox was restored, too: its waiting rows may have been sent'],
-    ['--no-waiting', 'only the ledger was restored: waiting rows were not sent'],
+    ['--waiting', 'the outbox was restored, too, or a daemon died just before: waiting rows may have been sent'],
+    ['--no-waiting', 'neither happened: waiting rows were not sent'],
     ['--restored', 'a restore went unnoticed: pauses all daemons at once'],
     byOption,
     reasonOption,
@@ -48,10 +48,17 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Use it after the database of the ledger was restored or failed over. Daemons have noticed and send nothing, because records may
-have been sent that the ledger does not know. The command shows them, asks you, gives each a state, and sending resumes. A
-record whose row names a transaction has arrived, and is tracked. All others become what --as says:
-  --as uncertain   safe: not sent until you settle each one with \`outboxd resolve\`, also after sending has resumed
-  --as new         sends them: what had arrived arrives twice, unless the service recognises the idempotency key
+have been sent that the ledger does not know. The command shows them, asks you, gives each a state, and sending resumes.
+
+If a record's row names a transaction, the record is tracked. It becomes uncertain if another record has that transaction, and
+rejected if it no longer maps. Other queued records, and rows that the ledger lost, become what --as says (it has no default):
+  --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`, even when other records are sent again
+  --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
+                   recognise them. Use it only if nothing was sent that the ledger may lack
+Other records, such as accepted and failed ones, stay as they are.
+
+Without --waiting and --no-waiting the command decides if waiting rows may have been sent: --dry-run says so. If you do not
+know, --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
 restored, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can repeat it,

@@ -36,7 +36,8 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Settle a record only if you know whether it arrived: if it did and you say --not-arrived, it is sent twice, unless the service
-recognises the idempotency key. It also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
+recognises the idempotency key. A record that the ledger had lost has a new key since \`outboxd recover\`, which the service cannot
+recognise. The command also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
 
 --arrived asks the service once. It refuses an id that the service does not confirm, or that another record has. --take-back,
 or --arrived with another id, corrects an id that an operator gave.
