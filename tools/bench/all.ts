@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * bench:all: every benchmark, one after the other, in a little more than a quarter of an hour.
+ * bench:all: the benchmarks that docs/why/performance.md shows, one after the other, in a quarter of an hour.
  *
  * With --quick each is so short that its figures mean little: it shows that they run. With --write their words and tables
  * take the place of those between the two markers of docs/why/performance.md.
@@ -17,17 +17,12 @@ const benches: string[][] = options.quick
   ? [
       ['latency', '--records', '20'],
       ['idle', '--seconds', '10'],
-      ['engine', '--records', '4000'],
-      ['backlog', '--rows', '1000,10000', '--seconds', '5'],
       ['share', '--windows', '4'],
       ['budget', '--windows', '9', '--idle', '3'],
     ]
   : [
       ['latency'],
       ['idle', '--seconds', '50'],
-      ['engine'],
-      ['backlog', '--seconds', '15'],
-      ['map'],
       ['share'],
       ['budget', '--only', 'learned'],
     ]

@@ -232,7 +232,7 @@ function faultsPage(): string {
   return page(
     'Faults tried',
     `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests.
-[The campaign](campaign.md) tries many at once.`,
+[A campaign](../../tools/README.md#the-crash-campaign) tries many at once.`,
     `## Against a whole daemon
 
 \`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
