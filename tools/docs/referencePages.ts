@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
 import { allowedChangesByTable } from '../../src/ledger/operator/grants.ts'
@@ -226,29 +226,21 @@ ${rows.join('\n')}`,
 }
 
 function faultsPage(): string {
-  const tests = faultTests(join(checkout, 'test'))
-  const inFaults = /^e2e\/faults\//
-  const [whole = [], others = []] = [true, false].map((is) => tests.filter(({ file }) => inFaults.test(file) === is))
+  const tests = faultTests(join(checkout, 'test/e2e/faults'))
   return page(
     'Faults tried',
     `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests.
 [A campaign](../../tools/README.md#the-crash-campaign) tries many at once.`,
-    `## Against a whole daemon
-
-\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
+    `\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
 Postgres. It compares the outbox, the ledger and the service's own ledger.
 
-${faultTable(whole, ({ file }) => file.replace(inFaults, ''))}
-
-## Against a part of it
-
-${faultTable(others, ({ file }) => join('test', dirname(file)))}`,
+${faultTable(tests)}`,
   )
 }
 
 /** A row for each file, with a line of its cell for each outcome. */
-function faultTable(tests: FaultTest[], fileOf: (test: FaultTest) => string): string {
-  const rows = [...Map.groupBy(tests, fileOf)].map(
+function faultTable(tests: FaultTest[]): string {
+  const rows = [...Map.groupBy(tests, ({ file }) => file)].map(
     ([file, each]) => `| \`${file}\` | ${linesByOutcome(each).join('<br>').replaceAll('|', '\\|')} |`,
   )
   return ['| file | fault: **what becomes of the record** |', '|---|---|', ...rows].join('\n')

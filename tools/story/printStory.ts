@@ -3,7 +3,7 @@ import type { Chapter } from './story.ts'
 import { atFullLengthMs } from './tenfold.ts'
 
 /**
- * Returns the table of docs/run/slo.md. Below it stand, for each fault, the calls and other alerts, the first line of
+ * Returns the table of tools/README.md. Below it stand, for each fault, the calls and other alerts, the first line of
  * `outboxd status`, and what is wrong.
  */
 export function printStory(chapters: readonly Chapter[], impossible: readonly { name: string; why: string }[]): string {

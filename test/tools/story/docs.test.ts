@@ -12,8 +12,8 @@ const alerts: string[] = parse(read('deploy/prometheus-rules.yaml'))
   .groups.flatMap(({ rules }: { rules: { alert?: string }[] }) => rules)
   .flatMap(({ alert }: { alert?: string }) => alert ?? [])
 
-/** docs/run/slo.md has what the story printed last. */
-const rows = [...read('docs/run/slo.md').matchAll(/^\| ([\w-]+): (.+?) \| (\S+) \| \d+ min \|/gm)].map(
+/** tools/README.md has what the story printed last. */
+const rows = [...read('tools/README.md').matchAll(/^\| ([\w-]+): (.+?) \| (\S+) \| \d+ min \|/gm)].map(
   ([, name, what, alert = '']) => ({ name, what, alert }),
 )
 
