@@ -6,7 +6,7 @@ import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
-import { parseSubmissions, resetColumnsSql, submissionColumnsSql } from './submissions.ts'
+import { resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<DataLossGuard, 'mayClaim' | 'claimed'>
@@ -141,7 +141,7 @@ export async function claimQueuedSubmissions(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
 ): Promise<CommittedSubmission[]> {
-  const { rows } = await db.query<{ waitedMs: number; xid: string }>(
+  const { rows } = await db.query<CommittedSubmission>(
     `with ready as (
        select id, due_at from outboxd.submission
        where state = 'queued' and not held and due_at <= clock_timestamp()
@@ -160,11 +160,7 @@ export async function claimQueuedSubmissions(
      select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who],
   )
-  return parseSubmissions(rows).map((submission, i) => ({
-    ...submission,
-    waitedMs: rows[i]?.waitedMs ?? 0,
-    xid: rows[i]?.xid ?? '',
-  }))
+  return rows
 }
 
 /**
@@ -210,10 +206,10 @@ export async function requeueUnsentClaim(db: Database, claimId: string, who: str
 }
 
 export async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,
     [polls.map(({ submissionId }) => submissionId), polls.map(({ job }) => job.id)],
   )
-  return parseSubmissions(rows)
+  return rows
 }

@@ -3,7 +3,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { assertLedgerServes, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './servedService.ts'
-import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
+import { submissionColumnsSql } from './submissions.ts'
 
 /** @throws ForeignService if the ledger belongs to a different service */
 export async function writeHeartbeat(
@@ -35,7 +35,7 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  * by then the live instances have written theirs, and their outcomes.
  */
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
@@ -46,7 +46,7 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
      ) limit 1000`,
     [instanceId, heartbeatSilenceMaxMs],
   )
-  return parseSubmissions(rows)
+  return rows
 }
 
 /**
@@ -58,18 +58,12 @@ export async function readUnheldClaims(
   instanceId: string,
   holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
 ): Promise<Submission[]> {
-  const isOwn = `s.state = 'sending' and not s.probing and s.instance_id = $1`
-  const sending = await db.query<Pick<Submission, 'id' | 'claimId'>>(
-    `select s.id, s.claim_id as "claimId" from outboxd.submission s where ${isOwn} limit 1000`,
+  const { rows } = await db.query<Submission>(
+    `select ${submissionColumnsSql} from outboxd.submission s
+     where s.state = 'sending' and not s.probing and s.instance_id = $1 limit 1000`,
     [instanceId],
   )
-  const ids = sending.rows.filter((each) => !holds(each)).map(({ id }) => id)
-  if (ids.length === 0) return []
-  const { rows } = await db.query(
-    `select ${submissionColumnsSql} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
-    [instanceId, ids],
-  )
-  return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again meanwhile
+  return rows.filter((each) => !holds(each))
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {

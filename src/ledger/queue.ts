@@ -139,9 +139,6 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
-    async remove(db: Database, jobIds: readonly string[]): Promise<void> {
-      await boss.deleteJob(queueName, [...jobIds], { db: within(db) })
-    },
     async touch(jobs: readonly PollJob[]): Promise<void> {
       await boss.touch(queueName, [...jobs])
     },
@@ -211,6 +208,10 @@ export async function lockPollJobs(db: Database, submissions: readonly { id: str
      )) order by id for update`,
     [submissions.map(({ id }) => id)],
   )
+}
+
+export async function removePolls(db: Database, jobIds: readonly string[]): Promise<void> {
+  await db.query(`delete from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
 }
 
 export async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {

@@ -1,14 +1,4 @@
-import { z } from 'zod'
-import {
-  type ColumnLifetime,
-  type ColumnName,
-  type LastingValues,
-  pauseReasons,
-  type Submission,
-  states,
-  submissionColumns,
-} from '../model.ts'
-import { resourceNames } from '../resources.ts'
+import { type ColumnLifetime, type ColumnName, type LastingValues, submissionColumns } from '../model.ts'
 import { pauseMetBySubmissionSql, refusedPollsJsonSql } from './pauses.ts'
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
@@ -27,21 +17,9 @@ export const selectColumnsSql = (s: string, those: readonly ColumnName[]): strin
     .map((name) => `${s}.${columnOf(name)}${submissionColumns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`)
     .join(', ')
 
-const schemas = {
-  count: z.number(),
-  flag: z.boolean(),
-  uuid: z.string(),
-  text: z.string().nullable(),
-  ms: z.number().nullable(),
-}
-
-type Schema<N extends ColumnName> = (typeof schemas)[(typeof submissionColumns)[N]['holds']]
-
-export const columnSchemas = <N extends ColumnName>(those: readonly N[]) =>
-  Object.fromEntries(those.map((name) => [name, schemas[submissionColumns[name].holds]])) as { [K in N]: Schema<K> }
-
 const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 
+/** The columns of a `Submission`, from alias `s`. */
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
@@ -49,39 +27,6 @@ export const submissionColumnsSql = `
   s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
-
-const row: z.ZodType<Submission> = z.object({
-  ...columnSchemas(fromTable),
-  id: z.string(),
-  outboxId: z.string(),
-  type: z.string(),
-  key: z.string().nullable(),
-  resource: z.enum(resourceNames),
-  body: z.string(),
-  tracked: z.boolean(),
-  sendsOwnId: z.boolean(),
-  recordedMs: z.number(),
-  state: z.enum(states),
-  attempt: z.number(),
-  claimId: z.string().nullable(),
-  met: z
-    .object({
-      reason: z.enum(pauseReasons),
-      times: z.number(),
-      othersThrough: z.boolean(),
-      othersRecovered: z.boolean(),
-    })
-    .nullable(),
-  idByPerson: z.boolean(),
-  probing: z.boolean(),
-  jobId: z.string().nullable(),
-  ageMs: z.number(),
-  refusedPolls: z.object({ times: z.number(), othersThrough: z.boolean() }),
-  unknownForMs: z.number().nullable(),
-})
-
-/** Expects the columns of `submissionColumnsSql`. */
-export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
 
 /** The field definitions for json_to_recordset. */
 export const recordsetFieldsSql = names.map((name) => `"${name}" ${sqlTypes[submissionColumns[name].holds]}`).join(', ')

@@ -1,4 +1,4 @@
-import { writeDiscardedSubmissions } from '../ledger/operator/discardSubmissions.ts'
+import { writeDiscardedSubmissions } from '../ledger/operator/decisions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'

@@ -16,7 +16,7 @@ import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
-import { parseSubmissions, submissionColumnsSql } from '../../src/ledger/submissions.ts'
+import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type {
   CapturedRecord,
   CaptureSession,
@@ -117,8 +117,11 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       return { ...createSubmissionClaimer(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
     },
     async read(id) {
-      const { rows } = await pool.query(`select ${submissionColumnsSql} from outboxd.submission s where id = $1`, [id])
-      return parseSubmissions(rows)[0] as Submission
+      const { rows } = await pool.query<Submission>(
+        `select ${submissionColumnsSql} from outboxd.submission s where id = $1`,
+        [id],
+      )
+      return rows[0] as Submission
     },
     async row(id) {
       const { rows } = await pool.query<Record<string, unknown>>('select * from outboxd.submission where id = $1', [id])

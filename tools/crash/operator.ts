@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { readSuspectedLoss } from '../../src/ledger/history/readHistory.ts'
-import { writeDiscardedSubmissions } from '../../src/ledger/operator/discardSubmissions.ts'
+import { writeDiscardedSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { endAutomaticPauses } from '../../src/ledger/operator/pauses.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { boundText } from '../../boundText.ts'
 import type { CapturedRecord } from '../../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
@@ -7,6 +6,7 @@ import { insertCapturedRecords } from '../capture.ts'
 import { ledgerRestoredMessage } from '../history/readHistory.ts'
 import { acceptLossByOperator, lockSuspectedLossIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
+import type { Queue } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -14,6 +14,7 @@ import {
   type TransactionRef,
   transactionName,
 } from '../transactions.ts'
+import { decisionSql, writeDecisions } from './decisions.ts'
 import {
   type Actor,
   actorDetailSql,
@@ -22,7 +23,7 @@ import {
   type SeenRecord,
   withOpenQueue,
 } from './operator.ts'
-import { firstPollsOfArrived, settleArrivedRecords } from './resolveSubmission.ts'
+import { settleArrivedRecords } from './resolveSubmission.ts'
 
 /*
  * Used after the ledger lost data. A record whose row names a transaction is tracked. All other records in doubt become
@@ -119,85 +120,66 @@ export function recoverNamedTransactions(
   records: readonly NamedRecord[],
   seenAtMs: number,
 ): Promise<boolean> {
-  const { ledger, keyOnFailure, actor } = operator
-  return withOpenQueue(operator, (queue) =>
-    inTransaction(ledger, async (db) => {
-      await db.query('select pg_advisory_xact_lock(7161)')
-      if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
-      const { free, holders } = await findFree(
-        db,
-        records.filter(({ whyNot }) => whyNot === null),
-      )
-      await lockSubmissions(db, records)
-      await withKeysLocked(db, records, keyOnFailure, async () => {
-        const arrivals = free.map(({ id, revision, transactionId }) => ({
-          ...{ id, revision, transactionId, jobId: randomUUID() },
-        }))
-        await queue.insert(
-          db,
-          firstPollsOfArrived(await settleArrivedRecords(db, arrivals, { how: 'recovered', actor })),
-        )
-        const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
-          const holder = holders.get(id)
-          const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
-          return why === null ? [] : [{ id, revision, error: boundText(lostDataMessage(why)) }]
-        })
-        await writeUncertain(db, doubts, actor)
+  const { keyOnFailure, actor } = operator
+  return recoverRecords(operator, async (db, queue) => {
+    if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
+    const trusted = records.filter(({ whyNot }) => whyNot === null)
+    const holders = await lockAndFindOtherHolders(db, trusted)
+    await lockSubmissions(db, records)
+    await withKeysLocked(db, records, keyOnFailure, async () => {
+      const arrivals = trusted.filter(({ id }) => !holders.has(id))
+      await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
+      const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
+        const holder = holders.get(id)
+        const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
+        return why === null ? [] : [{ id, revision, error: boundText(lostDataMessage(why)) }]
       })
-      return true
+      await writeDecisions(db, doubtSql, doubts, actor)
+    })
+    return true
+  })
+}
+
+/** No row is captured meanwhile. */
+function recoverRecords<T>(operator: Operator, work: (db: Database, queue: Queue) => Promise<T>): Promise<T> {
+  return withOpenQueue(operator, (queue) =>
+    inTransaction(operator.ledger, async (db) => {
+      await db.query('select pg_advisory_xact_lock(7161)')
+      return work(db, queue)
     }),
   )
 }
 
 /**
  * Locks the transactions.
- * @returns those that no other record has, and the holders' rows by submission
+ * @returns the row of the other record that has the transaction, by submission
  */
-async function findFree<T extends TransactionRef & { id: string; outboxId: string }>(
+async function lockAndFindOtherHolders(
   db: Database,
-  named: readonly T[],
-): Promise<{ free: T[]; holders: Map<string, string> }> {
+  named: readonly (TransactionRef & { id: string; outboxId: string })[],
+): Promise<Map<string, string>> {
   await lockTransactionIds(db, named)
   const owners = new Map(
     (await readTransactionHolders(db, named)).map((holder) => [transactionName(holder), holder.outboxId]),
   )
-  const free: T[] = []
-  const holders = new Map<string, string>()
+  const others = new Map<string, string>()
   for (const each of named) {
     const owner = owners.get(transactionName(each))
-    if (owner !== undefined) holders.set(each.id, owner)
-    else {
-      owners.set(transactionName(each), each.outboxId)
-      free.push(each)
-    }
+    if (owner === undefined) owners.set(transactionName(each), each.outboxId)
+    else others.set(each.id, owner)
   }
-  return { free, holders }
+  return others
 }
 
-async function writeUncertain(
-  db: Database,
-  records: readonly { id: string; revision: number; error: string }[],
-  { who, reason, account }: Actor,
-): Promise<void> {
-  await db.query(
-    `with taken as (
-       update outboxd.submission s set ${uncertainSql('r.error')}
-       from json_to_recordset($1) as r(id uuid, revision int, error text)
-       where s.id = r.id and s.revision = r.revision and s.state = 'queued' returning s.id, s.attempt
-     )
-     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-     select id, 'queued', 'uncertain', attempt, 'recovered as uncertain', $2, ${actorDetailSql('$3', '$4')} from taken`,
-    [JSON.stringify(records), who, reason, account],
-  )
-}
-
-/**
- * Makes queued submission `s` uncertain.
- * @param error SQL
- */
 const uncertainSql = (error: string): string =>
-  `state = 'uncertain', revision = s.revision + 1, in_doubt = true, due_at = null, held = false, error = ${error},
-   ended_at = clock_timestamp(), report_due = true`
+  `state = 'uncertain', in_doubt = true, due_at = null, held = false, error = ${error}, ended_at = clock_timestamp()`
+
+const doubtSql = decisionSql({
+  fields: 'error text',
+  allowed: `s.state = 'queued'`,
+  set: uncertainSql('r.error'),
+  cause: `'recovered as uncertain'`,
+})
 
 export interface LostRecord extends CapturedRecord {
   /** Null if the row names none, or is not trusted. */
@@ -211,38 +193,30 @@ export interface LostRecord extends CapturedRecord {
  * no longer maps is rejected and may have arrived.
  */
 export function recoverLostRecords(operator: Operator, records: readonly LostRecord[]): Promise<void> {
-  const { ledger, keyOnFailure, actor } = operator
-  return withOpenQueue(operator, (queue) =>
-    inTransaction(ledger, async (db) => {
-      await db.query('select pg_advisory_xact_lock(7161)')
-      const named = records.flatMap(({ id, outboxId, resource, transactionId, error }) =>
-        resource === null || transactionId === null || error !== null
-          ? []
-          : [{ id, outboxId, resource, transactionId }],
+  const { keyOnFailure, actor } = operator
+  return recoverRecords(operator, async (db, queue) => {
+    const named = records.flatMap(({ id, outboxId, resource, transactionId, error }) =>
+      resource === null || transactionId === null || error !== null
+        ? []
+        : [{ id, outboxId, resource, transactionId, revision: 0 }],
+    )
+    const holders = await lockAndFindOtherHolders(db, named)
+    const kept = records.map((record) => {
+      const holder = holders.get(record.id)
+      if (holder === undefined || record.transactionId === null) return record
+      const why = transactionTakenMessage(record.transactionId, holder)
+      return { ...record, doubt: `the ledger had lost this row; ${why}. It may have arrived` }
+    })
+    await withKeysLocked(db, records, keyOnFailure, async () => {
+      await insertCapturedRecords(db, kept, actor.who, actor)
+      const arrivals = named.filter(({ id }) => !holders.has(id))
+      await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
+      await db.query(
+        `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
+        [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
       )
-      const { free, holders } = await findFree(db, named)
-      const whyHeaderIsNotTrusted = ({ id, transactionId, doubt }: LostRecord) => {
-        const holder = holders.get(id)
-        if (holder === undefined || transactionId === null) return doubt ?? null
-        return `the ledger had lost this row; ${transactionTakenMessage(transactionId, holder)}. It may have arrived`
-      }
-      const kept = records.map((record) => ({ ...record, doubt: whyHeaderIsNotTrusted(record) }))
-      await withKeysLocked(db, records, keyOnFailure, async () => {
-        await insertCapturedRecords(db, kept, actor.who, actor)
-        const arrivals = free.map(({ id, transactionId }) => ({
-          ...{ id, revision: 0, transactionId, jobId: randomUUID() },
-        }))
-        await queue.insert(
-          db,
-          firstPollsOfArrived(await settleArrivedRecords(db, arrivals, { how: 'recovered', actor })),
-        )
-        await db.query(
-          `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
-          [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
-        )
-      })
-    }),
-  )
+    })
+  })
 }
 
 export interface RecoveryTerms {
@@ -294,7 +268,8 @@ async function decideQueued(
        select s.id, s.seq from outboxd.submission s where s.state = 'queued' and s.seq > $5
        order by s.seq limit ${takenMax} for update of s
      ), taken as (
-       update outboxd.submission s set ${as === 'uncertain' ? uncertainSql('$6') : 'in_doubt = true, revision = s.revision + 1'}
+       update outboxd.submission s set revision = s.revision + 1,
+         ${as === 'uncertain' ? `report_due = true, ${uncertainSql('$6')}` : 'in_doubt = true'}
        from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)

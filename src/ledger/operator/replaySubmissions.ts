@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { exactJsonFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { newerDocumentRecordSql, requestDigest } from '../documents.ts'
 import { resetColumnsSql } from '../submissions.ts'
-import { type Actor, actorDetailSql, type Operator, withSubmissionsLocked } from './operator.ts'
+import { decisionSql, writeDecisions } from './decisions.ts'
+import { type Operator, withSubmissionsLocked } from './operator.ts'
 
 export interface ReplayableSubmission {
   id: string
@@ -64,64 +64,21 @@ export async function readReplayableSubmissions(
  * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. An attempt
  * stays in doubt: E002 then says that it arrived.
  */
-export function writeReplayedSubmissions(
+export async function writeReplayedSubmissions(
   operator: Operator,
   replays: readonly Replay[],
   newKeys: boolean,
 ): Promise<string[]> {
-  return withSubmissionsLocked(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
-}
-
-async function replayLocked(
-  db: Database,
-  replays: readonly Replay[],
-  { newKeys, actor: { who, reason, account } }: { newKeys: boolean; actor: Actor },
-): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `with replay as (
-       select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
-         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text)
-     ), former as (
-       -- locks in one order, so that two operators never wait for each other
-       select s.* from outboxd.submission s join replay r using (id)
-       where s.state in ('failed', 'rejected') and s.revision = r.revision
-         and (s.document is null or ${newerDocumentRecordSql('s')} is null) order by s.id for update of s
-     ), written as (
-       update outboxd.submission s set
-         state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
-         resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
-         row_stamp = coalesce(r.stamp, s.row_stamp),
-         request_digest = case when s.document is not null then r."requestDigest" end,
-         idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
-         in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
-         ${resetColumnsSql('start')}, accepted_at = null, ended_at = null, report_due = true
-       from former f join replay r using (id) where s.id = f.id
-       returning s.id
-     )
-     , event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
-       select f.id, f.state, 'queued', f.attempt, 'replay', $2, ${actorDetailSql('$4', '$5')} || jsonb_build_object('former', jsonb_strip_nulls(
-         jsonb_build_object('code', f.error_code, 'error', f.error, 'transactionId', f.transaction_id,
-           'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
-           'payload', case when f.payload <> r.payload then f.payload end))), r.amounts
-       from former f join replay r using (id) join written using (id) order by f.seq
-     )
-     select id from written`,
-    [
-      JSON.stringify(
-        replays.map((replay) => ({
-          ...exactJsonFields(replay),
-          idempotencyKey: randomUUID(),
-          requestDigest: requestDigest(replay),
-        })),
-      ),
-      who,
-      newKeys,
-      reason,
-      account,
-    ],
+  const records = replays.map((replay) => ({
+    ...replay,
+    newKeys,
+    idempotencyKey: randomUUID(),
+    requestDigest: requestDigest(replay),
+  }))
+  const replayed = await withSubmissionsLocked(operator, replays, (db) =>
+    writeDecisions(db, replaySql, records, operator.actor),
   )
-  return rows.map((row) => row.id)
+  return replayed.map(({ id }) => id)
 }
 
 /**
@@ -130,3 +87,21 @@ async function replayLocked(
  */
 export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`
+
+const replaySql = decisionSql({
+  fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
+    "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text`,
+  allowed: `s.state in ('failed', 'rejected') and (s.document is null or ${newerDocumentRecordSql('s')} is null)`,
+  set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
+    resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
+    row_stamp = coalesce(r.stamp, s.row_stamp),
+    request_digest = case when s.document is not null then r."requestDigest" end,
+    idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKeys" then s.idempotency_key else r."idempotencyKey" end,
+    in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
+    ${resetColumnsSql('start')}, accepted_at = null, ended_at = null`,
+  cause: `'replay'`,
+  detail: `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
+    'transactionId', f.transaction_id, 'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
+    'payload', case when f.payload <> r.payload then f.payload end))`,
+  amounts: 'r.amounts',
+})

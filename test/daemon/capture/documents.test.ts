@@ -5,7 +5,7 @@ import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/cap
 import { describeCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failOvertakenDocuments } from '../../../src/ledger/documents.ts'
-import { writeDiscardedSubmissions } from '../../../src/ledger/operator/discardSubmissions.ts'
+import { writeDiscardedSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import { readReplayableSubmissions, writeReplayedSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { emptyOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'

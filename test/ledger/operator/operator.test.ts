@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStoreConfig } from '../../../src/config.ts'
-import { writeDiscardedSubmissions } from '../../../src/ledger/operator/discardSubmissions.ts'
+import { writeDiscardedSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import type { Operator } from '../../../src/ledger/operator/operator.ts'
 import {
   type Replay,

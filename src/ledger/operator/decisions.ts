@@ -1,0 +1,75 @@
+import { exactJsonFields } from '../../boundText.ts'
+import type { Database } from '../../postgres/database.ts'
+import { removePolls } from '../queue.ts'
+import { type Actor, actorDetailSql, type Operator, type SeenRecord, withSubmissionsLocked } from './operator.ts'
+
+/**
+ * The parts of a statement that writes an operator's decision about records. `s` is the submission, `f` the submission
+ * before the decision, `w` after it, and `r` the record as it was given.
+ */
+interface DecisionParts {
+  /** Fields of `r` besides `id` and `revision`. */
+  fields?: string
+  allowed: string
+  set: string
+  cause: string
+  /** Members of the event's detail: names and values. */
+  detail?: string
+  amounts?: string
+}
+
+export interface Decided {
+  id: string
+  tracked: boolean
+  keptKey: boolean
+  formerJobId: string | null
+}
+
+/** Leaves out a submission that took a step since the operator saw it. */
+export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: DecisionParts): string =>
+  `with record as (
+     select * from json_to_recordset($1) as r(${['id uuid', 'revision int', fields].filter(Boolean).join(', ')})
+   ), former as (
+     -- locks in one order, so that two operators never wait for each other
+     select s.* from outboxd.submission s join record r using (id)
+     where s.revision = r.revision and ${allowed} order by s.id for update of s
+   ), written as (
+     update outboxd.submission s set revision = s.revision + 1, report_due = true, ${set}
+     from former f join record r using (id) where s.id = f.id returning s.*
+   ), event as (
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
+     select w.id, f.state, w.state, w.attempt, ${cause}, $2,
+       jsonb_build_object(${detail ?? ''}) || ${actorDetailSql('$3', '$4')}, ${amounts ?? 'null'}
+     from written w join former f using (id) join record r using (id) order by f.seq
+   )
+   select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
+   from written w join former f using (id)`
+
+/** Also removes the polls of records that are not tracked under the former poll any more. Runs in a transaction. */
+export async function writeDecisions(
+  db: Database,
+  sql: string,
+  records: readonly { id: string; revision: number }[],
+  { who, reason, account }: Actor,
+): Promise<Decided[]> {
+  const { rows } = await db.query<Decided>(sql, [JSON.stringify(records.map(exactJsonFields)), who, reason, account])
+  const jobs = rows.flatMap(({ formerJobId }) => formerJobId ?? [])
+  if (jobs.length > 0) await removePolls(db, jobs)
+  return rows
+}
+
+const discardSql = decisionSql({
+  allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
+  // The digest keeps the document from being sent again if the service may have it.
+  set: `state = 'discarded', ended_at = clock_timestamp(), job_id = null, poll_at = null, polled_rarely = false,
+    request_digest = case when f.state in ('uncertain', 'accepted') or f.may_have_arrived then s.request_digest end`,
+  cause: `concat_ws(': ', 'discarded', $3::text)`,
+})
+
+/** Stops the polls of accepted records. Keeps error and transaction id. */
+export async function writeDiscardedSubmissions(operator: Operator, seen: readonly SeenRecord[]): Promise<string[]> {
+  const discarded = await withSubmissionsLocked(operator, seen, (db) =>
+    writeDecisions(db, discardSql, seen, operator.actor),
+  )
+  return discarded.map(({ id }) => id)
+}
