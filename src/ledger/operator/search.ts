@@ -46,12 +46,15 @@ export async function searchText(
 
 async function findContaining(db: Database, ids: readonly string[], patterns: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
-    `select s.id from outboxd.submission s where s.id = any($1::uuid[])
-       and (s.key ilike any($2::text[]) or s.payload ilike any($2) or s.body ilike any($2))`,
+    `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${containsSql('$2')}`,
     [ids, patterns],
   )
   return rows.map(({ id }) => id)
 }
+
+/** True if submission `s` has a text. @param patterns the placeholder of its patterns */
+export const containsSql = (patterns: string): string =>
+  `coalesce(s.key ilike any(${patterns}::text[]) or s.payload ilike any(${patterns}) or s.body ilike any(${patterns}), false)`
 
 /** Makes LIKE patterns of a text, as it is and as JSON may escape it. */
 export function likePatternsOf(text: string): string[] {
