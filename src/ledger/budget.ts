@@ -27,10 +27,6 @@ export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<Bu
   return before
 }
 
-export async function hasSlotsForBudget(db: Database, budget: Budget): Promise<boolean> {
-  return fits(await readBudget(db), budget)
-}
-
 interface SeenBudget {
   budget: Budget | null
   permits: number

@@ -81,14 +81,9 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skip
 
 function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
   if (doubtfulBeforeMs === null) return records
-  return records.map((record) =>
-    record.error === null &&
-    (record.discarded ?? null) === null &&
-    record.createdAt !== null &&
-    Date.parse(record.createdAt) <= doubtfulBeforeMs
-      ? { ...record, doubt: waitingDoubt }
-      : record,
-  )
+  const isDoubtful = ({ error, discarded, createdAt }: CapturedRecord) =>
+    error === null && !discarded && createdAt !== null && Date.parse(createdAt) <= doubtfulBeforeMs
+  return records.map((record) => (isDoubtful(record) ? { ...record, doubt: waitingDoubt } : record))
 }
 
 const waitingDoubt =
@@ -137,17 +132,8 @@ async function leave(client: Database, { instances }: Standing, types: readonly 
 }
 
 function whoKnows(type: string, instances: Standing['instances']): string {
-  const names = (those: Standing['instances']) => those.map(({ name }) => name).join(', ')
-  const knowing = instances.filter(({ types }) => types?.includes(type))
-  const silent = instances.filter(({ types }) => types === null)
-  const others = instances.filter(({ types }) => types !== null && !types.includes(type))
-  return [
-    knowing.length > 0 && `known by ${names(knowing)}`,
-    silent.length > 0 && `${names(silent)} of an older version may know it`,
-    others.length > 0 && `no mapping file on ${names(others)}`,
-  ]
-    .filter((part) => part !== false)
-    .join('; ')
+  const knowing = instances.filter(({ types }) => types?.includes(type)).map(({ name }) => name)
+  return knowing.length === 0 ? 'a daemon of an older version may know it' : `known by ${knowing.join(', ')}`
 }
 
 /**

@@ -18,21 +18,8 @@ export interface LastRecord {
  */
 export function whyDocumentIsUnchanged(digest: string | null, last: LastRecord | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
-  const unchanged = `unchanged since outbox:${last.outboxId}`
-  switch (last.state) {
-    case 'queued':
-    case 'sending':
-    case 'accepted':
-    case 'completed':
-    case 'uncertain':
-    case 'discarded':
-      return unchanged
-    case 'failed':
-    case 'rejected':
-      return last.mayHaveArrived ? unchanged : null
-    default:
-      return last.state satisfies never
-  }
+  const isNewTry = (last.state === 'failed' || last.state === 'rejected') && !last.mayHaveArrived
+  return isNewTry ? null : `unchanged since outbox:${last.outboxId}`
 }
 
 /** Leaves out the submission's own id, so that equal requests have equal digests. */

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { z } from 'zod'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
@@ -81,42 +80,38 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** The lock modes of pg_locks, the strongest first. */
-const locks = [
-  'AccessExclusiveLock',
-  'ExclusiveLock',
-  'ShareRowExclusiveLock',
-  'ShareLock',
-  'ShareUpdateExclusiveLock',
-  'RowExclusiveLock',
-  'RowShareLock',
-  'AccessShareLock',
-] as const
+/** The lock modes of pg_locks. */
+type TableLock =
+  | 'AccessExclusiveLock'
+  | 'ExclusiveLock'
+  | 'ShareRowExclusiveLock'
+  | 'ShareLock'
+  | 'ShareUpdateExclusiveLock'
+  | 'RowExclusiveLock'
+  | 'RowShareLock'
+  | 'AccessShareLock'
 
-const tableCostSchema = z.strictObject({
-  table: z.string(),
-  lock: z.enum(locks),
+export interface TableCost {
+  table: string
+  lock: TableLock
   /** Reads of the whole table. */
-  reads: z.int(),
+  reads: number
   /** Number of indexes that it builds. */
-  indexes: z.int(),
-  isRewritten: z.boolean(),
-})
-const migrationCostSchema = z.strictObject({
-  name: z.string(),
-  /** Such as `index submission_done of submission`. */
-  adds: z.array(z.string()),
-  drops: z.array(z.string()),
-  tables: z.array(tableCostSchema),
-})
+  indexes: number
+  isRewritten: boolean
+}
 
-export type TableCost = z.infer<typeof tableCostSchema>
 /** Measured while the migration ran (test/ledger/migrationCosts.test.ts). */
-export type MigrationCost = z.infer<typeof migrationCostSchema>
+export interface MigrationCost {
+  name: string
+  /** Such as `index submission_done of submission`. */
+  adds: string[]
+  drops: string[]
+  tables: TableCost[]
+}
 
 export async function readMigrationCosts(): Promise<MigrationCost[]> {
-  const text = await readFile(join(migrationsDir, 'costs.json'), 'utf8')
-  return z.array(migrationCostSchema).parse(JSON.parse(text))
+  return JSON.parse(await readFile(join(migrationsDir, 'costs.json'), 'utf8'))
 }
 
 /** Postgres's last estimate. Bytes without indexes and TOAST. */

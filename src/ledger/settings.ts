@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
-import { type Budget, fitSlotsToBudget, hasSlotsForBudget } from './budget.ts'
+import { type Budget, fitSlotsToBudget } from './budget.ts'
 import { isAliveSql, settingsValidMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
@@ -14,41 +14,14 @@ export interface AgreedSettings extends Agreement {
  * outbox.yaml of running daemons. Repeated every few seconds, so that a difference ends with the last different
  * instance.
  */
-export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
-  const standing = await repeatSettings(pool, own)
-  return standing === null ? renewAgreement(pool, own) : { ...standing, before: null }
-}
-
-const isSilentSql = `said_at < clock_timestamp() - interval '${settingsValidMs} milliseconds'`
-
-/**
- * Locks nothing in the usual case.
- * @returns null if something changed
- */
-async function repeatSettings(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
-  const { rowCount } = await db.query(
-    `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
-       and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
-       and not exists (select from outboxd.instance_setting where ${isSilentSql})
-       and not exists (select from outboxd.problem where kind = 'settings_differ')`,
-    [instanceId, JSON.stringify(given), given[outboxFileSettingName] ?? null],
-  )
-  if (rowCount === 0) return null
-  const agreement = combineSettings(await readSettings(db), null)
-  return agreement.differences.length === 0 && (await hasSlotsForBudget(db, agreement)) ? agreement : null
-}
-
-async function renewAgreement(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
+export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
     await writeSettings(db, own)
     await useOwnFile(db, own)
     const agreement = combineSettings(await readSettings(db), await readFileInUse(db))
     const before = await fitSlotsToBudget(db, agreement)
-    await replaceProblems(
-      db,
-      'settings_differ',
-      agreement.differences.map((difference) => ({ ...difference, retryInMs: null })),
-    )
+    const differences = agreement.differences.map((difference) => ({ ...difference, retryInMs: null }))
+    await replaceProblems(db, 'settings_differ', differences)
     const isNew = before !== null && (before.requests !== agreement.requests || before.windowMs !== agreement.windowMs)
     return { ...agreement, before: isNew ? before : null }
   })
@@ -61,7 +34,9 @@ export async function withdrawInstanceSettings(db: Database, instanceId: string)
 /** Locks the table, so that two instances see each other's settings. */
 async function writeSettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
-  await db.query(`delete from outboxd.instance_setting where ${isSilentSql}`)
+  await db.query(
+    `delete from outboxd.instance_setting where said_at < clock_timestamp() - interval '${settingsValidMs} milliseconds'`,
+  )
   await db.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure, given)
      values ($1, $2, $3, $4, $5, $6, $7)
@@ -155,49 +130,41 @@ export const outboxFileSettingName = 'outbox.yaml'
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
-  const all = instances.map((each) => ({ ...each, settings: settingsOf(each) }))
-  const names = new Set(all.flatMap(({ settings }) => Object.keys(settings)))
-  const differences = [...names].flatMap((name) => {
-    const holds = holding({ requests, windowMs })[name] ?? 'each instance keeps its own'
-    return differing(name, all, (value, values) =>
-      name === outboxFileSettingName && file !== null
-        ? fileDetail(value, file)
-        : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${holds}`,
-    )
+  const inUse: Record<string, string> = {
+    RATE_LIMIT_REQUESTS: `all use ${requests}`,
+    RATE_LIMIT_WINDOW_SECONDS: `all use ${windowMs / 1000}`,
+  }
+  const all = instances.flatMap((instance) =>
+    Object.entries(settingsOf(instance)).map(([name, value]) => ({ ...instance, name, value })),
+  )
+  const differences = [...Map.groupBy(all, ({ name }) => name)].flatMap(([name, said]) => {
+    const values = [...new Set(said.map(({ value }) => value))].toSorted()
+    if (values.length < 2) return []
+    return said.map(({ instanceId, host, value }) => ({
+      subject: `${instanceId.slice(0, 8)} on ${host}: ${name}`,
+      detail:
+        name === outboxFileSettingName && file !== null
+          ? fileDetail(value, file)
+          : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${inUse[name] ?? 'each instance keeps its own'}`,
+    }))
   })
   return { requests, windowMs, differences }
 }
 
-const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'>): Record<string, string> => ({
-  RATE_LIMIT_REQUESTS: `all use ${requests}`,
-  RATE_LIMIT_WINDOW_SECONDS: `all use ${windowMs / 1000}`,
-})
-
 /** An instance of 0.2.0 has only the first four. */
-const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
+const settingsOf = ({
+  requests,
+  windowMs,
+  requestTimeoutMs,
+  keyOnFailure,
+  given,
+}: InstanceSettings): Readonly<Record<string, string>> => ({
   RATE_LIMIT_REQUESTS: String(requests),
   RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
   REQUEST_TIMEOUT_SECONDS: String(requestTimeoutMs / 1000),
   KEY_ON_FAILURE: keyOnFailure,
   ...given,
 })
-
-function differing(
-  name: string,
-  instances: readonly (InstanceSettings & { settings: Record<string, string> })[],
-  detailOf: (value: string, values: readonly string[]) => string,
-): Agreement['differences'] {
-  const said = instances.flatMap((each) => {
-    const value = each.settings[name]
-    return value === undefined ? [] : [{ ...each, value }]
-  })
-  const values = [...new Set(said.map(({ value }) => value))]
-  if (values.length < 2) return []
-  return said.map(({ instanceId, host, value }) => ({
-    subject: `${instanceId.slice(0, 8)} on ${host}: ${name}`,
-    detail: detailOf(value, values.toSorted()),
-  }))
-}
 
 function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()

@@ -1,20 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { migrationsDir } from './migrations.ts'
 
-const partSchema = z.strictObject({
-  /** Such as `constraint clock_pkey of clock`. */
-  name: z.string(),
-  /** The statement that makes the part. */
-  sql: z.string(),
-  /** True if only speed is lost without the part. */
-  isForSpeed: z.boolean(),
-})
-
 /** A constraint, an index or a trigger of the ledger. */
-export type SchemaPart = z.infer<typeof partSchema>
+export interface SchemaPart {
+  /** Such as `constraint clock_pkey of clock`. */
+  name: string
+  /** The statement that makes the part. */
+  sql: string
+  /** True if only speed is lost without the part. */
+  isForSpeed: boolean
+}
 
 interface FoundSchemaPart extends SchemaPart {
   /** SQL that makes an invalid or disabled part valid; null if it is valid. */
@@ -51,8 +48,7 @@ export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> 
 }
 
 export async function findMissingSchemaParts(db: Database): Promise<SchemaPart[]> {
-  const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
-  const expected = z.array(partSchema).parse(JSON.parse(text))
+  const expected: SchemaPart[] = JSON.parse(await readFile(join(migrationsDir, 'structure.json'), 'utf8'))
   const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))
   return expected.flatMap((part) => {
     const found = there.get(part.name)

@@ -8,7 +8,6 @@ import {
   isOutboxFileInUse,
   withdrawInstanceSettings,
 } from '../../src/ledger/settings.ts'
-import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -108,19 +107,6 @@ test('many instances that start at once agree', async () => {
   const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
   await Promise.all(all.map(({ agree }) => agree()))
   expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
-})
-
-test('whoever says the same again waits for nobody who is about to say something', async () => {
-  const one = instance()
-  await one.agree()
-  await using other = await beginTransaction(ledger.pool)
-  await other.db.query(`set local idle_in_transaction_session_timeout = '30s'`) // for whom one would wait to no end
-  await other.db.query(`insert into outboxd.instance_setting
-    (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
-    values (gen_random_uuid(), 'erp-2', 10, 60000, 30000, 'continue')`)
-  expect(await one.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
-  await other.commit()
-  expect(await one.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
 })
 
 test('of one that was killed nothing is left after a minute, though it had been given the same', async () => {

@@ -6,7 +6,7 @@ test('rows of a type wait if some instances know the type: the message does not 
   const type: Problem = {
     kind: 'unknown_type',
     subject: 'order',
-    detail: 'known by 0a1b2c3d on erp-2; no mapping file on 4e5f6a7b on erp-1',
+    detail: 'known by 0a1b2c3d on erp-2',
     sinceMs: 0,
     seenMs: 0,
     times: 1,

@@ -11,59 +11,40 @@ interface Changes {
   holds: string
 }
 
+const all: readonly Act[] = ['insert', 'update', 'delete']
+
 /**
  * The tables that daemons and commands change. They may read every table of our schemas.
  * `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
  */
 export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
-  'outboxd.submission': {
-    acts: ['insert', 'update', 'delete'],
-    holds: 'records, until they are pruned',
-  },
-  'outboxd.submission_event': {
-    acts: ['insert', 'update'],
-    holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes',
-  },
-  'outboxd.pruned_submission': {
-    acts: ['insert', 'update', 'delete'],
-    holds: 'ids of pruned records, never sent again',
-  },
+  'outboxd.submission': { acts: all, holds: 'records, until they are pruned' },
+  'outboxd.submission_event': { acts: ['insert', 'update'], holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes' },
+  'outboxd.pruned_submission': { acts: all, holds: 'ids of pruned records, never sent again' },
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
   'outboxd.budget': { acts: ['insert', 'update'], holds: 'limit and window in use' },
   'outboxd.passage': { acts: ['insert', 'update'], holds: 'resources that answered since a pause' },
-  'outboxd.pause': { acts: ['insert', 'update', 'delete'], holds: 'pauses' },
-  'outboxd.refusal_run': { acts: ['insert', 'update', 'delete'], holds: 'refusals in a row' },
-  'outboxd.believed_refusal': {
-    acts: ['insert', 'update', 'delete'],
-    holds: 'refusals believed after a trial',
-  },
-  'outboxd.request_count': { acts: ['insert', 'update', 'delete'], holds: 'requests by minute' },
+  'outboxd.pause': { acts: all, holds: 'pauses' },
+  'outboxd.refusal_run': { acts: all, holds: 'refusals in a row' },
+  'outboxd.believed_refusal': { acts: all, holds: 'refusals believed after a trial' },
+  'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
   'outboxd.period': { acts: ['insert', 'delete'], holds: 'outcomes by minute and hour' },
-  'outboxd.instance': { acts: ['insert', 'update', 'delete'], holds: 'heartbeats' },
-  'outboxd.instance_setting': { acts: ['insert', 'update', 'delete'], holds: 'settings that instances compare' },
+  'outboxd.instance': { acts: all, holds: 'heartbeats' },
+  'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
-  'outboxd.problem': { acts: ['insert', 'update', 'delete'], holds: 'problems' },
+  'outboxd.problem': { acts: all, holds: 'problems' },
   'outboxd.ledger': { acts: ['update'], holds: 'the service of the ledger' },
   'outboxd.outbox': { acts: ['insert', 'update'], holds: 'the outbox of the ledger' },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
-  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], holds: 'skipped rows' },
-  'outboxd.edited_row': {
-    acts: ['insert', 'delete'],
-    holds: 'rows that the ERP edited after capture',
-  },
+  'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
+  'outboxd.edited_row': { acts: ['insert', 'delete'], holds: 'rows that the ERP edited after capture' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
-  'outboxd.chain_block': {
-    acts: ['insert', 'update'],
-    holds: 'the audit chain; a trigger refuses to change blocks',
-  },
-  'outboxd.history': {
-    acts: ['insert', 'update'],
-    holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss',
-  },
-  'pgboss.job': { acts: ['insert', 'update', 'delete'], holds: 'polls that are due' },
-  'pgboss.job_common': { acts: ['insert', 'update', 'delete'], holds: 'the partition with our polls' },
+  'outboxd.chain_block': { acts: ['insert', 'update'], holds: 'the audit chain; a trigger refuses to change blocks' },
+  'outboxd.history': { acts: ['insert', 'update'], holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss' },
+  'pgboss.job': { acts: all, holds: 'polls that are due' },
+  'pgboss.job_common': { acts: all, holds: 'the partition with our polls' },
   'pgboss.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
   'pgboss.queue': { acts: ['update'], holds: 'when pg-boss last looked after the queue' },
   'pgboss.version': { acts: ['update'], holds: 'until when pg-boss looks less often' },
