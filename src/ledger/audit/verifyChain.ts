@@ -74,15 +74,9 @@ export async function verifyChain(
 
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
-/**
- * Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false.
- *
- * Reports a break only if a second verification finds one, too, because a restore between two statements looks like a
- * break.
- */
+/** Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false. */
 export function createLastDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockBefore | null = null
-  let wasBroken = false
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
     const verdict = emptyVerdict()
@@ -93,9 +87,7 @@ export function createLastDayVerification(db: Database): (goOn: () => boolean) =
       if (!goOn()) return { end: 'begun' }
     }
     next = null
-    const isFirst = verdict.broken !== null && !wasBroken
-    wasBroken = isFirst
-    return isFirst ? { end: 'begun' } : { end: 'through', broken: verdict.broken }
+    return { end: 'through', broken: verdict.broken }
   }
 }
 

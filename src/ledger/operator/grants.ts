@@ -19,7 +19,10 @@ const all: readonly Act[] = ['insert', 'update', 'delete']
  */
 export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': { acts: all, holds: 'records, until they are pruned' },
-  'outboxd.submission_event': { acts: ['insert', 'update'], holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes' },
+  'outboxd.submission_event': {
+    acts: ['insert', 'update'],
+    holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes',
+  },
   'outboxd.pruned_submission': { acts: all, holds: 'ids of pruned records, never sent again' },
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
@@ -42,7 +45,10 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.edited_row': { acts: ['insert', 'delete'], holds: 'rows that the ERP edited after capture' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
   'outboxd.chain_block': { acts: ['insert', 'update'], holds: 'the audit chain; a trigger refuses to change blocks' },
-  'outboxd.history': { acts: ['insert', 'update'], holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss' },
+  'outboxd.history': {
+    acts: ['insert', 'update'],
+    holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss',
+  },
   'pgboss.job': { acts: all, holds: 'polls that are due' },
   'pgboss.job_common': { acts: all, holds: 'the partition with our polls' },
   'pgboss.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
