@@ -225,7 +225,7 @@ describe('the rules themselves', () => {
     ['commands/run.ts', `import { startPrivatePostgres } from '../embedded/privatePostgres.ts'`],
     ['commands/check.ts', `import { request } from 'undici'`],
     ['discover/plan.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
-    ['daemon/app.ts', `import { sure } from '../discover/finding.ts'`],
+    ['daemon/app.ts', `import { questions } from '../discover/questions.ts'`],
     ['outbox/outbox.ts', `export { PgBoss } from 'pg-boss'`],
     ['commands/list.ts', `import type { Pool } from 'pg'`],
     ['commands/run.ts', `import { pino } from 'pino'`],

@@ -3,14 +3,19 @@ import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
 import { type Answered, type Plan, planQuestions } from '../discover/askQuestions.ts'
-import { tokenRenewalsMax } from '../discover/createQuestionParts.ts'
 import type { Exchange } from '../discover/exchange.ts'
-import { type Given, neededSamples } from '../discover/question.ts'
+import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
+import {
+  discoveredContract,
+  discoveredSettings,
+  discoverReport,
+  isSettingsFile,
+  settingsFile,
+} from '../discover/report.ts'
 import { exchangeText, harOf, maskExchanges } from '../discover/savedExchanges.ts'
-import { discoveredContract, discoveredSettings, isSettingsFile, settingsFile } from '../discover/settingsFile.ts'
-import { pickGivenBodies } from '../discover/testRecord.ts'
-import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
+import { customerOf, pickGivenBodies } from '../discover/testRecord.ts'
+import { escapeLines, pluralize, renderTable } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
 import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
@@ -54,7 +59,7 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation; overwrite the file of --write'],
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],
-  help: `Says first how many requests it makes at most, and how many test records it creates. Then it asks you.
+  help: `Says first what it asks, and how many requests and test records that takes at most. Then it asks you.
 Each request takes a slot of the daemon's budget. discover ends if it gets no token, if something other than the
 service answers, if the service is down, or if three requests in a row get no answer.
 
@@ -84,15 +89,11 @@ Examples:
     }
     const { answered, exchanges, requests, seen } = await askDiscoverQuestions(context, {
       config,
-      given,
       plan,
       budget,
       ownCount: options.ledger === false,
       onAnswered: ({ question, finding }) =>
-        context.stderr.write(
-          escapeLines(`${question.name}: ${finding.found ?? finding.certainty}
-`),
-        ),
+        context.stderr.write(escapeLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
     })
     // Comes before the files, because writing a file may fail.
     tell(context, answered, { requests, seen, json: options.json ?? false })
@@ -110,25 +111,11 @@ Examples:
 type DiscoverOptions = OptionsOf<typeof command>
 
 function list(context: CommandContext, { json }: DiscoverOptions): number {
-  if (json)
-    printJson(
-      context,
-      questions.map(({ name, section, asks, decides, needs, harmless }) => ({
-        name,
-        section,
-        asks,
-        decides,
-        needs,
-        harmless,
-      })),
-    )
-  else
-    context.stdout.write(
-      renderTable(
-        ['QUESTION', 'INTERFACE', 'ASKS', 'DECIDES'],
-        questions.map(({ name, section, asks, decides }) => [name, section, asks, decides]),
-      ),
-    )
+  if (json) printJson(context, questions)
+  else {
+    const rows = questions.map(({ name, section, asks, decides }) => [name, section, asks, decides])
+    context.stdout.write(renderTable(['QUESTION', 'INTERFACE', 'ASKS', 'DECIDES'], rows))
+  }
   return exitCodes.done
 }
 
@@ -182,21 +169,14 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   return problems
 }
 
-function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
-  const { asked, left, recordsMax } = plan
-  const samples = new Set(asked.flatMap((question) => [...neededSamples(question, plan.given)]))
-  const requestsMax = Math.min(budget, plan.requestsMax + 2 * tokenRenewalsMax)
-  const isShort = plan.requestsMax > budget
+function announce({ asked, left, given }: Plan, { service }: DiscoverConfig, budget: number): string {
+  const isCreating = customerOf(given) !== '' || given.orderCustomer !== null
   const lines = [
-    `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(requestsMax, 'request')} at most.`,
-    ...(isShort ? [`All questions may take ${plan.requestsMax}: if --budget ends, the last ones are not asked.`] : []),
-    recordsMax === 0
-      ? 'No record is created.'
-      : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, ${plan.given.record === null ? 'each with a field2 that begins with outboxd' : 'as --record has them'}.`,
-    `It sends: ${[...samples]
-      .filter(({ requestsMax }) => requestsMax > 0)
-      .map(({ name }) => name)
-      .join('; ')}.`,
+    `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(budget, 'request')} at most.`,
+    isCreating
+      ? `It creates up to ${pluralize(budget, 'test record')} in the service, ${given.record === null ? 'each with a field2 that begins with outboxd' : 'as --record has them'}.`
+      : 'No record is created.',
+    `It asks: ${asked.map(({ name }) => name).join(', ')}.`,
     ...(left.length === 0
       ? []
       : [`Not asked: ${left.map(({ question, why }) => `${question.name} (${why})`).join('; ')}.`]),
@@ -209,19 +189,14 @@ function tell(
   answered: readonly Answered[],
   { requests, seen, json }: { requests: number; seen: readonly string[]; json: boolean },
 ): void {
-  if (json)
-    printJson(context, {
-      requests,
-      questions: answered.map(({ question, finding }) => ({
-        question: question.name,
-        section: question.section,
-        ...finding,
-      })),
-      seen,
-      set: discoveredSettings(answered),
-      contract: discoveredContract(answered),
-    })
-  else context.stdout.write(escapeLines(discoverReport(answered, seen)))
+  if (json) {
+    const told = answered.map(({ question: { name, section, assumed }, finding }) => ({
+      ...{ question: name, section, assumed },
+      ...finding,
+    }))
+    const [set, contract] = [discoveredSettings(answered), discoveredContract(answered)]
+    printJson(context, { requests, questions: told, seen, set, contract })
+  } else context.stdout.write(escapeLines(discoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
 }
 
@@ -249,48 +224,3 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
     `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,
   )
 }
-
-export function discoverReport(answered: readonly Answered[], seen: readonly string[]): string {
-  return [
-    table(answered),
-    section('THE DAEMON CANNOT HANDLE', trouble(answered)),
-    section('SET', settings(answered)),
-    section('ADVICE', advice(answered)),
-    section('SEEN ON THE WAY', seen),
-    section('NOT FOUND OUT', open(answered)),
-  ]
-    .filter((part) => part !== '')
-    .join('\n')
-}
-
-function table(answered: readonly Answered[]): string {
-  const rows = answered
-    .filter(({ finding }) => finding.found !== null)
-    .map(({ question, finding }) => [
-      question.name,
-      truncate(finding.found ?? '', 40),
-      finding.certainty,
-      finding.differs ? 'differs' : '',
-      finding.assumed ?? '',
-    ])
-  return renderTable(['QUESTION', 'FOUND', 'CERTAINTY', '', 'ASSUMED'], rows)
-}
-
-const trouble = (answered: readonly Answered[]) =>
-  answered.flatMap(({ question, finding }) =>
-    finding.cannot === null ? [] : [`${question.name}: ${finding.found ?? finding.why}: ${finding.cannot}`],
-  )
-
-const settings = (answered: readonly Answered[]) =>
-  discoveredSettings(answered).map(({ variable, value, why }) => `${variable}=${value}  (${why})`)
-
-const advice = (answered: readonly Answered[]) =>
-  answered.flatMap(({ question, finding }) => finding.advice.map((each) => `${question.name}: ${each}`))
-
-const open = (answered: readonly Answered[]) =>
-  answered.flatMap(({ question, finding }) =>
-    finding.found === null ? [`${question.name} (${finding.certainty}): ${finding.why}`] : [],
-  )
-
-const section = (head: string, lines: readonly string[]) =>
-  lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`

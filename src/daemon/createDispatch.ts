@@ -8,7 +8,6 @@ import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
-import { answerFingerprint } from '../service/errorCode.ts'
 import {
   harmlessRequest,
   judgeTrialAnswer,
@@ -16,6 +15,7 @@ import {
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../service/readAnswer.ts'
+import { answerFingerprint } from '../service/responses.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'

@@ -1,6 +1,23 @@
-import type { OwnedQuestionParts } from './createQuestionParts.ts'
-import { type Finding, notAskedFinding, unknownFinding } from './finding.ts'
-import { CannotAsk, type Given, type Need, NoAnswer, neededSamples, type Question, Stopped } from './question.ts'
+import { endpointAt, requestHeaders } from '../service/client.ts'
+import { isServiceCode } from '../service/responses.ts'
+import { type AnsweredExchange, accessTokenIn, type Exchange, whyNoAnswer } from './exchange.ts'
+import { requireFirstCall } from './judges/refusals.ts'
+import { tokenSample } from './judges/token.ts'
+import {
+  type Call,
+  CannotAsk,
+  type Finding,
+  type Given,
+  type Need,
+  NoAnswer,
+  notAskedFinding,
+  type Question,
+  type QuestionParts,
+  type Sample,
+  Stopped,
+  unknownFinding,
+} from './question.ts'
+import { Sender, type SenderDeps } from './sender.ts'
 import { customerOf } from './testRecord.ts'
 
 export interface Answered {
@@ -8,44 +25,10 @@ export interface Answered {
   finding: Finding
 }
 
-export async function askQuestions(
-  { asked, left, given }: Plan,
-  owned: OwnedQuestionParts,
-  onAnswered: (answered: Answered) => void,
-): Promise<Answered[]> {
-  const answered: Answered[] = []
-  for (const question of asked) {
-    const toTake = [...neededSamples(question, given)].filter((sample) => !owned.isTaken(sample))
-    const cost = sum([question, ...toTake], 'requestsMax')
-    const finding =
-      cost > owned.sender.left
-        ? notAskedFinding(`it may take ${cost} requests, and --budget leaves ${owned.sender.left}`)
-        : await askOne(question, given, owned).catch(explainUnanswered)
-    answered.push({ question, finding })
-    onAnswered({ question, finding })
-  }
-  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
-}
-
-async function askOne(question: Question, given: Given, { parts, sender }: OwnedQuestionParts): Promise<Finding> {
-  sender.asking = question.name
-  for (const sample of neededSamples(question, given)) await parts.sample(sample)
-  return question.run(parts)
-}
-
-function explainUnanswered(error: unknown): Finding {
-  if (error instanceof NoAnswer) return unknownFinding(error.message)
-  if (error instanceof CannotAsk || error instanceof Stopped) return notAskedFinding(error.message)
-  throw error
-}
-
 export interface Plan {
   asked: readonly Question[]
   left: readonly { question: Question; why: string }[]
   given: Given
-  /** The most requests of all questions, and the most records that these create. */
-  requestsMax: number
-  recordsMax: number
 }
 
 /**
@@ -59,13 +42,11 @@ export function planQuestions(questions: readonly Question[], given: Given, only
     const need = missingFor(question, given)
     return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
   })
-  const parts = [...asked, ...new Set(asked.flatMap((question) => [...neededSamples(question, given)]))]
-  return { asked, left, given, requestsMax: sum(parts, 'requestsMax'), recordsMax: sum(parts, 'recordsMax') }
+  return { asked, left, given }
 }
 
-function missingFor({ needs }: Question, given: Given): Need | undefined {
-  return needs.find((need) => !(need === 'customer' ? customerOf(given) : given[need]))
-}
+const missingFor = ({ needs }: Question, given: Given): Need | undefined =>
+  needs.find((need) => !(need === 'customer' ? customerOf(given) : given[need]))
 
 const option: Record<Need, string> = {
   customer: '--customer ID (a customer that the service knows)',
@@ -76,5 +57,138 @@ const option: Record<Need, string> = {
   size: '--size',
 }
 
-const sum = <K extends string>(all: readonly Record<K, number>[], key: K) =>
-  all.reduce((total, each) => total + each[key], 0)
+export async function askQuestions(
+  { asked, left }: Plan,
+  { parts, sender }: { parts: QuestionParts; sender: Sender },
+  onAnswered: (answered: Answered) => void,
+): Promise<Answered[]> {
+  const answered: Answered[] = []
+  for (const question of asked) {
+    sender.asking = question.name
+    const finding = await askOne(question, parts).catch(explainUnanswered)
+    answered.push({ question, finding })
+    onAnswered({ question, finding })
+  }
+  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
+}
+
+/** These two say themselves why the service lets nothing in. */
+const firstQuestions = ['token-unit', 'address']
+
+async function askOne(question: Question, parts: QuestionParts): Promise<Finding> {
+  if (!firstQuestions.includes(question.name)) await requireFirstCall(parts)
+  return question.run(parts)
+}
+
+function explainUnanswered(error: unknown): Finding {
+  if (error instanceof NoAnswer) return unknownFinding(error.message)
+  if (error instanceof CannotAsk || error instanceof Stopped) return notAskedFinding(error.message)
+  throw error
+}
+
+export interface PartsDeps extends SenderDeps {
+  given: Given
+  run: string
+}
+
+const triesMax = 3
+const betweenTriesMs = 300
+const tokenRenewalsMax = 20
+
+export function createQuestionParts(deps: PartsDeps): { parts: QuestionParts; sender: Sender } {
+  const { service } = deps.config
+  const sender = new Sender(deps)
+  const taken = new Map<Sample<unknown>, Promise<unknown>>()
+  const api = endpointAt(service.baseUrl)
+  const issuer = endpointAt(service.authUrl)
+  let token: string | null = null
+  let renewals = 0
+  let numbers = 0
+
+  const parts: QuestionParts = {
+    config: deps.config,
+    given: deps.given,
+    run: deps.run,
+    get: (path) => answered({ method: 'GET', path }),
+    post: (path, body, headers = {}) => answered({ method: 'POST', path, body, headers }),
+    call,
+    async askToken() {
+      const { clientId: client_id, clientSecret: client_secret } = service
+      const exchange = await sender.send({
+        method: 'POST',
+        origin: issuer.origin,
+        path: `${issuer.prefix}/oauth/token`,
+        headers: { ...requestHeaders, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }).toString(),
+        accessToken: null,
+        beyondLimit: false,
+      })
+      token = accessTokenIn(exchange.answer) ?? token
+      return exchange
+    },
+    async token() {
+      await parts.sample(tokenSample)
+      return token ?? ''
+    },
+    async sample<T>(sample: Sample<T>) {
+      const before = sender.asking
+      sender.asking = sample.name
+      const taking = taken.get(sample) ?? sample.take(parts)
+      taken.set(sample, taking)
+      try {
+        return (await taking) as T
+      } finally {
+        sender.asking = before
+      }
+    },
+    stop: (why) => sender.stop(why),
+    exchanges: () => sender.exchanges,
+    throttles: () => sender.throttles,
+    nextNumber: () => numbers++,
+    nowMs: deps.nowMs,
+    waitMs: deps.waitMs,
+  }
+  return { parts, sender }
+
+  async function call({ method, path, body, headers = {}, accessToken, beyondLimit = false }: Call) {
+    const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
+    const callAs = (accessToken: string) =>
+      sender.send({
+        method,
+        origin: api.origin,
+        path: api.prefix + path,
+        headers: { ...requestHeaders, authorization: `Bearer ${accessToken}`, ...type, ...headers },
+        body: body ?? null,
+        accessToken,
+        beyondLimit,
+      })
+    if (accessToken !== undefined) return callAs(accessToken)
+    const exchange = await callAs(await parts.token())
+    if (!hasTokenEnded(exchange, sender.exchanges) || renewals >= tokenRenewalsMax) return exchange
+    renewals++
+    const renewal = await parts.askToken()
+    return accessTokenIn(renewal.answer) === null ? exchange : callAs(await parts.token())
+  }
+
+  async function answered(request: Call): Promise<AnsweredExchange> {
+    for (let tries = 1; ; tries++) {
+      const exchange = await call(request)
+      const why = whyNoAnswer(exchange.answer)
+      if (why === null) return exchange as AnsweredExchange
+      const isTrouble = exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500
+      if (!isTrouble || tries === triesMax) throw new NoAnswer(why)
+      await deps.waitMs(betweenTriesMs)
+    }
+  }
+}
+
+/** True if a token was refused that had been accepted before. A token that never worked is not worth renewing. */
+function hasTokenEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
+  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
+  return exchanges.some(
+    (each) =>
+      each.accessToken === accessToken &&
+      each.answer.kind === 'response' &&
+      ![401, 403, 429].includes(each.answer.status),
+  )
+}

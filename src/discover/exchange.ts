@@ -1,6 +1,5 @@
 import { isSuccess as isSuccessStatus } from '../model.ts'
-import { isServiceCode } from '../service/errorCode.ts'
-import { readAcceptance, tokenResponse } from '../service/responses.ts'
+import { isServiceCode, readAcceptance, tokenResponse } from '../service/responses.ts'
 
 /** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */
 export interface Exchange {
@@ -92,3 +91,5 @@ export function describeSeen(seen: SeenAnswer): string {
 }
 
 export const endedAtMs = ({ startedAtMs, answer }: Exchange): number => startedAtMs + answer.tookMs
+
+export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

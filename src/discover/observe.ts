@@ -1,16 +1,15 @@
-import { readAcceptance } from '../service/responses.ts'
+import { type Resource, serviceResources } from '../resources.ts'
+import { readAcceptance, submittedId } from '../service/responses.ts'
 import {
   type AnsweredExchange,
   describeSeen,
-  fieldOf,
   isSuccess,
   jsonOf,
-  type Response,
   type SeenAnswer,
   statusAndCode,
+  transactionStatusIn,
 } from './exchange.ts'
-import { type Finding, unknownFinding } from './finding.ts'
-import { NoAnswer, type QuestionParts } from './question.ts'
+import { CannotAsk, NoAnswer, type QuestionParts } from './question.ts'
 
 /**
  * The rules by which an answer is sure.
@@ -25,8 +24,6 @@ export interface Observed {
   exchange: AnsweredExchange
   name: string
 }
-
-export const observeRequestsMax = 3
 
 /**
  * @param control sends the request that must be accepted
@@ -61,12 +58,10 @@ export async function assertControlAccepted(control: () => Promise<AnsweredExcha
     throw new NoAnswer(`a record like those that were accepted is refused now: ${describeSeen(checked.answer)}`)
 }
 
-export function contradictionFinding(answers: readonly Response[], assumed: string): Finding | null {
-  if (new Set(answers.map(({ status }) => status)).size <= 1) return null
-  return unknownFinding(`equal requests were answered differently: ${answers.map(describeSeen).join('; ')}`, {
-    assumed,
-  })
-}
+export const describeObserved = (observed: Readonly<Record<string, Observed>>): string =>
+  Object.entries(observed)
+    .map(([what, { name }]) => `${what}: ${name}`)
+    .join('; ')
 
 /** True for a success whose body does not say otherwise. */
 export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
@@ -94,27 +89,33 @@ export function hadArrivedBefore(all: readonly AnsweredOrNot[], exchange: Answer
 
 type AnsweredOrNot = ReturnType<QuestionParts['exchanges']>[number]
 
-/** Polls each path until it has ended, or until the waits are over. */
-export async function pollUntilEnded(
-  parts: QuestionParts,
-  paths: readonly string[],
-  waitsMs: readonly number[],
-): Promise<AnsweredExchange[][]> {
-  const polls = paths.map((): AnsweredExchange[] => [])
-  for (const waitMs of waitsMs) {
-    if (polls.every(hasEnded)) break
-    await parts.waitMs(waitMs)
-    for (const [i, path] of paths.entries()) {
-      const own = polls[i] ?? []
-      if (!hasEnded(own)) own.push(await parts.get(path))
-    }
-  }
-  return polls
-}
+/** Short at first, because the first states may be short. */
+const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
-const hasEnded = (polls: readonly AnsweredExchange[]) => {
-  const last = polls.at(-1)
-  return last !== undefined && endWords.test(String(fieldOf(last.answer.json, 'status')))
+/**
+ * Submits two records, asks for each at once, and then polls both to their ends, or for a minute.
+ * @returns the polls of each
+ */
+export async function followTwo(
+  parts: QuestionParts,
+  resource: Resource,
+  submit: () => Promise<AnsweredExchange>,
+): Promise<AnsweredExchange[][]> {
+  const { path, idField } = serviceResources[resource]
+  const lives: { own: string; polls: AnsweredExchange[] }[] = []
+  for (let i = 0; i < 2; i++) {
+    const id = submittedId(resource, jsonOf((await submit()).answer))
+    if (id === null) throw new CannotAsk(`the answer to a test record has no ${idField}`)
+    const own = `${path}/${encodeURIComponent(id)}`
+    lives.push({ own, polls: [await parts.get(own)] })
+  }
+  for (const waitMs of waitsMs) {
+    const open = lives.filter(({ polls }) => !endWords.test(polls.map(transactionStatusIn).at(-1) ?? ''))
+    if (open.length === 0) break
+    await parts.waitMs(waitMs)
+    for (const { own, polls } of open) polls.push(await parts.get(own))
+  }
+  return lives.map(({ polls }) => polls)
 }
 
 const endWords =

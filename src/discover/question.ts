@@ -1,6 +1,5 @@
-import type { DiscoverConfig } from '../config.ts'
+import type { Contract, DiscoverConfig } from '../config.ts'
 import type { AnsweredExchange, Exchange } from './exchange.ts'
-import type { Finding } from './finding.ts'
 
 export interface Given {
   /** Without it, and without `record`, no record is created. */
@@ -29,12 +28,8 @@ export interface Question {
   asks: string
   /** A variable, a part of the mapping or advice. */
   decides: string
-  /** The most requests, without those of its samples. */
-  requestsMax: number
-  /** The most test records among those requests. */
-  recordsMax: number
-  /** Taken before `run`, in this order. */
-  samples: readonly Sample<unknown>[]
+  /** What the daemon assumes with its present settings. */
+  assumed: string
   needs: readonly Need[]
   /** True if production may be asked: the question creates nothing. */
   harmless: boolean
@@ -44,20 +39,55 @@ export interface Question {
 /** Exchanges that several questions use, made once. */
 export interface Sample<T> {
   name: string
-  requestsMax: number
-  recordsMax: number
-  /** Taken before `take`, in this order. */
-  samples: readonly Sample<unknown>[]
-  /** Taken only if this option was given. */
-  needs?: Need
   take(parts: QuestionParts): Promise<T>
 }
 
-/** All samples that are taken before, each once, in the order in which they are needed. */
-export function neededSamples({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
-  const wanted = samples.filter(({ needs }) => needs === undefined || Boolean(given[needs]))
-  return new Set(wanted.flatMap((sample) => [...neededSamples(sample, given), sample]))
+/**
+ * How sure an answer is.
+ *
+ * - `sure`: two observations agree, and nothing seen contradicts them.
+ * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
+ * - `unknown`: the answers can be read in more than one way, or in none.
+ * - `not asked`: it could not be asked, or an option was not given.
+ */
+export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
+
+export interface Setting {
+  variable: string
+  value: string
+  why: string
 }
+
+export interface Finding {
+  /** A few words, or a value; null if nothing was found out. */
+  found: string | null
+  certainty: Certainty
+  /** The observations, or why it was not asked. */
+  why: string
+  /** True if the service behaves differently from what the daemon assumes with its present settings. */
+  differs: boolean
+  set: readonly Setting[]
+  advice: readonly string[]
+  /** The part that the daemon cannot handle; null if it handles the answer. */
+  cannot: string | null
+  contract: Contract
+}
+
+type More = Partial<Omit<Finding, 'found' | 'certainty' | 'why'>>
+
+function createFinding(certainty: Certainty, found: string | null, why: string, more: More): Finding {
+  return { differs: false, set: [], advice: [], cannot: null, contract: {}, ...more, found, certainty, why }
+}
+
+export const sureFinding = (found: string, why: string, more: More = {}): Finding =>
+  createFinding('sure', found, why, more)
+
+export const likelyFinding = (found: string, why: string, more: More = {}): Finding =>
+  createFinding('likely', found, why, more)
+
+export const unknownFinding = (why: string, more: More = {}): Finding => createFinding('unknown', null, why, more)
+
+export const notAskedFinding = (why: string): Finding => createFinding('not asked', null, why, {})
 
 export interface QuestionParts {
   config: DiscoverConfig
@@ -77,10 +107,11 @@ export interface QuestionParts {
   /** Sends a request once and returns any answer. */
   call(request: Call): Promise<Exchange>
   /** A token that is granted becomes the shared one. */
-  askToken(clientSecret: string): Promise<Exchange>
+  askToken(): Promise<Exchange>
   token(): Promise<string>
   /** Takes a sample, or returns it if it was taken before. */
   sample<T>(sample: Sample<T>): Promise<T>
+  /** Nothing more is sent. */
   stop(why: string): void
   exchanges(): readonly Exchange[]
   throttles(): readonly Throttle[]

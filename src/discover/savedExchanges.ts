@@ -12,43 +12,37 @@ export function harOf(exchanges: readonly Exchange[], version: string): unknown 
 }
 
 function entryOf({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
-  const timeMs = Math.round(answer.tookMs * 10) / 10
+  const time = Math.round(answer.tookMs * 10) / 10
+  const seen = answer.kind === 'response' ? answer : { status: 0, headers: {} as Exchange['headers'], text: '' }
+  const common = { httpVersion: 'HTTP/1.1', cookies: [], headersSize: -1 }
   return {
     startedDateTime: new Date(startedAtMs).toISOString(),
-    time: timeMs,
-    comment: of,
+    time,
+    comment: answer.kind === 'response' ? of : `${of}: ${answer.detail}`,
     request: {
+      ...common,
       method,
       url: origin + path,
-      httpVersion: 'HTTP/1.1',
-      cookies: [],
       headers: namesAndValues(headers),
       queryString: [],
       ...(body === null ? {} : { postData: { mimeType: headers['content-type'] ?? '', text: body } }),
-      headersSize: -1,
-      bodySize: body === null ? 0 : Buffer.byteLength(body),
+      bodySize: Buffer.byteLength(body ?? ''),
     },
-    response: responseOf(answer),
+    response: {
+      ...common,
+      status: seen.status,
+      statusText: '',
+      headers: namesAndValues(seen.headers),
+      content: {
+        size: Buffer.byteLength(seen.text),
+        mimeType: seen.headers['content-type'] ?? 'x-unknown',
+        text: seen.text,
+      },
+      redirectURL: seen.headers.location ?? '',
+      bodySize: Buffer.byteLength(seen.text),
+    },
     cache: {},
-    timings: { send: 0, wait: timeMs, receive: 0 },
-  }
-}
-
-function responseOf(answer: Exchange['answer']): unknown {
-  const empty = { httpVersion: 'HTTP/1.1', statusText: '', cookies: [], headersSize: -1 }
-  if (answer.kind === 'no-answer') {
-    const content = { size: 0, mimeType: 'x-unknown' }
-    return { ...empty, status: 0, headers: [], content, redirectURL: '', bodySize: -1, comment: answer.detail }
-  }
-  const { status, headers, text } = answer
-  const content = { size: Buffer.byteLength(text), mimeType: headers['content-type'] ?? 'x-unknown', text }
-  return {
-    ...empty,
-    status,
-    headers: namesAndValues(headers),
-    content,
-    redirectURL: headers.location ?? '',
-    bodySize: Buffer.byteLength(text),
+    timings: { send: 0, wait: time, receive: 0 },
   }
 }
 
@@ -57,16 +51,17 @@ const namesAndValues = (headers: Exchange['headers']) =>
 
 /** @param exchange masked */
 export function exchangeText({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
-  const asked = [`${method} ${origin}${path}`, ...headerLines(headers), '', body ?? '']
-  const head = `# ${of}, ${new Date(startedAtMs).toISOString()}\n\n`
-  return `${head}${asked.join('\n').trimEnd()}\n\n${'-'.repeat(40)}\n\n${answerText(answer)}\n`
-}
-
-function answerText(answer: Exchange['answer']): string {
   const took = `after ${Math.round(answer.tookMs)} ms`
-  if (answer.kind === 'no-answer') return `no answer ${took}: ${answer.detail}`
-  const partly = answer.unreadable === null ? '' : ` (${answer.unreadable})`
-  return [`${answer.status} ${took}${partly}`, ...headerLines(answer.headers), '', answer.text].join('\n')
+  return [
+    `# ${of}, ${new Date(startedAtMs).toISOString()}`,
+    '',
+    ...[`${method} ${origin}${path}`, ...headerLines(headers), '', body ?? ''],
+    ...['', '-'.repeat(40), ''],
+    ...(answer.kind === 'no-answer'
+      ? [`no answer ${took}: ${answer.detail}`]
+      : [`${answer.status} ${took} ${answer.unreadable ?? ''}`, ...headerLines(answer.headers), '', answer.text]),
+    '',
+  ].join('\n')
 }
 
 const headerLines = (headers: Exchange['headers']) =>

@@ -1,8 +1,8 @@
 import type { DiscoverConfig } from '../config.ts'
 import { retryAfterMs } from '../service/client.ts'
-import { findErrorCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
+import { findErrorCode } from '../service/responses.ts'
 import {
   accessTokenIn,
   describeSeen,
@@ -11,10 +11,21 @@ import {
   isSuccess,
   isThrottled,
   type SeenAnswer,
+  showMs,
 } from './exchange.ts'
 import { Stopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
-import type { Slots } from './slots.ts'
+
+/** Gives the right to make one request, by the ledger's budget or by a count in memory. */
+export interface Slots {
+  take(): Promise<SlotTaken>
+}
+
+export type SlotTaken =
+  /** Call `done` after the answer. `mayLeave` is false once it is too late for a request to leave. */
+  | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
+  | { kind: 'none-free' }
+  | { kind: 'paused'; reason: string; detail: string }
 
 export interface SenderDeps {
   config: DiscoverConfig
@@ -30,8 +41,7 @@ export interface SenderDeps {
 const unansweredMax = 3
 /** If a request passes this long after a 429, the limit is shorter than the window. */
 export const shortThrottleWaitMs = 2_500
-/** The longest gap between two requests, after a limit shorter than the window was met. */
-const gapMaxMs = 1_500
+const slotLookMs = 500
 
 export type Request = Omit<HttpRequest, 'mayLeave'> & {
   /** The token in its header; null for a request to the issuer. */
@@ -53,16 +63,10 @@ export class Sender {
   readonly #secrets: Set<string>
   #stopped: string | null = null
   #unanswered = 0
-  #gapMs = 0
-  #lastMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: SenderDeps) {
     this.#deps = deps
     this.#secrets = new Set([deps.config.service.clientSecret])
-  }
-
-  get left(): number {
-    return this.#deps.budget - this.requests
   }
 
   stop(why: string): void {
@@ -114,37 +118,42 @@ export class Sender {
       if (isThrottled(last.answer)) continue
       const waitedMs = last.startedAtMs - endedAtMs(first)
       this.throttles.push({ refused: first, waitedMs })
-      if (waitedMs <= shortThrottleWaitMs) this.#widenGap(first)
       return last
     }
   }
 
-  /** Spaces requests as far apart as the second before the 429 requires. */
-  #widenGap({ startedAtMs: refusedMs }: Exchange): void {
-    const letIn = this.exchanges.filter(
-      ({ startedAtMs, answer }) => startedAtMs < refusedMs && startedAtMs > refusedMs - 1_000 && !isThrottled(answer),
-    ).length
-    this.#gapMs = Math.min(gapMaxMs, Math.max(this.#gapMs * 1.5, 1_100 / Math.max(1, letIn)))
-  }
-
   async #sendOnce({ accessToken, beyondLimit, ...request }: Request): Promise<Exchange> {
-    const { slots, signal, budget, nowMs, waitMs, http } = this.#deps
+    const { signal, budget, nowMs, http } = this.#deps
     for (;;) {
       if (signal.aborted) throw new Stopped('it was interrupted')
       if (this.#stopped !== null) throw new Stopped(this.#stopped)
-      if (this.left <= 0) throw new Stopped(`the ${budget} requests of --budget were used up`)
+      if (this.requests >= budget) throw new Stopped(`the ${budget} requests of --budget were used up`)
       this.requests++ // before it is sent, because requests may go out side by side
-      if (!beyondLimit && this.#gapMs > 0) await waitMs(Math.max(0, this.#lastMs + this.#gapMs - nowMs()))
-      const slot = beyondLimit ? ((await slots.takeNow()) ?? noSlot) : await slots.take()
-      if (slot.kind === 'none') {
-        this.requests--
-        throw new Stopped(slot.why)
-      }
+      const slot = await this.#takeSlot(beyondLimit)
       const startedAtMs = nowMs()
-      this.#lastMs = startedAtMs
       const answer = await http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
       if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, of: this.asking, answer })
       this.requests-- // the slot had ended before the request left
+    }
+  }
+
+  async #takeSlot(beyondLimit: boolean): Promise<SlotTaken & { kind: 'slot' }> {
+    const { slots, config, nowMs, waitMs, signal } = this.#deps
+    const untilMs = nowMs() + 2 * config.rateLimit.windowMs
+    for (;;) {
+      const slot = await slots.take()
+      if (slot.kind === 'slot') return slot
+      if (slot.kind === 'none-free' && beyondLimit) return noSlot
+      if (slot.kind === 'none-free' && nowMs() < untilMs && !signal.aborted) {
+        await waitMs(slotLookMs)
+        continue
+      }
+      this.requests--
+      if (slot.kind === 'paused')
+        throw new Stopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
+      throw new Stopped(
+        `no slot of the budget was free for ${showMs(2 * config.rateLimit.windowMs)}: a daemon uses them`,
+      )
     }
   }
 
@@ -182,4 +191,23 @@ function seenOf(answer: HttpAnswer): SeenAnswer {
   if (answer.kind === 'no-answer') return answer
   const json = answer.unreadable === null ? parseAndMaskJson(answer.text, []) : undefined
   return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
+}
+
+/** Counts in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
+export function createInMemorySlots(limit: { requests: number; windowMs: number }, nowMs: () => number): Slots {
+  const freeAtMs: number[] = Array(limit.requests).fill(Number.NEGATIVE_INFINITY)
+  return {
+    async take() {
+      const slot = freeAtMs.findIndex((ms) => ms <= nowMs())
+      if (slot === -1) return { kind: 'none-free' }
+      freeAtMs[slot] = Number.POSITIVE_INFINITY
+      return {
+        kind: 'slot',
+        mayLeave: () => true,
+        async done() {
+          freeAtMs[slot] = nowMs() + limit.windowMs
+        },
+      }
+    },
+  }
 }

@@ -4,7 +4,6 @@ import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
-import { authorizedFirstCallSample } from './firstCall.ts'
 import { isAcceptedRecord, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type QuestionParts, type Sample } from './question.ts'
 
@@ -128,66 +127,32 @@ export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | nu
 
 export interface Control {
   shape: RecordShape | null
-  tried: readonly { shape: RecordShape; exchange: AnsweredExchange }[]
+  tried: readonly AnsweredExchange[]
 }
 
-const triedMax = 24
 /** Only after these statuses another shape may help. */
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
 export const testRecordSample: Sample<Control> = {
   name: 'a test record',
-  requestsMax: triedMax + usualKeyHeaders.length,
-  recordsMax: 2,
-  samples: [authorizedFirstCallSample],
   async take(parts) {
-    const tried: { shape: RecordShape; exchange: AnsweredExchange }[] = []
-    const attempt = async (shape: RecordShape) => {
+    const tried: AnsweredExchange[] = []
+    for (const shape of shapesFor(parts)) {
       const exchange = await submitAs(parts, shape, {})
-      tried.push({ shape, exchange })
-      return isAcceptedRecord(exchange)
-    }
-    const left = shapesFor(parts)
-    while (tried.length < triedMax) {
-      const shape = nextShape(left, tried)
-      if (shape === undefined) break
-      left.splice(left.indexOf(shape), 1)
-      if (await attempt(shape)) return { shape: await withOneHeader(shape, attempt), tried }
-      const { status, code } = tried.at(-1)?.exchange.answer ?? { status: 0, code: null }
+      tried.push(exchange)
+      if (isAcceptedRecord(exchange)) return { shape, tried }
+      const { status, code } = exchange.answer
       if (!shapeStatuses.includes(status) || code === 'E001') break
     }
     return { shape: null, tried }
   },
 }
 
-/** Finds the one header that is enough. */
-async function withOneHeader(
-  shape: RecordShape,
-  attempt: (shape: RecordShape) => Promise<boolean>,
-): Promise<RecordShape> {
-  if (shape.key.headers.length === 1) return shape
-  for (const header of shape.key.headers) {
-    const one = { ...shape, key: { ...shape.key, headers: [header] } }
-    if (await attempt(one)) return one
-  }
-  return shape
-}
-
-const otherForm = (form: KeyShape['form']): KeyShape['form'] => (form === 'bare' ? 'quoted' : 'bare')
 export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amount'] =>
   amount === 'text' ? 'number' : 'text'
 
-/** The ways to send a key, the configured one first. */
-export function keyShapesToTry({ headers, form }: KeyShape): KeyShape[] {
-  return [
-    { headers, form },
-    { headers, form: otherForm(form) },
-    { headers: usualKeyHeaders, form: otherForm(form) },
-    { headers: usualKeyHeaders, form },
-  ]
-}
-
+/** The shape that the daemon would send, then those that differ from it in one part, in two, and in three. */
 function shapesFor(parts: QuestionParts): RecordShape[] {
   const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
   const { place, mapped } = baseOf(parts)
@@ -197,51 +162,23 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
     (place === 'nowhere' ? [amount] : [amount, otherAmountType(amount)]).map((amount) => ({ place, amount })),
   )
   const brings = serviceResources.data.idField in (parts.given.record ?? {})
-  return keyShapesToTry({ headers: [idempotencyHeader], form }).flatMap((key) =>
-    [brings, !brings].flatMap((ownId) => bodies.map((body) => ({ ...body, ownId, key }))),
-  )
-}
-
-/** The parts of a shape, and the words of a refusal that is about one of them. */
-const dimensions = [
-  { words: /idempot|x-request-id|request-id/i, of: ({ key }: RecordShape) => JSON.stringify(key) },
-  { words: /transaction_?id|order_?id/i, of: ({ ownId }: RecordShape) => `id ${ownId}` },
-  {
-    words: /customer_id|order_date|total_amount|amount|unrecognized|additional propert|unknown (field|propert)/i,
-    of: ({ place, amount }: RecordShape) => `${place} ${amount}`,
-  },
-]
-
-/** Chooses the next shape to try. It differs little from the first, and in what a refusal named. */
-function nextShape(left: readonly RecordShape[], tried: Control['tried']): RecordShape | undefined {
-  const first = tried[0]?.shape ?? left[0]
-  if (first === undefined) return undefined
-  const refused = new Set(
-    tried.flatMap(({ shape, exchange }) =>
-      dimensions.filter(({ words }) => words.test(exchange.answer.text)).map(({ of }) => of(shape)),
+  const otherForm = form === 'bare' ? 'quoted' : 'bare'
+  const keys: KeyShape[] = [[idempotencyHeader], usualKeyHeaders].flatMap((headers) => [
+    { headers, form },
+    { headers, form: otherForm },
+  ])
+  const shapes = keys.flatMap((key, k) =>
+    [brings, !brings].flatMap((ownId, i) =>
+      bodies.map((body, b) => ({ shape: { ...body, ownId, key }, differences: [k, i, b].filter((n) => n > 0).length })),
     ),
   )
-  const score = (shape: RecordShape) =>
-    dimensions.filter(({ of }) => of(shape) !== of(first)).length +
-    3 * dimensions.filter(({ of }) => refused.has(of(shape))).length
-  return left.toSorted((a, b) => score(a) - score(b))[0]
+  return shapes.toSorted((one, other) => one.differences - other.differences).map(({ shape }) => shape)
 }
 
 export async function requireRecordShape(parts: QuestionParts): Promise<RecordShape> {
   const { shape, tried } = await parts.sample(testRecordSample)
-  if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.exchange.answer))
+  if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return shape
-}
-
-export async function requireAcceptedRecord(parts: QuestionParts): Promise<{ exchange: AnsweredExchange; id: string }> {
-  await requireRecordShape(parts)
-  const exchange = (await parts.sample(testRecordSample)).tried.findLast((each) =>
-    isAcceptedRecord(each.exchange),
-  )?.exchange
-  const id = exchange === undefined ? null : transactionIdIn(exchange)
-  if (exchange === undefined || id === null)
-    throw new CannotAsk(`the answer to a test record has no ${serviceResources.data.idField}`)
-  return { exchange, id }
 }
 
 export function explainRefusedRecord(seen: SeenAnswer | undefined): string {

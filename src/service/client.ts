@@ -4,10 +4,9 @@ import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
-import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { readAnswerBody, redactAndBoundText } from './readJson.ts'
-import { parseUsableId, tokenResponse } from './responses.ts'
+import { findErrorCode, parseUsableId, tokenResponse } from './responses.ts'
 
 export interface Token {
   accessToken: string

@@ -19,30 +19,27 @@ export class HandshakeEnded extends Error {
   }
 }
 
-const theirAuthority = 'if you trust the authority that signed it, put its certificate into the file of SERVICE_CA_FILE'
 const ourCertificate = 'check SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
 
 /** The first code that fits wins. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^PROXY_407/, 'the proxy wants a user name and a password, or refused those given: check SERVICE_PROXY'],
-  [/^PROXY_(401|403)/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
+  [/^PROXY_40[13]/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
   [
-    /^PROXY_5/,
-    'the proxy could not reach the service: check the address of the service, and ask the operator of the proxy',
+    /^PROXY_(5|TIMEOUT)/,
+    'the proxy could not reach the service in time: check the service’s address, and ask the proxy’s operator',
   ],
-  [/^PROXY_TIMEOUT/, 'the proxy did not connect to the service in time: ask its operator'],
   [
     /^PROXY_(CLOSED|HPE|\d)/,
     'the host at SERVICE_PROXY did not connect to the service: is it an HTTP proxy that supports CONNECT?',
   ],
   [/^PROXY_/, 'the proxy cannot be reached: check SERVICE_PROXY, DNS and the network'],
   [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
-  [/^ENOTFOUND/, 'the host name is unknown: check the address and DNS'],
-  [/^EAI_/, 'the host name could not be looked up: check DNS'],
-  [/^EHOSTUNREACH/, 'no route to the host: check the network'],
-  [/^ENETUNREACH/, 'no route to the network: check the network'],
-  [/^UND_ERR_CONNECT_TIMEOUT/, 'no connection in time: check the address, the network and firewalls'],
-  [/^ETIMEDOUT/, 'the connection timed out: check the address, the network and firewalls'],
+  [/^(ENOTFOUND|EAI_)/, 'the host name is unknown or could not be looked up: check the address and DNS'],
+  [
+    /^(EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)/,
+    'no connection: check the address, the network and firewalls',
+  ],
   [/^UND_ERR_INVALID_ARG/, 'the request could not be built'],
   [
     /^(HPE_|HTTPParserError)/,
@@ -53,20 +50,17 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
     'the service speaks only HTTP/2, and outboxd HTTP/1.1: ask its operator to allow HTTP/1.1, or put a proxy in between',
   ],
   [
-    /^CERT_HAS_EXPIRED/,
-    'the service’s certificate has expired: tell its operator, and check the clock of this machine',
+    /^CERT_(HAS_EXPIRED|NOT_YET_VALID)/,
+    'the service’s certificate is not valid yet or has expired: tell its operator, and check the clock of this machine',
   ],
-  [/^CERT_NOT_YET_VALID/, 'the service’s certificate is not valid yet: check the clock of this machine'],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID|^HOSTNAME_MISMATCH/,
     'the service’s certificate is for another host: SERVICE_BASE_URL and SERVICE_AUTH_URL must name the host as the certificate does',
   ],
-  [/^DEPTH_ZERO_SELF_SIGNED_CERT/, `the service’s certificate is self-signed: ${theirAuthority}`],
   [
-    /^(SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
-    `an unknown authority signed the service’s certificate, or the service does not send the intermediate one: ${theirAuthority}`,
+    /^(DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
+    'an unknown authority signed the service’s certificate, or it is self-signed or comes without the intermediate one: if you trust the authority, put its certificate into the file of SERVICE_CA_FILE',
   ],
-  [/^CERT_REVOKED/, 'the service’s certificate was revoked: tell its operator'],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
     'the service does not speak TLS 1.2 or 1.3, which outboxd requires: ask its operator',
@@ -79,11 +73,9 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
     /ALERT_CERTIFICATE_REQUIRED/,
     'the service wants a client certificate, and outboxd has none: set SERVICE_CERT_FILE and SERVICE_KEY_FILE',
   ],
-  [/ALERT_CERTIFICATE_EXPIRED/, 'the service says that the client certificate has expired: renew SERVICE_CERT_FILE'],
-  [/ALERT_CERTIFICATE_REVOKED/, `the service says that the client certificate was revoked: ${ourCertificate}`],
   [
-    /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT)/,
-    `the service refuses the client certificate: ${ourCertificate} which authority it accepts`,
+    /ALERT_(CERTIFICATE|UNKNOWN_CA|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT)/,
+    `the service refuses the client certificate, which may have expired: ${ourCertificate} which authority it accepts`,
   ],
   [
     /^TLS_HANDSHAKE_ENDED|ALERT_HANDSHAKE_FAILURE/,

@@ -15,8 +15,7 @@ import {
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, serviceResources } from '../resources.ts'
-import { isServiceCode } from './errorCode.ts'
-import { errorMessageIn, readAcceptance, submittedId, transactionStatus } from './responses.ts'
+import { errorMessageIn, isServiceCode, readAcceptance, submittedId, transactionStatus } from './responses.ts'
 
 /**
  * Reads an answer to a POST. Never throws.

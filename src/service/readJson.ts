@@ -52,7 +52,7 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
 
 export const redactedMark = '[redacted]'
 
-/** Ids, statuses and codes are used unchanged (responses.ts, errorCode.ts). */
+/** Ids, statuses and codes are used unchanged (responses.ts). */
 const usedFields: ReadonlySet<string> = new Set([
   ...Object.values(serviceResources).map(({ idField }) => idField),
   'status',

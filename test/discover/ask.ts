@@ -1,6 +1,6 @@
 import { command as discover } from '../../src/commands/discover.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import type { Finding } from '../../src/discover/finding.ts'
+import type { Finding } from '../../src/discover/question.ts'
 import { testContext } from '../support/context.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 

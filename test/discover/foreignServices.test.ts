@@ -26,7 +26,6 @@ test('a rule on the length of field2 answers no question about another field', a
   expect(sureOf(asked)).toMatchObject({
     'mapped-fields': 'ignored',
     'own-id': 'ignored',
-    'customer-length': 'characters',
     field2: 'below 1,000 characters',
     'unknown-customer': '400 E001',
     'status-values': 'accepted, pending, completed',
@@ -90,7 +89,7 @@ test('the next id of a service that counts is not taken for one that it has not 
 
 test('a limit that refills is not taken for one of a second, nor its header for one of a window', async () => {
   await using service = await startForeignService({ bucket: { size: 20, perSecond: 2 } })
-  const only = 'rate-second,rate-polls,rate-orders,rate-scope'
+  const only = 'rate-second,rate-polls,rate-orders'
   const asked = await ask(service.url, { ...known, only }, quick)
   for (const name of only.split(',')) expect(asked.findings[name]).toMatchObject({ certainty: 'unknown' })
 })

@@ -13,9 +13,6 @@ beforeEach(() => service.control('DELETE', '/settings'))
 afterAll(() => service[Symbol.asyncDispose]())
 
 const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', settings)
-/** So long that a machine which stands still for a second in between does not hide it. */
-const windowSeconds = 5
-const limits = { RATE_LIMIT_REQUESTS: '40', RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
 
 test.each<[SettingsPatch, string]>([
   [{}, 'up to 12 s'],
@@ -24,21 +21,10 @@ test.each<[SettingsPatch, string]>([
   await service.control('DELETE', '/ledger')
   await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 12, ...settings })
   const options = { ...customers, only: 'rate-limit,rate-window', rate: true }
-  const assumed = { ...limits, RATE_LIMIT_WINDOW_SECONDS: '12' }
+  const assumed = { RATE_LIMIT_REQUESTS: '40', RATE_LIMIT_WINDOW_SECONDS: '12' }
   const { findings, set: variables } = await ask(service.sandbox.url, options, assumed)
   expect(findings['rate-window'], findings['rate-window']?.why).toMatchObject({ found: window })
   expect(Number(variables.RATE_LIMIT_REQUESTS ?? 40)).toBeGreaterThan(0)
-})
-
-test.each<[SettingsPatch, string]>([
-  [{}, '429, Retry-After: seconds'],
-  [{ retryAfterForm: 'date' }, '429, Retry-After: date'],
-  [{ retryAfterForm: 'none', remainingHeader: 'none' }, '429, Retry-After: none'],
-])('beyond the limit a service with %j answers %s', async (settings, found) => {
-  await service.control('DELETE', '/ledger')
-  await set({ rateLimitRequests: 40, rateLimitWindowSeconds: windowSeconds, ...settings })
-  const { findings } = await ask(service.sandbox.url, { ...customers, only: 'rate-refusal', rate: true }, limits)
-  expect(findings['rate-refusal']).toMatchObject({ found })
 })
 
 describe('a token', () => {
@@ -56,14 +42,10 @@ describe('a token', () => {
     expect(Number(asked.set.TOKEN_REFRESH_SECONDS)).toBeGreaterThan(2)
   })
 
-  test('that ends while this asks is renewed, and how long it was good is told', async () => {
+  test('that ends while this asks is renewed', async () => {
     await set({ tokenLifetimeSeconds: 86_400, tokenHeldSeconds: 3, processingTime: 'constant:5' })
-    const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values,token-lifetime' })
+    const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values' })
     expect(asked.findings['status-values']).toMatchObject({ found: 'pending, completed' })
-    expect(asked.findings['token-lifetime']).toMatchObject({
-      differs: true,
-      cannot: expect.stringContaining('takes two slots'),
-    })
   })
 })
 

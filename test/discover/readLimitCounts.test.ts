@@ -5,38 +5,41 @@ import {
   judgeRateWindow,
   readLimitCounts,
 } from '../../src/discover/judges/limit.ts'
-import { limitFromRemainingHeader } from '../../src/discover/judges/limitHeader.ts'
 
-/** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
+/** The limit is what two counts come to, or unknown. */
 
 const count = (taken: number, tokens = 0, refused = true) => ({ taken, tokens, refused })
-const between = (sent: number, refused: number, tokens = 0) => ({ sent, refused, tokens, stayed: true })
+const between = (sent: number, refused: number) => ({ sent, refused, stayed: true })
 
 test.each([
-  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, fit: 'one', throttledCount: false }],
-  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, fit: 'one', throttledCount: true }],
+  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, throttledCount: false }],
+  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, isAgreed: true, throttledCount: true }],
   [
     'what was let in between',
     [count(100), count(97)],
     between(4, 1),
-    { limit: 100, fit: 'one', throttledCount: false },
+    { limit: 100, isAgreed: true, throttledCount: false },
   ],
-  ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, fit: 'several' }],
-  ['tokens that count', [count(59, 1), count(54, 1)], between(4, 0, 1), { limit: 60, fit: 'one' }],
-  ['the smallest count of three, twice', [count(60), count(116), count(60)], between(4, 4), { limit: 60, fit: 'one' }],
+  ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, isAgreed: false }],
+  [
+    'the smallest count of three, twice',
+    [count(60), count(116), count(60)],
+    between(4, 4),
+    { limit: 60, isAgreed: true },
+  ],
   [
     'two equal counts that took long, and a smaller one',
     [count(70), count(70), count(50)],
     between(4, 4),
-    { limit: 50, fit: 'none' },
+    { limit: 50, isAgreed: false },
   ],
   [
     '429s that count, and a third count',
     [count(60), count(56), count(60)],
     between(4, 4),
-    { fit: 'one', throttledCount: true },
+    { isAgreed: true, throttledCount: true },
   ],
-  ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, fit: 'none' }],
+  ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
 ] as const)('%s', (_, counts, between, read) => {
   expect(readLimitCounts({ counts, between })).toMatchObject(read)
 })
@@ -53,7 +56,7 @@ const configured = { requests: 100, windowMs: 60_000 }
 
 test('two counts that differ are unknown, and the smaller is kept all the same', () => {
   const counts = { counts: [count(87), count(60)], between: between(4, 4) }
-  const finding = judgeRateLimit({ counts, range: { min: 100, max: 100 }, doubt: null, configured })
+  const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({
     found: null,
     certainty: 'unknown',
@@ -61,36 +64,12 @@ test('two counts that differ are unknown, and the smaller is kept all the same',
   })
 })
 
-test('what was counted wins over the header', () => {
-  const counts = { counts: [count(60), count(60)], between: between(4, 4) }
-  const finding = judgeRateLimit({ counts, range: { min: 120, max: 120 }, doubt: null, configured })
-  expect(finding).toMatchObject({ found: '60', certainty: 'sure' })
-})
-
-test('a header that says more than the interface is not believed', () => {
-  const finding = judgeRateLimit({ counts: null, range: { min: 200, max: 200 }, doubt: null, configured })
-  expect(finding).toMatchObject({ certainty: 'unknown', set: [] })
-})
-
-const at = (i: number, remaining: number | null, counts: boolean | null = true) => ({
-  fromMs: i,
-  toMs: i,
-  remaining,
-  counts,
-})
-
-test('a series of headers that contradicts itself fits no limit', () => {
-  expect(limitFromRemainingHeader([at(0, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 100, max: 100 })
-  expect(limitFromRemainingHeader([at(0, 99), at(1, 97), at(2, 97)], 60_000)).toBeNull()
-  expect(limitFromRemainingHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
-})
-
 const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, between: between(4, 4) })
 
 test('a window is longer if nothing is free when it should be over, and then no limit of 0 is set', () => {
   const counts = counted(count(60), count(0))
   expect(judgeRateWindow(counts, 60_000)).toMatchObject({ found: 'longer than 60 s', certainty: 'likely' })
-  expect(judgeRateLimit({ counts, range: null, doubt: null, configured })).toMatchObject({
+  expect(judgeRateLimit(counts, configured)).toMatchObject({
     found: '60',
     certainty: 'likely',
     set: [{ value: '60' }],
@@ -98,24 +77,24 @@ test('a window is longer if nothing is free when it should be over, and then no 
   expect(judgeRateWindow(counted(count(60), count(60)), 60_000)).toMatchObject({ found: 'up to 60 s' })
   const none = counted(count(0), count(0))
   expect(judgeRateWindow(none, 60_000)).toMatchObject({ found: 'longer than 60 s' })
-  expect(judgeRateLimit({ counts: none, range: null, doubt: null, configured })).toMatchObject({ found: null, set: [] })
+  expect(judgeRateLimit(none, configured)).toMatchObject({ found: null, set: [] })
 })
 
 test('a limit that fits only if tokens do not count is set, and not called found', () => {
   const counts = counted(count(59, 1), count(59, 1))
-  const finding = judgeRateLimit({ counts, range: null, doubt: null, configured })
+  const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({ found: null, certainty: 'unknown', set: [{ value: '59' }] })
 })
 
 test('a count during which the token was renewed, or that took a whole window, shows no limit', () => {
   for (const one of [count(130, 1, false), count(47, 0, false)])
-    expect(judgeRateLimit({ counts: counted(one), range: null, doubt: null, configured })).toMatchObject({
+    expect(judgeRateLimit(counted(one), configured)).toMatchObject({
       certainty: 'unknown',
       set: [],
     })
-  expect(judgeRateLimit({ counts: counted(count(130, 0, false)), range: null, doubt: null, configured })).toMatchObject(
-    { found: 'more than 130' },
-  )
+  expect(judgeRateLimit(counted(count(130, 0, false), count(130, 0, false)), configured)).toMatchObject({
+    found: 'more than 130',
+  })
 })
 
 test.each([
@@ -126,5 +105,5 @@ test.each([
   [[5, 1, 1], { certainty: 'unknown' }],
   [[7, 0], { certainty: 'unknown' }],
 ])('of requests at once %j were let in', (bursts, finding) => {
-  expect(judgePerSecondLimit(bursts, 10)).toMatchObject(finding)
+  expect(judgePerSecondLimit(bursts, 10, configured)).toMatchObject(finding)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findErrorCode } from '../../src/service/errorCode.ts'
+import { findErrorCode } from '../../src/service/responses.ts'
 
 test.each([
   { body: { code: 'E001' }, code: 'E001' },

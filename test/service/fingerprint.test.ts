@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { answerFingerprint } from '../../src/service/errorCode.ts'
+import { answerFingerprint } from '../../src/service/responses.ts'
 import { noAnswer, response } from '../support/answers.ts'
 
 test('the same refusal has the same fingerprint, whatever the id and the time of the request', () => {

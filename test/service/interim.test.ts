@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createInterimResponseFilter } from '../../src/service/interim.ts'
+import { createInterimResponseFilter } from '../../src/service/connect.ts'
 import { accessToken, clientFor, later, responded, statusRequest, submitRequest } from './support.ts'
 
 const interim = (line: string) => `HTTP/1.1 ${line}\r\nserver: nginx\r\n\r\n`

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Answer } from '../../src/model.ts'
-import { findErrorCode } from '../../src/service/errorCode.ts'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
+import { findErrorCode } from '../../src/service/responses.ts'
 
 /** An answer as the client would give it for this status and body; a string is a body that is sent as it stands. */
 export function response(status: number, body: unknown = '', retryAfterMs: number | null = null) {

@@ -7,7 +7,6 @@ import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askFo
 import { earliestExpiryMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
-import { isServiceCode } from '../../service/errorCode.ts'
 import {
   describeAnswer,
   harmlessRequest,
@@ -15,6 +14,7 @@ import {
   pauseForAnswer,
   pauseForTokenAnswer,
 } from '../../service/readAnswer.ts'
+import { isServiceCode } from '../../service/responses.ts'
 import { showDuration } from '../../time.ts'
 import { type CertificateEnd, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
 import { serviceClockReadings } from './servers.ts'

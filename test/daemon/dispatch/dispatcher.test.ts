@@ -11,8 +11,8 @@ import type {
   Submission,
   TokenVerdict,
 } from '../../../src/model.ts'
-import { answerFingerprint } from '../../../src/service/errorCode.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
+import { answerFingerprint } from '../../../src/service/responses.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
