@@ -1,7 +1,7 @@
 import { type Resource, resourceNames, serviceResources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
-import { chooseByUsualName, normalizeName, rankByUsualName, type UsualNameKind } from './usualNames.ts'
+import { chooseByUsualName, isUsualName, normalizeName, type UsualNameKind } from './usualNames.ts'
 
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
@@ -13,6 +13,7 @@ interface Target {
   readonly name: string
   readonly rest: string
   readonly usual: UsualNameKind
+  /** The likeliest first. */
   readonly kinds: readonly SourceField['kind'][]
   readonly what: string
 }
@@ -48,18 +49,23 @@ const dataTargets: readonly Target[] = [
   },
 ]
 
-/** The interface's own names, which are assumed if no payload can be read. */
-const clientsFields: readonly SourceField[] = [
-  { path: 'customerId', kind: 'text', about: '' },
-  { path: 'orderDate', kind: 'text', about: '' },
-  { path: 'amount', kind: 'number', about: '' },
-  { path: 'field1', kind: 'text', about: '' },
-  { path: 'field2', kind: 'text', about: '' },
-]
+const orderCustomer: Target = {
+  name: 'customer_id',
+  rest: 'type: uuid, required: true',
+  usual: 'customer',
+  kinds: ['uuid', 'text'],
+  what: 'the customer’s uuid, as the service knows it. If nothing here has it, add a column to the query',
+}
 
-/** A type that the user must name, and why. */
+/** The interface's own names, which are assumed if no payload can be read. */
+const clientsFields: readonly SourceField[] = ['customerId', 'orderDate', 'amount', 'field1', 'field2'].map((name) => ({
+  ...{ name, path: name, about: '' },
+  kind: name === 'amount' ? 'number' : 'text',
+}))
+
+/** A type that the user must name. */
 export interface UntoldType {
-  readonly what: string
+  readonly question: string
 }
 
 export interface MappingSource {
@@ -75,27 +81,33 @@ export function proposeMapping(
   fields: readonly SourceField[] | null,
   { endpoint: asked, sql }: MappingSource,
 ): MappingProposal {
-  const items = fields?.find(({ path, kind }) => kind === 'array' && /(^|\.)(items|lines|positions)$/i.test(path))
-  const amount = fields?.some(({ path }) => rankByUsualName([path], lastStep, 'amount').named.length > 0)
-  const endpoint = asked ?? endpointOfNoun(items !== undefined && !amount ? 'order' : 'transaction')
-  const proposed =
-    endpoint === endpointOfNoun('order')
-      ? proposeOrder(fields ?? [], items ?? null)
-      : proposeData(fields ?? clientsFields)
-  return { warnings: proposed.warnings, lines: [...head(type, endpoint, sql, fields === null), ...proposed.lines] }
+  const items = fields?.find(({ name, kind }) => kind === 'array' && /^(items|lines|positions)$/i.test(name)) ?? null
+  const hasAmount = fields?.some(({ name }) => isUsualName(name, 'amount'))
+  const endpoint = asked ?? endpointOfNoun(items !== null && !hasAmount ? 'order' : 'transaction')
+  const { lines, warnings } =
+    endpoint === endpointOfNoun('order') ? proposeOrder(fields ?? [], items) : proposeData(fields ?? clientsFields)
+  return { warnings, lines: [...head(type, endpoint, sql, fields === null), ...lines] }
 }
+
+export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
+  resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
 function proposeData(fields: readonly SourceField[]): MappingProposal {
   const found = dataTargets.map((target) => ({ target, field: findField(fields, target) }))
-  const field1 = fields.find(({ path }) => normalizeName(lastStep(path)) === 'field1')
-  const used = new Set([...found.map(({ field }) => field?.path), field1?.path])
-  const left = fields.filter(({ path }) => !used.has(path))
+  const field1 = fields.find(({ name }) => normalizeName(name) === 'field1')
+  const left = fields.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
+  const values = 'type: enum, values: [value1, value2, value3]'
   return {
     warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
     lines: [
       ...found.map(({ target, field }) => fieldLine(target, field, left)),
-      field1Line(field1),
-      { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
+      field1 === undefined
+        ? {
+            text: `  field1: { constant: value1, ${values} }`,
+            comment: 'or map a column to these values, with from and lookup',
+          }
+        : { text: `  field1: { from: ${quotePath(field1.path)}, ${values}, default: value1 }` },
+      bodyLine,
       { text: '  customerId: ${customer_id}' },
       { text: '  data:' },
       ...['field1', 'field2', 'customer_id', 'order_date', 'total_amount'].map((name) => ({
@@ -107,42 +119,28 @@ function proposeData(fields: readonly SourceField[]): MappingProposal {
 }
 
 function proposeOrder(fields: readonly SourceField[], items: SourceField | null): MappingProposal {
-  const field = findField(fields, orderCustomer)
   // A text column may hold texts that are not uuids. The value of a payload is known.
-  const isKnown = field === null || field.kind === 'uuid' || field.about === ''
+  const customers = fields.filter(({ kind, about }) => kind === 'uuid' || about === '')
+  const field = findField(customers, orderCustomer)
   return {
     warnings: [],
     lines: [
-      isKnown ? fieldLine(orderCustomer, field, fields) : unknownUuid(field),
+      fieldLine(orderCustomer, field, fields),
       items === null
         ? { text: '  items: { from: "", type: array, required: true }', fillIn: 'from: the list of the order’s lines' }
         : {
             text: `  items: { from: ${quoteYaml(items.path)}, type: array, required: true }`,
             comment: 'as they are, digit for digit',
           },
-      { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
+      bodyLine,
       { text: '  customerId: ${customer_id}' },
       { text: '  items: ${items}' },
-      ...leftOut(fields.filter(({ path }) => path !== items?.path && path !== field?.path)),
+      ...leftOut(fields.filter((each) => each !== items && each !== field)),
     ],
   }
 }
 
-const orderCustomer: Target = {
-  name: 'customer_id',
-  rest: 'type: uuid, required: true',
-  usual: 'customer',
-  kinds: ['uuid', 'text'],
-  what: 'the customer’s uuid',
-}
-
-const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
-  text: `  customer_id: { from: "", ${orderCustomer.rest} }`,
-  fillIn: `from: the customer’s uuid, as the service knows it. No column has the type uuid. Name one of ${path} (${about}) if it holds uuids, or a column that you add to the query`,
-})
-
-export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
-  resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
+const bodyLine: YamlLine = { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' }
 
 function head(
   type: string | UntoldType,
@@ -155,7 +153,7 @@ function head(
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'
-      ? { text: 'type:', fillIn: type.what }
+      ? { text: 'type:', fillIn: type.question }
       : { text: `type: ${quoteYaml(type)}`, comment: 'outbox rows of this type' },
     { text: `endpoint: ${endpoint}`, comment: resourceNames.join(' | ') },
     ...(sql === null
@@ -166,27 +164,22 @@ function head(
   ]
 }
 
-const lastStep = (path: string) => path.split('.').at(-1) ?? ''
-
 const findField = (fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null =>
   chooseByUsualName(
     fields.filter(({ kind }) => kinds.includes(kind)),
-    ({ path }) => lastStep(path),
     usual,
   )
 
-function fieldLine(
-  { name, rest, usual, kinds, what }: Target,
-  field: SourceField | null,
-  all: readonly SourceField[],
-): YamlLine {
+/** The user would not read a longer list. */
+const candidatesMax = 12
+
+function fieldLine(target: Target, field: SourceField | null, all: readonly SourceField[]): YamlLine {
+  const { name, rest, kinds, what } = target
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
-    const { alike } = rankByUsualName(fitting, ({ path }) => lastStep(path), usual)
     // If no field has the type, a text may be a date or an amount.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
-    const likely = [alike, typed, fitting].find((each) => each.length > 0) ?? []
-    const candidates = likely.slice(0, candidatesMax).map(({ path }) => path)
+    const candidates = (typed.length > 0 ? typed : fitting).slice(0, candidatesMax).map(({ path }) => path)
     const choice = candidates.length === 0 ? '; nothing here looks like it' : `; one of: ${candidates.join(', ')}`
     return { text: `  ${name}: { from: "", ${rest} }`, fillIn: `from: ${what}${choice}` }
   }
@@ -200,25 +193,12 @@ function fieldLine(
   return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.about }
 }
 
-/** The user would not read a longer list. */
-const candidatesMax = 12
-
 const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'
 const zoneOfDays =
   'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
 /** Writes a path for a flow mapping, where only names need no quotes. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))
-
-function field1Line(field: SourceField | undefined): YamlLine {
-  const values = 'type: enum, values: [value1, value2, value3]'
-  return field === undefined
-    ? {
-        text: `  field1: { constant: value1, ${values} }`,
-        comment: 'or map a column to these values, with from and lookup',
-      }
-    : { text: `  field1: { from: ${quotePath(field.path)}, ${values}, default: value1 }` }
-}
 
 function typeWarnings({ path, kind, about }: SourceField): string[] {
   if (kind === 'double')
@@ -231,7 +211,6 @@ function typeWarnings({ path, kind, about }: SourceField): string[] {
 }
 
 function leftOut(fields: readonly SourceField[]): YamlLine[] {
-  if (fields.length === 0) return []
   const list = fields.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
-  return [{ text: '', comment: `Not sent: ${list}` }]
+  return list === '' ? [] : [{ text: '', comment: `Not sent: ${list}` }]
 }

@@ -2,16 +2,17 @@ import { isExactNumber, isObject, type PayloadObject, type PayloadValue, readPay
 
 /** A field of payloads, found from its column or from some payloads. */
 export interface SourceField {
+  /** The last step of `path`. */
+  readonly name: string
   readonly path: string
   readonly kind: 'text' | 'number' | 'double' | 'money' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
-  /** A column's type, for messages. */
+  /** A column's type, for messages; empty for a field of payloads. */
   readonly about: string
 }
 
 /** @param type from the catalog, without a length */
 export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
-  const path = /^[^.[\]"]+$/.test(name) ? name : `[${JSON.stringify(name)}]`
-  return { path, kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
+  return { name, path: stepOf(name), kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
 }
 
 const kinds: readonly [RegExp, SourceField['kind']][] = [
@@ -26,27 +27,27 @@ const kinds: readonly [RegExp, SourceField['kind']][] = [
   [/^(text|character varying|character|citext|name)$/, 'text'],
 ]
 
+const stepOf = (name: string) => (/^[^.[\]"]+$/.test(name) ? name : `[${JSON.stringify(name)}]`)
+
 const depthMax = 3
 const fieldsMax = 200
 
 /** Collects the fields of some payloads by path, without values. */
 export function sourceFieldsOfPayloads(payloads: readonly string[]): SourceField[] {
-  const fields = new Map<string, SourceField>()
-  for (const text of payloads) {
+  const fields = payloads.flatMap((text) => {
     const read = readPayload(text)
-    if (read.kind === 'payload') addFields(fields, read.payload, '', 1)
-  }
-  return [...fields.values()].slice(0, fieldsMax)
+    return read.kind === 'payload' ? fieldsOf(read.payload, '', 1) : []
+  })
+  return [...new Map(fields.map((field) => [field.path, field])).values()].slice(0, fieldsMax)
 }
 
-function addFields(fields: Map<string, SourceField>, object: PayloadObject, prefix: string, depth: number): void {
-  for (const [key, value] of Object.entries(object)) {
-    const step = /^[^.[\]"]+$/.test(key) ? key : `[${JSON.stringify(key)}]`
+function fieldsOf(object: PayloadObject, prefix: string, depth: number): SourceField[] {
+  return Object.entries(object).flatMap(([name, value]) => {
+    const step = stepOf(name)
     const path = prefix === '' || step.startsWith('[') ? `${prefix}${step}` : `${prefix}.${step}`
-    if (isObject(value)) {
-      if (depth < depthMax) addFields(fields, value, path, depth + 1)
-    } else if (value !== null && !fields.has(path)) fields.set(path, { path, kind: kindOf(value), about: '' })
-  }
+    if (isObject(value)) return depth < depthMax ? fieldsOf(value, path, depth + 1) : []
+    return value === null ? [] : [{ name, path, kind: kindOf(value), about: '' }]
+  })
 }
 
 function kindOf(value: PayloadValue): SourceField['kind'] {

@@ -1,8 +1,17 @@
 /**
- * Column names of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest first, in the form of
- * `normalizeName`.
+ * Column names of known outboxes and of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest
+ * first, in the form of `normalizeName`.
  */
 const rows = {
+  id: 'id uuid guid',
+  /** A text column counts as the payload only under one of these names. */
+  textPayload: 'payload body messagebody eventdata messagedata',
+  payload: 'payload body messagebody eventdata messagedata data message content event document json',
+  type: `messagetype eventtype aggregatetype recordtype documenttype objecttype entitytype type destination topic kind`,
+  key: `key orderingkey partitionkey messagekey segment aggregateid messagepartition conversationid`,
+  transactionId: 'transactionid servicetransactionid externaltransactionid synctransactionid externalid remoteid',
+  updatedAt: 'updatedat modifiedat changedat',
+  givenUpAt: `abandonedat abandonedon failedat failedon erroredat rejectedat deadat deadletteredat givenupat dismissedat`,
   customer: `customerid customerno customernumber customercode customer party partyid partnerid partner cardcode accountid accountno
     accountnumber clientid client buyerid buyer selltocustomerno billtocustomerno customeraccountnumber slcustomeraccountid bpcord0
     kundennummer kundennr kundenr kundeid kundenid kunde kdnr debitor debitornr debitorennr debtorno kto`,
@@ -12,7 +21,7 @@ const rows = {
   amount: `amount totalamount amounttotal total grandtotal doctotal totalamountcache netamount grossamount totalnet totalgross nettotal
     amountincludingvat totalgrossvalue totalnetvalue sum ordati0 ordnot0 gesamtbetrag nettobetrag bruttobetrag endbetrag betrag
     gesamtsumme summe`,
-  reference: `field2 orderno ordernumber documentno documentnumber docnum number invoicenumber sohnum0 no reference name description
+  reference: `field2 orderno ordernumber documentno documentnumber docnum number invoicenumber sohnum0 name no reference description
     auftragsnr auftragsnummer belegnr belegnummer rechnungsnr rechnungsnummer`,
   currency: 'currency currencyid doccur currencycode transactioncurrencyid waehrung waehrungid wkz cur0',
   createdAt: `createdat created createdon creationtime createdtime creationdate createdate datecreated insertedat recordedat occurredat
@@ -28,14 +37,15 @@ const rows = {
   unitPrice: `unitprice priceunit price priceperunit priceeach unitsellingprice netpri0 einzelpreis stueckpreis preis ep`,
   lineAmount: `lineamount linetotal linetotalvalue pricesubtotal extendedamount amount total gesamtpreis positionsbetrag zeilenbetrag
     nettobetrag betrag`,
-  description: 'description itemdescription dscription name text bezeichnung artikelbezeichnung beschreibung',
+  description:
+    'description itemdescription productdescription dscription name text bezeichnung artikelbezeichnung beschreibung',
   position: `position pos sequence lineno linenum linenumber lineitemnumber sortorder soplin0 positionsnr positionsnummer posnr posnummer
     zeile zeilennr`,
 } as const
 
 export type UsualNameKind = keyof typeof rows
 
-export const usualNames = Object.fromEntries(
+const usualNames = Object.fromEntries(
   Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
 ) as unknown as Readonly<Record<UsualNameKind, readonly string[]>>
 
@@ -53,34 +63,13 @@ export const splitNameIntoWords = (name: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 
-/** Words that give a usual name a different meaning, as in `invoice_date_due` and `tax_amount`. */
-const beside =
-  /^(tax|vat|mwst|steuer|discount|rabatt|skonto|due|faellig|planned|requested|expected|paid|open|residual|rate|kurs|fc|sys|foreign|count|method|type|state|status|by|old|last|ship|shipping|shipment|delivery|lieferung|changed|modified|write|update)$/
-
-/** Ranks by name: `named` has a usual name; `alike` contains one (`Sell-to Customer No_`, `VKAUFTRAGSDATUM`). */
-export function rankByUsualName<T>(
-  all: readonly T[],
-  nameOf: (each: T) => string,
-  what: UsualNameKind,
-): { named: readonly T[]; alike: readonly T[] } {
-  const usual = usualNames[what]
-  const named = usual.flatMap((name) => all.filter((each) => normalizeName(nameOf(each)) === name))
-  const alike = all.filter((each) => !named.includes(each) && hasUsualWithin(nameOf(each), usual))
-  return { named, alike }
+interface Named {
+  readonly name: string
 }
 
-function hasUsualWithin(name: string, usual: readonly string[]): boolean {
-  const words = splitNameIntoWords(name)
-  if (words.some((word) => beside.test(word))) return false
-  const whole = words.join('')
-  const runs = words.flatMap((_, start) =>
-    words.slice(start).map((_, end) => words.slice(start, start + end + 1).join('')),
-  )
-  return usual.some((each) => each.length >= 4 && (runs.includes(each) || (each.length >= 5 && whole.endsWith(each))))
-}
+/** Returns those with a usual name, the likeliest first. */
+export const findUsuallyNamed = <T extends Named>(all: readonly T[], what: UsualNameKind): T[] =>
+  usualNames[what].flatMap((usual) => all.filter(({ name }) => normalizeName(name) === usual))
 
-/** Chooses the first with a usual name, or else the only one whose name contains a usual name. */
-export function chooseByUsualName<T>(all: readonly T[], nameOf: (each: T) => string, what: UsualNameKind): T | null {
-  const { named, alike } = rankByUsualName(all, nameOf, what)
-  return named[0] ?? (alike.length === 1 ? (alike[0] as T) : null)
-}
+export const chooseByUsualName = <T extends Named>(all: readonly T[], what: UsualNameKind): T | null =>
+  findUsuallyNamed(all, what)[0] ?? null

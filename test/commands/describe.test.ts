@@ -173,7 +173,7 @@ test('a header and lines whose names have dots and quotes', async () => {
   expect(rows).toMatchObject([{ id: 1, items: [{ article: 'A1', quantity: 2 }] }])
   await pool.query('create table outbox (id bigint, type text, key text, payload jsonb)')
   await installCapture(pool)
-  await asInstaller(pool, read('.capture.sql'))
+  await asInstaller(pool, read('.capture.sql').replace('FILL_IN', 'null'))
   await pool.query(`update "sales.v2 ""line""" set quantity = 3`)
   expect((await pool.query('select payload from outbox')).rows).toEqual([
     { payload: { document: 'public."sales.v2"', id: 1 } },
@@ -211,13 +211,21 @@ test('names with upper case, blanks and quotes are written so that they are read
 })
 
 test.each([
-  ['no primary key', 'create table t (a int, payload jsonb)', /has no unique column, .* add column outbox_id bigint/],
+  [
+    'no primary key',
+    'create table t (a int, payload jsonb)',
+    /has no column that is unique and not null.* add column outbox_id bigint/,
+  ],
   [
     'a composite key',
     'create table t (a int, b int, payload jsonb, primary key (a, b))',
-    /the primary key of "t" is of 2 columns \(a, b\), and an id is one/,
+    /has no column that is unique and not null/,
   ],
-  ['a unique column that may be NULL', 'create table t (a int unique, payload jsonb)', /alter "a" set not null/],
+  [
+    'a unique column that may be NULL',
+    'create table t (a int unique, payload jsonb)',
+    /has no column that is unique and not null.*Make one so/,
+  ],
   [
     'a view',
     'create table below (id int primary key, payload jsonb); create view t as select * from below',
@@ -226,12 +234,12 @@ test.each([
   [
     'partitions by another column',
     `create table t (id bigint, day date, payload jsonb, primary key (id, day)) partition by range (day)`,
-    /is partitioned by another column: no index can show/,
+    /a table in parts, so no index can show/,
   ],
   [
     'tables that inherit from it',
     'create table t (id int primary key, payload jsonb); create table heir () inherits (t)',
-    /is a table that others inherit from/,
+    /a table in parts, so no index can show/,
   ],
 ])('%s: the id is left to fill in, and why is a warning', async (_, ddl, warning) => {
   const { run } = await erp(ddl)
@@ -242,17 +250,16 @@ test.each([
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
-test('what check would say is a warning: row-level security, rights, and columns that cannot take our text', async () => {
+test('what check would say is a warning: row-level security and rights; columns that cannot take our text are left out', async () => {
   const { pool, url, run } =
     await erp(`create table t (id bigint generated always as identity primary key, type text, payload jsonb,
       status varchar(4) default 'new', transaction_id uuid, error text not null default '');
     alter table t enable row level security;
     create table w (id bigint primary key, type text, payload jsonb, sent_at timestamptz);
     create role reader_of_t login password 'secret'; grant select on t, w to reader_of_t`)
-  const { messages } = await run('t')
-  expect(messages).toMatch(/"status" is character varying\(4\), which cannot hold queued, completed/)
-  expect(messages).toMatch(/"transaction_id" could take transaction_id, but it is uuid, and outboxd writes text/)
-  expect(messages).toMatch(/"error" could take error, but it must not be NULL/)
+  const { printed } = await run('t')
+  expect(printed).toMatch(/^ {2}new: new /m)
+  expect(printed).not.toMatch(/^ {2}(queued|completed|transaction_id|error):/m)
   const asReader = new URL(url)
   asReader.username = 'reader_of_t'
   asReader.password = 'secret'
@@ -357,33 +364,35 @@ test('a schema that our user must not use is said to be so, with the grant to pa
   })
 })
 
-test('a type whose file is there already is said, with what that file reads and these rows lack', async () => {
+test('a type whose file is there already is said', async () => {
   const { run } = await erp(
     'create table "order" (id bigint primary key, customer_no text, total numeric, "customerId" uuid, synced_at date)',
   )
   const { printed, messages } = await run('order', {}, 'mappings')
   expect(printed).not.toContain('order.yaml ---')
   expect(messages).toMatch(
-    /warning: MAPPINGS_DIR has a mapping file of the type "order" already, so none is proposed for it\. It reads items, which the payload of these rows lacks\. If the file is for other records, give these rows another type in outbox\.yaml/,
+    /warning: MAPPINGS_DIR has a mapping file of the type "order" already, so none is proposed for it\..* If the file is for other records, give these rows another type in outbox\.yaml/,
   )
 })
 
-test('more types than get a file each are said with their number or their names, those without a file; no row at all is said, too', async () => {
+test('more types than get a file each are said with the names of those without a file, unless they are many', async () => {
   const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   const toFillIn = async (dir?: string) =>
     (await run('t', {}, dir)).messages.match(/^to fill in: .*\.yaml:\d+ (.*type.*)$/m)?.[1]
-  expect(await toFillIn()).toBe('the value that such rows have in "type": no row has one')
+  expect(await toFillIn()).toMatch(
+    /^the value that such rows have in "type", in a file like this for each\. If "type" is not a type/,
+  )
   await pool.query(`insert into t select n, 'kind ' || n, '{}' from generate_series(1, 7) n`)
-  expect(await toFillIn()).toBe(
-    'the value that such rows have in "type", in a file like this for each of them: kind 1, kind 2, kind 3, kind 4, kind 5, kind 6, kind 7',
+  expect(await toFillIn()).toMatch(
+    /^the value that such rows have in "type", in a file like this for each: kind 1, kind 2, kind 3, kind 4, kind 5, kind 6, kind 7\. /,
   )
   const data = readFileSync('mappings/data.yaml', 'utf8').replace(/^type: .*$/m, 'type: kind 3')
   expect(await toFillIn(mappingFiles({ 'three.yaml': data }))).toMatch(
-    /kind 1, kind 2, kind 4, kind 5, kind 6, kind 7$/,
+    /kind 1, kind 2, kind 4, kind 5, kind 6, kind 7\. /,
   )
   await pool.query(`insert into t select n, 'kind ' || n, '{}' from generate_series(8, 25) n`)
   expect(await toFillIn()).toMatch(
-    /^the value that such rows have in "type", in a file like this for each: there are more than 12\. If "type" is not a type, write type: { constant: … } in outbox\.yaml$/,
+    /^the value that such rows have in "type", in a file like this for each\. If "type" is not a type, write type: { constant: … } in outbox\.yaml$/,
   )
 })
 

@@ -12,8 +12,13 @@ export interface CatalogColumn {
   readonly isGenerated: boolean
   /** SQL, as in 'new'::text. */
   readonly default: string | null
-  /** The values that an enum or a CHECK allows; null if there is neither. */
-  readonly allowed: readonly string[] | null
+  /**
+   * The values that an enum or a CHECK allows, or else the few that rows have. Empty if they are not known, null if rows
+   * have many.
+   */
+  readonly words: readonly string[] | null
+  /** True if an enum or a CHECK allows no other values than `words`. */
+  readonly isClosed: boolean
   /** True if it has a unique index of its own, without a condition. */
   readonly isUnique: boolean
   /** True if its default is a sequence that counts up without a cache. */
@@ -35,23 +40,38 @@ export interface CatalogTable {
   readonly columns: readonly CatalogColumn[]
 }
 
-export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | 'name'>): string {
-  return [schema, name].map(quoteIdentifier).join('.')
-}
+export const isTimeColumn = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
+export const isNumberColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
+export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
+
+type Named = Pick<CatalogTable, 'schema' | 'name'>
+
+export const qualifiedTable = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
+
+/** Writes a name as a person does after an alias or a schema, where keywords need no quotes. */
+export const quoteName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name))
+
+export const quoteTable = ({ schema, name }: Named): string =>
+  `${reserved.test(schema) ? quoteIdentifier(schema) : quoteName(schema)}.${quoteName(name)}`
+
+const reserved =
+  /^(all|analyse|and|any|asc|case|default|desc|do|end|group|in|limit|on|only|or|order|table|to|user|using|when)$/
 
 /** @param qualified quoted, with or without a schema */
 export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
   const { rows } = await db.query<Omit<CatalogTable, 'columns' | 'below'>>(tableSql, [qualified])
   const [table] = rows
   if (table === undefined) return null
-  const { rows: columns } = await db.query<CatalogColumn & { labels: string[] | null; checks: string[] | null }>(
-    columnsSql,
-    [qualifiedTable(table)],
-  )
+  const { rows: columns } = await db.query<
+    Omit<CatalogColumn, 'words'> & { labels: string[] | null; checks: string[] | null }
+  >(columnsSql, [qualifiedTable(table)])
   return {
     ...table,
     below: /^[vm]$/.test(table.kind) ? await findTablesOfView(db, qualifiedTable(table)) : [],
-    columns: columns.map(({ labels, checks, ...column }) => ({ ...column, allowed: labels ?? valuesOfChecks(checks) })),
+    columns: columns.map(({ labels, checks, ...column }) => {
+      const allowed = labels ?? valuesOfChecks(checks)
+      return { ...column, words: allowed ?? [], isClosed: allowed !== null }
+    }),
   }
 }
 
@@ -89,20 +109,34 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 }
 
 /** A column with more values is not a list of words. */
-export const distinctValuesMax = 12
-const rowsLookedAt = 10_000
+const wordsMax = 12
+const rowsLookedAt = 2_000
 
-/** Reads the few values of a column in some thousand rows; null if there are many. */
-export async function readDistinctValues(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
-  const name = quoteIdentifier(column)
-  const { rows } = await db.query<{ word: string }>(
-    // A long value is not a word. Postgres stores it elsewhere, and it is not read.
-    `select distinct word from (
-       select case when pg_column_size(${name}) <= 500 then ${name}::text end as word from ${qualifiedTable(table)} limit $1) looked_at
-     where word is not null and length(word) <= 100 order by word limit $2`,
-    [rowsLookedAt, distinctValuesMax + 1],
+/** Adds the words that text columns have in some rows. */
+export async function readWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
+  const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
+  if (asked.length === 0) return table
+  // A long value is not a word. Postgres stores it elsewhere, and it is not read.
+  const texts = asked.map(({ name }, i) => {
+    const column = quoteIdentifier(name)
+    return `case when pg_column_size(${column}) <= 500 then ${column}::text end as w${i}`
+  })
+  const lists = asked.map(
+    (_, i) => `(array_agg(distinct w${i}) filter (where length(w${i}) <= 100))[1:${wordsMax + 1}]::text[] as w${i}`,
   )
-  return rows.length > distinctValuesMax ? null : rows.map(({ word }) => word)
+  const { rows } = await db.query<Record<string, string[] | null>>(
+    `select ${lists.join(', ')} from (select ${texts.join(', ')} from ${qualifiedTable(table)} limit $1) looked_at`,
+    [rowsLookedAt],
+  )
+  const found = new Map(asked.map(({ name }, i) => [name, rows[0]?.[`w${i}`] ?? []]))
+  const wordsOf = (name: string, known: CatalogColumn['words']) => {
+    const words = found.get(name) ?? known
+    return words !== null && words.length > wordsMax ? null : words
+  }
+  return {
+    ...table,
+    columns: table.columns.map((each) => (each.isClosed ? each : { ...each, words: wordsOf(each.name, each.words) })),
+  }
 }
 
 const payloadsLookedAt = 20

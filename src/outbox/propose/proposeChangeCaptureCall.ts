@@ -1,19 +1,12 @@
-import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWorkflowColumn, isTextColumn, type ValuesOfColumn } from './findSentColumnCandidates.ts'
+import { type CatalogTable, quoteName, quoteTable } from './catalogTable.ts'
 import { type ErpDocument, type Lines, tablesOfDocument } from './relatedTables.ts'
-import { quoteName, quoteTable } from './sqlNames.ts'
+import { exampleWord, findWorkflowColumn } from './sentColumns.ts'
 
 /**
  * Proposes the call that installs change capture for a document.
  * @param role the daemon's role, which reads the document
  */
-export function proposeChangeCaptureCall(
-  document: ErpDocument,
-  lines: Lines,
-  type: string,
-  valuesOf: ValuesOfColumn,
-  role: string,
-): string {
+export function proposeChangeCaptureCall(document: ErpDocument, lines: Lines, type: string, role: string): string {
   const { header } = document
   const captured = [header, lines.table].map(quoteTable)
   const read = tablesOfDocument(document).map(quoteTable)
@@ -27,7 +20,8 @@ ${schemaGrants(tablesOfDocument(document), quoteName(role))}--      grant select
 select outboxd_capture.install(${quoteLiteral(quoteTable(header))},
   type      => ${quoteLiteral(type)},
   children  => array[${quoteLiteral(`${quoteTable(lines.table)}.${quoteName(lines.column)}`)}],
-${conditionLine(header, valuesOf)}  outbox    => 'public.outbox');
+  condition => FILL_IN, -- FILL IN: ${oneLine(conditionQuestion(header))}
+  outbox    => 'public.outbox');
 `
 }
 
@@ -39,27 +33,14 @@ function schemaGrants(tables: readonly CatalogTable[], role: string): string {
     .join('')
 }
 
-/** If there is a workflow column, asks which documents are to be sent, because only the user knows. */
-function conditionLine(header: CatalogTable, valuesOf: ValuesOfColumn): string {
-  const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? valuesOf(name) ?? []
-  const workflow =
-    findWorkflowColumn(header.columns) ??
-    header.columns.find((column) => isTextColumn(column) && areStates(wordsIn(column)))
-  if (workflow === undefined) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
-  const words = wordsIn(workflow)
-  const ready = words.filter((word) => !early.test(word))
-  const example = (ready.length > 0 ? ready : ['…']).map(quoteLiteral).join(', ')
+/** Asks which documents are to be sent, because only the user knows. */
+function conditionQuestion({ columns }: CatalogTable): string {
+  const workflow = findWorkflowColumn(columns)
+  const words = workflow?.words ?? []
   const has = words.length === 0 ? '' : `. The column has ${words.map(quoteLiteral).join(', ')}`
-  const question = `which documents are to be sent? For example $$n.${quoteName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
-  return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
+  const example = `n.${workflow === null ? 'COLUMN' : quoteName(workflow.name)} in (${quoteLiteral(exampleWord(words))})`
+  return `which documents are to be sent? For example $$${example}$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
 }
-
-/** True for a few words without digits, as states have them. */
-const areStates = (words: readonly string[]) =>
-  words.length > 1 && words.every((word) => /^[\p{L}_ -]{1,20}$/u.test(word))
-
-/** Words for documents that are not ready, or were cancelled. */
-const early = /^(new|neu|draft|entwurf|angebot|open|offen|quot|sent$|cancel|storn|void)/i
 
 const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`
 

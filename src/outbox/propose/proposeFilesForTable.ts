@@ -4,37 +4,29 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
-import { type Database, type Sessions, withSearchPathOfRole } from '../../postgres/database.ts'
+import { isTransientError } from '../../postgres/database.ts'
+import { isStatementCanceled } from '../../postgres/sqlState.ts'
 import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
-import { countWaitingRows } from '../backlog.ts'
 import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
 import { findRowSecurityProblems } from '../findTableProblems.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
-import {
-  findTableOfSimilarName,
-  OutboxTableUnusable,
-  readTableShape,
-  resolveTableSchema,
-  tableHasClientCode,
-} from '../readTableShape.ts'
+import { findTableOfSimilarName, OutboxTableUnusable, readTableShape, resolveTableSchema } from '../readTableShape.ts'
 import {
   type CatalogTable,
-  distinctValuesMax,
   qualifiedTable,
+  quoteName,
+  quoteTable,
   readCatalogTable,
   readSamplePayloads,
+  readWordsOfRows,
 } from './catalogTable.ts'
-import type { RowCount } from './chooseStateColumn.ts'
-import type { ValuesOfColumn } from './findSentColumnCandidates.ts'
 import { proposeChangeCaptureCall } from './proposeChangeCaptureCall.ts'
 import { type OutboxProposal, pathSafeName, proposeOutboxFile } from './proposeOutboxFile.ts'
 import { proposeSourceQuery } from './proposeSourceQuery.ts'
-import { createValuesLookup, readOrWarn, readValuesByColumn, type ValuesByColumn } from './readValuesByColumn.ts'
 import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
-import { quoteName, quoteTable } from './sqlNames.ts'
 
 export interface DescribedFile {
   readonly name: string
@@ -52,9 +44,6 @@ export type DescribedTable =
       readonly warnings: readonly string[]
     }
 
-/** A column with more values is not a list of types. */
-const typesMax = 5
-
 /**
  * Reads a table and proposes its files.
  *
@@ -67,40 +56,31 @@ export async function proposeFilesForTable(
   endpoint: Resource | null,
 ): Promise<DescribedTable> {
   const name = await resolveTableSchema(pool, named)
-  const qualified = qualifiedName(name)
   const denied = await findSchemaPermissionProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
-  const table = await readCatalogTable(pool, qualified)
-  if (table === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
+  const found = await readCatalogTable(pool, qualifiedName(name))
+  if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   const unseen: string[] = []
-  // A view, or a type of the ERP, may need the role's search path.
-  const db = (await tableHasClientCode(pool, qualifiedTable(table))) ? withSearchPathOfRole(pool) : pool
-  const words = await readValuesByColumn(db, table, unseen)
-  const rows = await countRows(db, table, unseen)
-  const alone = proposeOutboxFile(table, createValuesLookup(words), rows)
-  const document = 'column' in alone.payload ? null : await describeDocument(db, table, endpoint, unseen)
-  const proposal = document === null ? alone : proposeOutboxFile(table, createValuesLookup(words), rows, true)
-  const types = typesOf(table, proposal, words)
-  const fields = document?.fields ?? (await readFields(db, table, proposal, unseen))
-  const mappings = typesToMap(types, proposal, existingMappings)
-    .map((type) => ({
-      name: fileName(typeof type === 'string' ? type : table.name),
-      proposed: proposeMapping(type, fields, document ?? { endpoint, sql: null }),
-    }))
-    .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
-  const ofMappings = [
-    ...('what' in types ? [] : findMappedWarnings(types, existingMappings, fields)),
-    ...new Set(mappings.flatMap(({ warnings }) => warnings)),
+  const table = (await readOrWarn('the words of its columns', unseen, () => readWordsOfRows(pool, found))) ?? found
+  const alone = proposeOutboxFile(table)
+  const document = 'column' in alone.payload ? null : await describeDocument(pool, table, endpoint, unseen)
+  const proposal = document === null ? alone : proposeOutboxFile(table, true)
+  const fields = document?.fields ?? (await readFields(pool, table, proposal, unseen))
+  const types = typesOf(proposal)
+  const mappings = typesToMap(types, proposal, existingMappings).map((type) => {
+    const { lines, warnings } = proposeMapping(type, fields, document ?? { endpoint, sql: null })
+    return { name: fileName(typeof type === 'string' ? type : table.name), text: writeYamlLines(lines), warnings }
+  })
+  const warnings = [
+    ...types.filter((type) => existingMappings.has(type)).map(mappedWarning),
+    ...new Set(mappings.flatMap((each) => each.warnings)),
     ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
   ]
   const described = { kind: 'described', table: `${table.schema}.${table.name}` } as const
   const files = mappings.map(({ name, text }) => ({ name, text }))
   if (document?.capture != null && !alone.hasState) {
-    const capture = {
-      name: fileName(table.name).replace(/yaml$/, 'capture.sql'),
-      text: document.capture(createValuesLookup(words)),
-    }
-    return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...ofMappings] }
+    const capture = { name: fileName(table.name).replace(/yaml$/, 'capture.sql'), text: document.capture }
+    return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...warnings] }
   }
   return {
     ...described,
@@ -109,9 +89,21 @@ export async function proposeFilesForTable(
       ...unseen,
       ...proposal.warnings,
       ...(document?.warnings ?? []),
-      ...ofMappings,
+      ...warnings,
       ...(await findWarnings(pool, table, proposal)),
     ],
+  }
+}
+
+/** Returns nothing for a view that fails or is too slow, so that the proposal goes on. */
+export async function readOrWarn<T>(what: string, warnings: string[], look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look()
+  } catch (error) {
+    // A canceled statement was too slow, but not locked: a lock would have ended it sooner (55P03).
+    if (isTransientError(error) && !isStatementCanceled(error)) throw error
+    warnings.push(`${what} could not be read: ${(error as Error).message}`)
+    return undefined
   }
 }
 
@@ -131,21 +123,22 @@ interface DescribedDocument {
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
   /** The call of change capture; null for a table without lines, which is read directly. */
-  readonly capture: ((words: ValuesOfColumn) => string) | null
+  readonly capture: string | null
 }
 
 /** @returns null for a table without lines and lookups */
 async function describeDocument(
-  db: Database,
+  pool: pg.Pool,
   table: CatalogTable,
   asked: Resource | null,
   unseen: string[],
 ): Promise<DescribedDocument | null> {
-  const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(db, table))
+  const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(pool, table))
   if (document == null) return null
-  const endpoint = asked ?? endpointOfNoun(document.lines === null ? 'transaction' : 'order')
+  const { lines } = document
+  const endpoint = asked ?? endpointOfNoun(lines === null ? 'transaction' : 'order')
   const source = proposeSourceQuery(document, endpoint === endpointOfNoun('order'))
-  const { rows } = await db.query<{ role: string }>('select current_user as role')
+  const { rows } = await pool.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
   const tables = hidden.map(quoteTable).join(', ')
@@ -153,58 +146,13 @@ async function describeDocument(
     unseen.push(
       `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteName(role)};`,
     )
-  else await readOrWarn('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
-  const { lines } = document
+  else await readOrWarn('what the proposed query reads', unseen, () => pool.query(source.sql.join('\n'), [[]]))
   const type = pathSafeName(table.name)
-  return {
-    ...source,
-    endpoint,
-    capture: lines === null ? null : (words) => proposeChangeCaptureCall(document, lines, type, words, role),
-  }
-}
-
-/** Counts rows for `state: none`. Null if our role may not. */
-async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
-  if (!table.columns.some(({ isReadable }) => isReadable)) return null
-  const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
-  return (await readOrWarn('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
-}
-
-function typesOf(
-  { columns }: CatalogTable,
-  { type }: OutboxProposal,
-  words: ValuesByColumn,
-): readonly string[] | UntoldType {
-  if ('constant' in type) return [type.constant]
-  const column = columns.find(({ name }) => name === type.column)
-  const types = column?.allowed ?? words.get(type.column)
-  if (types === undefined) return untoldType(type.column, ', whose values could not be read')
-  if (types === null)
-    return untoldType(
-      type.column,
-      `, in a file like this for each: there are more than ${distinctValuesMax}. If "${type.column}" is not a type, write type: { constant: … } in outbox.yaml`,
-    )
-  return types.length === 0 ? untoldType(type.column, ': no row has one') : types
-}
-
-const untoldType = (column: string, why: string): UntoldType => ({
-  what: `the value that such rows have in "${column}"${why}`,
-})
-
-/** Chooses the types that get a file: types without a file, or one type to copy if there are many. */
-function typesToMap(
-  types: readonly string[] | UntoldType,
-  { type }: OutboxProposal,
-  existingMappings: Mappings,
-): readonly (string | UntoldType)[] {
-  if ('what' in types) return [types]
-  const left = types.filter((each) => !existingMappings.has(each))
-  if (left.length <= typesMax || 'constant' in type) return left
-  return [untoldType(type.column, `, in a file like this for each of them: ${left.join(', ')}`)]
+  return { ...source, endpoint, capture: lines && proposeChangeCaptureCall(document, lines, type, role) }
 }
 
 async function readFields(
-  pool: Sessions,
+  pool: pg.Pool,
   table: CatalogTable,
   { payload }: OutboxProposal,
   warnings: string[],
@@ -218,6 +166,33 @@ async function readFields(
   return fields.length === 0 ? null : fields
 }
 
+/** The types that rows have; none if they are many or not known. */
+const typesOf = ({ type }: OutboxProposal): readonly string[] =>
+  'constant' in type ? [type.constant] : (type.column.words ?? [])
+
+const typesMax = 5
+
+/** Chooses the types that get a file: types without a file, or one type to copy if there are many. */
+function typesToMap(
+  types: readonly string[],
+  { type }: OutboxProposal,
+  existingMappings: Mappings,
+): readonly (string | UntoldType)[] {
+  const left = types.filter((each) => !existingMappings.has(each))
+  if ('constant' in type || (types.length > 0 && left.length <= typesMax)) return left
+  const { name } = type.column
+  const seen = left.length === 0 ? '' : `: ${left.join(', ')}`
+  return [
+    {
+      question: `the value that such rows have in "${name}", in a file like this for each${seen}. If "${name}" is not a type, write type: { constant: … } in outbox.yaml`,
+    },
+  ]
+}
+
+const mappedWarning = (type: string) =>
+  `MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it. \`outboxd map --outbox ID\` shows the request that it makes. If the file is for other records, give these rows another type in outbox.yaml`
+
+/** Finds what `check` would report about the file once it is filled in. */
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
   if (described === null) return problems.map(({ message }) => message)
@@ -245,28 +220,6 @@ const fileName = (type: string) => {
   const plain = type.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[.-]+/, '') || 'record'
   return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
 }
-
-/** Warns of each type that has a mapping file already, and of its fields that these rows lack. */
-function findMappedWarnings(
-  types: readonly string[],
-  existingMappings: Mappings,
-  fields: readonly SourceField[] | null,
-): string[] {
-  return types.flatMap((type) => {
-    const mapping = existingMappings.get(type)
-    if (mapping === undefined) return []
-    const read = mapping.fields.flatMap(({ from }) => (from === null ? [] : [firstStep(from)]))
-    const has = new Set(fields?.map(({ path }) => firstStep(path)))
-    const missing = fields === null ? [] : [...new Set(read)].filter((step) => !has.has(step))
-    const lacks =
-      missing.length === 0
-        ? '. `outboxd map --outbox ID` shows the request that it makes'
-        : `. It reads ${missing.join(', ')}, which the payload of these rows lacks. If the file is for other records, give these rows another type in outbox.yaml`
-    return [`MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it${lacks}`]
-  })
-}
-
-const firstStep = (path: string) => path.split(/[.[]/, 1)[0] ?? ''
 
 /** Without quotes. */
 export interface TableName {

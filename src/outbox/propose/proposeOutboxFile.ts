@@ -1,130 +1,156 @@
-import { normalizeName } from '../../mapping/usualNames.ts'
+import { chooseByUsualName, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { chooseIdColumn } from './chooseIdColumn.ts'
-import { chooseStateColumn, findStatusColumn, type RowCount, type StateChoice } from './chooseStateColumn.ts'
-import { chooseWrittenColumns, isGivenUpTime } from './chooseWrittenColumns.ts'
 import {
-  columnNames,
-  findColumnByName,
-  findMatchingValue,
-  isNameAboutSending,
-  statusValues,
-  textPayloadNames,
-} from './columnNames.ts'
-import {
-  findBusinessStatuses,
-  findSentStatusCandidates,
-  findWorkflowColumn,
+  type CatalogColumn,
+  type CatalogTable,
   isTextColumn,
-  type ValuesOfColumn,
-} from './findSentColumnCandidates.ts'
+  isTimeColumn,
+  qualifiedTable,
+  quoteName,
+} from './catalogTable.ts'
+import { chooseStateColumn, type StateChoice } from './chooseStateColumn.ts'
+import {
+  exampleWord,
+  findBusinessWords,
+  findSentColumnCandidates,
+  findWorkflowColumn,
+  isNameAboutSending,
+} from './sentColumns.ts'
 
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
-  readonly type: { readonly constant: string } | { readonly column: string }
+  readonly type: { readonly constant: string } | { readonly column: CatalogColumn }
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
   readonly hasId: boolean
   readonly hasState: boolean
 }
 
-/** Finds the columns whose values a proposal depends on. */
-export function findColumnsToReadValuesOf({ columns, kind }: CatalogTable): string[] {
-  const payload = findPayload(columns)
-  const asked = [
-    findStatusColumn(columns, payload !== null),
-    findWorkflowColumn(columns),
-    findType(columns),
-    ...findSentStatusCandidates(columns, kind === 'r' || kind === 'p').slice(0, sentWordColumnsMax),
-  ]
-  return [...new Set(asked.flatMap((column) => (column !== null && column.allowed === null ? [column.name] : [])))]
-}
-
-/** Each column takes one query. */
-const sentWordColumnsMax = 30
-
-export function proposeOutboxFile(
-  table: CatalogTable,
-  valuesOf: ValuesOfColumn,
-  rows: RowCount,
-  hasSource = false,
-): OutboxProposal {
+/** @param hasSource the query in the mapping file reads the payload */
+export function proposeOutboxFile(table: CatalogTable, hasSource = false): OutboxProposal {
   const { columns } = table
   const document = findPayload(columns)
   const isOutbox = document !== null
   const id = chooseIdColumn(table)
-  const type = isOutbox ? findType(columns) : null
-  const key = findColumnByName(columns, columnNames.key, isKey)
-  const createdAt = findColumnByName(columns, columnNames.createdAt, isCreatedAt)
-  const choose = (read: readonly (CatalogColumn | null)[]) => {
-    const free = { ...table, columns: columns.filter((column) => !read.includes(column)) }
-    const state = chooseStateColumn(free, isOutbox, valuesOf, rows)
-    const writes = chooseWrittenColumns(free, isOutbox, state)
-    return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
-  }
+  const type = isOutbox ? chooseByUsualName(columns.filter(isTextOrClosed), 'type') : null
+  const keys = columns.filter((each) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(each.type))
+  const key = chooseByUsualName(keys, 'key') ?? chooseByUsualName(keys, 'customer')
+  const createdAt = chooseByUsualName(columns.filter(isCreatedAt), 'createdAt')
   const read = [id.column, type, key, createdAt, document]
-  const first = choose(read)
-  const isAllWritten = first.written.length === columns.length
-  const { state, writes, written } = isAllWritten ? choose([...read, columns[0] ?? null]) : first
-  const other = columns.find(({ name }) => !written.includes(name))
+  const free = { ...table, columns: columns.filter((column) => !read.includes(column)) }
+  const state = chooseStateColumn(free, isOutbox)
+  const writes = chooseWrittenColumns(free, isOutbox, state)
+  const written = [...(state.column === null ? [] : [state.column]), ...writes.map(({ column }) => column)]
+  const left = columns.filter((column) => !written.includes(column))
   const typeName = pathSafeName(table.name)
-  const payload = document === null ? { columns: payloadColumns(columns, written) } : ({ column: document } as const)
+  const payload = document === null ? { columns: namesInPayload(left) } : ({ column: document } as const)
   return {
-    hasId: id.column !== null,
+    hasId: id.isNamed,
     hasState: state.column !== null,
     payload,
-    type: type === null ? { constant: typeName } : { column: type.name },
-    warnings: [...id.warnings, ...state.warnings, ...writes.warnings],
+    type: type === null ? { constant: typeName } : { column: type },
+    warnings: [...id.warnings, ...state.warnings],
     lines: [
       { text: `schema: ${quoteYaml(table.schema)}` },
       { text: `table: ${quoteYaml(table.name)}` },
-      ...id.lines(other?.name ?? ''),
+      ...id.lines,
       ...orderLines(table, id.column, state, isOutbox),
       type === null
-        ? {
-            text: `type: { constant: ${quoteYaml(typeName)} }`,
-            comment: 'the type of every row: one mapping file',
-          }
+        ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
-      keyEntry(key),
-      ...createdAtLines(createdAt, columns, written),
+      key === null
+        ? { text: '', comment: 'key: a column by which records are sent in order. None looks like one: no order.' }
+        : {
+            text: `key: ${quoteYaml(key.name)}`,
+            comment: 'records of one key are sent in order; without this line no order is kept',
+          },
+      ...createdAtLines(createdAt, left),
       ...(hasSource
         ? [{ text: '', comment: 'payload: the query in the mapping file reads it' }]
         : payloadLines(payload)),
-      ...filterLines(table, isOutbox, state, valuesOf),
+      ...filterLines(table, isOutbox, state),
       ...state.lines,
-      ...writes.lines,
+      ...(writes.length > 0 ? [{ text: 'write:' }, ...writes.map(({ line }) => line)] : []),
     ],
   }
 }
 
-/** Excludes a time that is empty until the row is sent, because it is not the row's creation. */
-const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
-  /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !isNameAboutSending(name))
-const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
+const isTextOrClosed = (column: CatalogColumn) => isTextColumn(column) || column.isClosed
 
 /** Changes a name so that paths need no quotes for it. */
 export const pathSafeName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
-  const holds = ({ type, name }: CatalogColumn) =>
-    /^jsonb?$/.test(type) ||
-    (/^(text|character varying|bytea)$/.test(type) && textPayloadNames.includes(normalizeName(name)))
-  return findColumnByName(columns, columnNames.payload, holds)
+  const isText = ({ type, name }: CatalogColumn) =>
+    /^(text|character varying|bytea)$/.test(type) && isUsualName(name, 'textPayload')
+  return chooseByUsualName(
+    columns.filter((each) => /^jsonb?$/.test(each.type) || isText(each)),
+    'payload',
+  )
 }
 
-const findType = (columns: readonly CatalogColumn[]) =>
-  findColumnByName(columns, columnNames.type, (column) => isTextColumn(column) || column.allowed !== null)
+interface IdChoice {
+  readonly column: CatalogColumn | null
+  /** False if the user must name the id. */
+  readonly isNamed: boolean
+  readonly lines: readonly YamlLine[]
+  readonly warnings: readonly string[]
+}
+
+/** Chooses the column that identifies rows: unique and not null, by the catalog. */
+function chooseIdColumn(table: CatalogTable): IdChoice {
+  const { name, columns, primaryKey, kind, hasHeirs } = table
+  const certain = hasHeirs ? [] : columns.filter((each) => each.isUnique && (each.notNull || kind === 'm'))
+  const primary = certain.find((each) => primaryKey.length === 1 && each.name === primaryKey[0])
+  const found = primary ?? chooseByUsualName(certain, 'id') ?? certain[0]
+  if (found !== undefined) {
+    const why = found === primary ? 'the primary key' : 'unique and not null'
+    const line = { text: `id: ${quoteYaml(found.name)}`, comment: `${found.type}, ${why}` }
+    return { column: found, isNamed: true, warnings: [], lines: [line] }
+  }
+  const sent = findSentColumnCandidates(columns)
+  const likely =
+    chooseByUsualName(columns, 'id') ?? columns.find((each) => !sent.includes(each)) ?? (columns[0] as CatalogColumn)
+  const likelyId = quoteYaml(likely.name)
+  if (kind === 'r' && !hasHeirs) {
+    const add = `alter table ${qualifiedTable(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`
+    const names = columns.map((each) => each.name).join(', ')
+    return {
+      column: likely,
+      isNamed: false,
+      warnings: [
+        `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: ${add}`,
+      ],
+      lines: [
+        {
+          text: 'id:',
+          trial: `id: ${likelyId}`,
+          fillIn: `the column that identifies a row for ever (see the warning); one of: ${names}`,
+        },
+      ],
+    }
+  }
+  return {
+    column: likely,
+    isNamed: true,
+    warnings: [
+      `"${name}" is a view, a foreign table, or a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
+    ],
+    lines: [
+      { text: `id: ${likelyId}`, comment: likely.type },
+      {
+        text: 'id_unique:',
+        trial: 'id_unique: promised',
+        fillIn: `promised, if no two rows can ever have one id in "${likely.name}"`,
+      },
+    ],
+  }
+}
 
 /** Rows are ordered by the id, so one from a sequence is best. */
-function orderLines(
-  table: CatalogTable,
-  id: CatalogColumn | null,
-  { column, candidates }: StateChoice,
-  isOutbox: boolean,
-): YamlLine[] {
-  if (id?.isDrawn && column === null && candidates.length === 0 && isOutbox && table.kind === 'r')
+function orderLines(table: CatalogTable, id: CatalogColumn | null, state: StateChoice, isOutbox: boolean): YamlLine[] {
+  const isUnread = state.column === null && state.candidates.length === 0
+  if (id?.isDrawn && isUnread && isOutbox && table.kind === 'r')
     return [
       {
         text: `sequence: ${quoteYaml(id.name)}`,
@@ -132,74 +158,46 @@ function orderLines(
           'correct if rows are only added, and the database draws the number at the insert; otherwise remove this line',
       },
     ]
-  const time = findColumnByName(
-    table.columns,
-    columnNames.createdAt,
-    (each) => /^timestamp/.test(each.type) && each.notNull,
-  )
+  const times = table.columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
+  const time = chooseByUsualName(times, 'createdAt')
   if (id === null || id.isDrawn || time === null) return []
   return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 
-function keyEntry(key: CatalogColumn | null): YamlLine {
-  if (key === null)
-    return {
-      text: '',
-      comment: 'key: a column by which records are sent in order. None of the columns looks like one: no order.',
-    }
-  return {
-    text: `key: ${quoteYaml(key.name)}`,
-    comment: 'records of one key are sent in order; without this line no order is kept',
-  }
-}
+/** Excludes a time that is empty until the row is sent, because it is not the row's creation. */
+const isCreatedAt = (column: CatalogColumn) =>
+  (isTimeColumn(column) || column.type === 'bigint') && (column.notNull || !isNameAboutSending(column.name))
 
 /** Asks the user for the creation time if no name suggests a column. */
-function createdAtLines(
-  column: CatalogColumn | null,
-  columns: readonly CatalogColumn[],
-  written: readonly string[],
-): YamlLine[] {
+function createdAtLines(column: CatalogColumn | null, left: readonly CatalogColumn[]): YamlLine[] {
   if (column === null) {
-    const times = columns.filter(
-      (each) => /^timestamp/.test(each.type) && isCreatedAt(each) && !written.includes(each.name),
-    )
+    const times = left.filter((each) => /^timestamp/.test(each.type) && isCreatedAt(each)).map(({ name }) => name)
     if (times.length === 0)
-      return [
-        {
-          text: '',
-          comment: `created_at: none of the columns is a time that could be the row’s. ${lostWithoutCreatedAt}`,
-        },
-      ]
+      return [{ text: '', comment: `created_at: no column is a time of the row. ${lostWithoutCreatedAt}` }]
     return [
       {
         text: 'created_at:',
-        fillIn: `the time at which the row was made, which must never change; one of: ${times.map((each) => each.name).join(', ')}. To go without, remove this line. ${lostWithoutCreatedAt}`,
+        fillIn: `the time at which the row was made, which must never change; one of: ${times.join(', ')}. To go without, remove this line. ${lostWithoutCreatedAt}`,
       },
     ]
   }
   const name = quoteYaml(column.name)
-  if (column.type === 'bigint')
-    return [
-      {
-        text: `created_at: { column: ${name}, unit: milliseconds }`,
-        comment: 'or seconds, microseconds; it must never change',
-      },
-    ]
-  if (column.type === 'timestamp without time zone')
-    return [
-      { text: `created_at: { column: ${name}, timezone: UTC }`, comment: 'or Europe/Berlin; it must never change' },
-    ]
-  return [{ text: `created_at: ${name}`, comment: 'it must never change' }]
+  const [text, hint] =
+    column.type === 'bigint'
+      ? [`{ column: ${name}, unit: milliseconds }`, 'or seconds, microseconds; ']
+      : column.type === 'timestamp without time zone'
+        ? [`{ column: ${name}, timezone: UTC }`, 'or Europe/Berlin; ']
+        : [name, '']
+  return [{ text: `created_at: ${text}`, comment: `${hint}it must never change` }]
 }
 
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** Returns all columns that outboxd does not write, under names that need no quotes in paths. */
-function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
+/** Gives each column a name that needs no quotes in paths. */
+function namesInPayload(columns: readonly CatalogColumn[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
-    if (written.includes(column.name)) continue
     const name = pathSafeName(column.name)
     payload.set(payload.has(name) ? column.name : name, column)
   }
@@ -222,23 +220,22 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
   ]
 }
 
+const isGivenUpTime = (column: CatalogColumn) =>
+  chooseByUsualName([column], 'givenUpAt') !== null && !column.notNull && /^timestamp/.test(column.type)
+
 /** Leaves out rows that were given up. In a business table only the user knows which rows to send. */
-function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice, valuesOf: ValuesOfColumn): YamlLine[] {
-  const givenUp = isOutbox && state.column?.type !== 'boolean' ? table.columns.find(isGivenUpTime) : undefined
-  if (givenUp !== undefined && state.column !== null)
-    return [
-      {
-        text: `filter: ${quoteYaml(`${quoteFilter(givenUp.name)} is null`)}`,
-        comment: 'leaves out rows that were given up',
-      },
-    ]
-  const lifecycle = isOutbox ? null : findWorkflowColumn(table.columns.filter((column) => column !== state.column))
-  if (lifecycle === null || lifecycle === state.column) return []
-  const words = lifecycle.allowed ?? valuesOf(lifecycle.name) ?? []
-  if (state.candidates.includes(lifecycle) && words.length > 0 && findBusinessStatuses(lifecycle, words).length === 0)
-    return []
+function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateChoice): YamlLine[] {
+  if (isOutbox) {
+    const givenUp = state.column === null ? undefined : columns.find(isGivenUpTime)
+    const filter = givenUp && quoteYaml(`${quoteName(givenUp.name)} is null`)
+    return filter === undefined ? [] : [{ text: `filter: ${filter}`, comment: 'leaves out rows that were given up' }]
+  }
+  const workflow = findWorkflowColumn(columns.filter((column) => column !== state.column))
+  if (workflow === null) return []
+  const words = workflow.words ?? []
+  if (state.candidates.includes(workflow) && words.length > 0 && findBusinessWords(words).length === 0) return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
-  const example = `${quoteFilter(lifecycle.name)} = '${exampleWord(words) ?? '…'}'`
+  const example = `${quoteName(workflow.name)} = '${exampleWord(words)}'`
   return [
     {
       text: 'filter:',
@@ -247,16 +244,33 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   ]
 }
 
-const endWords = [statusValues.queued, statusValues.completed, statusValues.failed, statusValues.rejected].flat()
-
-/** Chooses a likely word of rows that are to be sent. */
-function exampleWord(words: readonly string[]): string | undefined {
-  const left = words.filter((word) => findMatchingValue([word], endWords) === null)
-  return (
-    findMatchingValue(left, ['released', 'approved', 'confirmed', 'freigegeben', ...statusValues.new]) ??
-    left.at(1) ??
-    left[0]
-  )
+interface WrittenColumn {
+  readonly column: CatalogColumn
+  readonly line: YamlLine
 }
 
-const quoteFilter = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name}"`)
+/** Chooses columns for outcomes that can take them. In a business table only names about data count. */
+function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: StateChoice): WrittenColumn[] {
+  if (!table.isUpdatable) return []
+  const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
+  const texts = free.filter((column) => isTextColumn(column) && !column.notNull)
+  const about = `sync|export|transfer|outbox|interface|upload${isOutbox ? '|last|send|processing|delivery|service|' : ''}`
+  const named = (form: string) => {
+    const pattern = new RegExp(`^(?:${about})(?:last)?(?:error|failure)${form}$`)
+    return texts.find(({ name }) => pattern.test(normalizeName(name)))
+  }
+  const ids = texts.filter(({ name }) => isOutbox || /^(service|sync)transactionid$/.test(normalizeName(name)))
+  const hasStatus = isOutbox && state.lines.some(({ text }) => text.startsWith('  status:'))
+  const givenUp = isOutbox && state.column !== null ? free.find(isGivenUpTime) : undefined
+  const updated = hasStatus ? free.filter(({ type }) => /^timestamp/.test(type)) : []
+  const wanted: readonly [CatalogColumn | null | undefined, string, string][] = [
+    [chooseByUsualName(ids, 'transactionId'), 'transaction_id', 'by which the service knows it'],
+    [named('code'), 'error_code', 'E001 and the like'],
+    [named('(?:message|text|reason|detail|details)?'), 'error', 'why it failed; cut to fit'],
+    [givenUp, '{ what: now, on: [failed, rejected, discarded] }', 'given up'],
+    [chooseByUsualName(updated, 'updatedAt'), 'now', 'the last write'],
+  ]
+  return wanted.flatMap(([column, what, comment]) =>
+    column ? [{ column, line: { text: `  ${quoteYaml(column.name)}: ${what}`, comment } }] : [],
+  )
+}

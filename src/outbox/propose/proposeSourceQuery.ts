@@ -1,9 +1,15 @@
 import { type SourceField, sourceFieldOfColumn } from '../../mapping/sourceFields.ts'
-import { chooseByUsualName, isUsualName, rankByUsualName, type UsualNameKind } from '../../mapping/usualNames.ts'
-import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { isNumberColumn, isTextColumn, isTimeColumn } from './findSentColumnCandidates.ts'
+import { chooseByUsualName, isUsualName, type UsualNameKind } from '../../mapping/usualNames.ts'
+import {
+  type CatalogColumn,
+  type CatalogTable,
+  isNumberColumn,
+  isTextColumn,
+  isTimeColumn,
+  quoteName,
+  quoteTable,
+} from './catalogTable.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
-import { quoteName, quoteTable } from './sqlNames.ts'
 
 /** The query that reads documents by their ids, and its columns. */
 export interface SourceProposal {
@@ -13,13 +19,11 @@ export interface SourceProposal {
 }
 
 interface Selected {
+  /** Has only characters that a path needs no quotes for. */
   readonly name: string
-  readonly sql: string
+  readonly alias: 'h' | 'c'
   readonly column: CatalogColumn
 }
-
-/** The number of columns that are selected for the user to choose from if no name suggests one. */
-const candidatesMax = 8
 
 /**
  * Proposes the query of a mapping file. Its columns have the names of docs/reference/interface.md.
@@ -28,23 +32,21 @@ const candidatesMax = 8
  */
 export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): SourceProposal {
   const { header, key, customer, lines } = document
-  const selected = [
+  const amounts = header.columns.filter((column) => isAmount(column) && column.name !== key.name)
+  const all = [
     ...selectCustomer(document, isOrder),
     ...selectUsual(header.columns.filter(isTimeColumn), 'orderDate', isOrder),
-    ...selectUsual(
-      header.columns.filter((column) => isAmount(column) && column.name !== key.name),
-      'amount',
-      isOrder,
-    ),
-    ...selectUsual(header.columns.filter(isName), 'reference', true),
-  ].filter(({ name }, i, all) => all.findIndex((other) => other.name === name) === i)
-  const items = isOrder && lines !== null ? [`${itemsSql(lines, key)} as items`] : []
+    ...selectUsual(amounts, 'amount', isOrder),
+    ...selectUsual(header.columns.filter(isNumberOrText), 'reference', true),
+  ]
+  const selected = [...new Map(all.map((each) => [each.name, each])).values()]
+  const hasItems = isOrder && lines !== null
   const columns = [
     `h.${quoteName(key.name)} as id`,
-    ...selected.map(({ name, sql }) => `${sql} as ${quoteName(name)}`),
-    ...items,
+    ...selected.map(({ name, alias, column }) => `${alias}.${quoteName(column.name)} as ${quoteName(name)}`),
+    ...(hasItems ? [itemsSql(lines, key)] : []),
   ]
-  const needsCustomer = customer !== null && selected.some(({ sql }) => sql.startsWith('c.'))
+  const needsCustomer = customer !== null && selected.some(({ alias }) => alias === 'c')
   const sql = [
     'select',
     columns.map((column) => `  ${column}`).join(',\n'),
@@ -52,142 +54,112 @@ export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): Sou
     ...(needsCustomer ? [joinSql(customer, 'c', 'h')] : []),
     `where h.${quoteName(key.name)} = any($1)`,
   ].join('\n')
+  const items = { name: 'items', path: 'items', kind: 'array', about: '' } as const
   return {
     sql: sql.split('\n'),
     fields: [
       ...selected.map(({ name, column }) => sourceFieldOfColumn(name, column.type, column.exactType)),
-      ...items.map(() => ({ path: 'items', kind: 'array', about: '' }) as const),
+      ...(hasItems ? [items] : []),
     ],
     warnings: isOrder ? [] : currencyWarnings(header),
   }
 }
 
 const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double precision|bigint|integer)$/.test(type)
-const isName = (column: CatalogColumn) => isTextColumn(column) || isNumberColumn(column)
-const nameOf = ({ name }: CatalogColumn) => name
+const isNumberOrText = (column: CatalogColumn) => isTextColumn(column) || isNumberColumn(column)
 
+/** The number of columns that are selected for the user to choose from if no name suggests one. */
+const candidatesMax = 8
+
+const selectEach = (columns: readonly CatalogColumn[], alias: 'h' | 'c', prefix = ''): Selected[] =>
+  columns
+    .slice(0, candidatesMax)
+    .map((column) => ({ name: `${prefix}${column.name}`.replace(/[^\p{L}\p{N}_-]+/gu, '_'), alias, column }))
+
+/** Selects the customer's number or uuid that is known outside of the ERP, or texts that may be it. */
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
   const own =
     customer === null
-      ? chooseByUsualName(header.columns, nameOf, 'customer')
-      : header.columns.find(({ name }) => name === customer.column)
-  const uuid = isOrder && own?.type !== 'uuid' ? customer?.table.columns.find(({ type }) => type === 'uuid') : undefined
-  if (customer !== null && uuid !== undefined) return [select(uuid, 'c', 'customerId')]
-  if (
-    customer !== null &&
-    own !== undefined &&
-    own !== null &&
-    !isTextColumn(own) &&
-    !(isOrder && own.type === 'uuid')
-  ) {
-    const code = findCode(customer)
-    if (code !== null) return [select(code, 'c', 'customerId')]
-    if (isUsualName(customer.key, 'code')) return [select(own, 'h', 'customerId')]
-    const texts = customer.table.columns.filter(isTextColumn).slice(0, candidatesMax)
-    if (texts.length > 0) return texts.map((column) => select(column, 'c', `customer_${column.name}`))
-  }
-  if (own) return [select(own, 'h', 'customerId')]
-  return header.columns
-    .filter(isTextColumn)
-    .slice(0, candidatesMax)
-    .map((column) => select(column, 'h', column.name))
+      ? chooseByUsualName(header.columns, 'customer')
+      : (header.columns.find(({ name }) => name === customer.column) ?? null)
+  if (own === null) return selectEach(header.columns.filter(isTextColumn), 'h')
+  const ownId: Selected = { name: 'customerId', alias: 'h', column: own }
+  if (customer === null) return [ownId]
+  const uuid = isOrder ? customer.table.columns.find(({ type }) => type === 'uuid') : undefined
+  if (uuid !== undefined) return [{ ...ownId, alias: 'c', column: uuid }]
+  if (isTextColumn(own)) return [ownId]
+  const code = findCode(customer)
+  if (code !== null) return [{ ...ownId, alias: 'c', column: code }]
+  if (isUsualName(customer.key, 'code')) return [ownId]
+  return selectEach(customer.table.columns.filter(isTextColumn), 'c', 'customer_')
 }
 
-/** Finds the customer's number or code that is known outside the ERP. */
+/** Finds the number or code by which a customer or an article is known outside of the ERP. */
 function findCode({ table, key }: Lookup): CatalogColumn | null {
-  const others = table.columns.filter((column) => column.name !== key && isName(column))
-  return (
-    chooseByUsualName(others, nameOf, 'code') ??
-    others.find((column) => isTextColumn(column) && column.isUnique) ??
-    null
-  )
+  const others = table.columns.filter((column) => column.name !== key && isNumberOrText(column))
+  return chooseByUsualName(others, 'code') ?? others.find((column) => isTextColumn(column) && column.isUnique) ?? null
 }
 
 /** Selects the column with a usual name under the service's name, or candidates under their own names. */
-function selectUsual(
-  fitting: readonly CatalogColumn[],
-  what: 'orderDate' | 'amount' | 'reference',
-  isOptional: boolean,
-) {
-  const chosen = chooseByUsualName(fitting, nameOf, what)
-  if (chosen !== null) return [select(chosen, 'h', what)]
-  if (isOptional) return []
-  const { alike } = rankByUsualName(fitting, nameOf, what)
-  const candidates = alike.length > 0 ? alike : fitting
-  return candidates.slice(0, candidatesMax).map((column) => select(column, 'h', column.name))
+function selectUsual(fitting: readonly CatalogColumn[], what: UsualNameKind, isOptional: boolean): Selected[] {
+  const chosen = chooseByUsualName(fitting, what)
+  if (chosen !== null) return [{ name: what, alias: 'h', column: chosen }]
+  return isOptional ? [] : selectEach(fitting, 'h')
 }
 
-/** @param name of the result's column; has only characters that a path needs no quotes for */
-const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected => ({
-  name: name.replace(/[^\p{L}\p{N}_-]+/gu, '_'),
-  sql: `${alias}.${quoteName(column.name)}`,
-  column,
-})
+/** The parts of an item, each with the type of its column and the table in which it is looked up. */
+const itemParts = [
+  { name: 'article', usual: 'article', fits: () => true },
+  { name: 'description', usual: 'description', fits: isTextColumn },
+  { name: 'quantity', usual: 'quantity', fits: isAmount },
+  { name: 'unit', usual: 'unit', fits: isTextColumn },
+  { name: 'unitPrice', usual: 'unitPrice', fits: isAmount },
+  { name: 'amount', usual: 'lineAmount', fits: isAmount },
+] as const
 
 /** Makes the ordered list of lines. An article appears by its number, not by its id. */
-function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
+function itemsSql(lines: Lines, key: CatalogColumn): string {
+  const { table, column, condition } = lines
   const free = table.columns.filter(({ name }) => name !== column)
-  const used = new Set<string>()
-  const member = (
-    name: string,
-    what: UsualNameKind,
-    fits: (column: CatalogColumn) => boolean,
-    lookup: Looked = null,
-  ) => {
-    const own =
-      free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByUsualName(free.filter(fits), nameOf, what)
+  const joins: string[] = []
+  const members = itemParts.flatMap(({ name, usual, fits }) => {
+    const lookup = name === 'article' || name === 'unit' ? lines[name] : null
+    const own = free.find((each) => each.name === lookup?.column) ?? chooseByUsualName(free.filter(fits), usual)
     if (own === null) return []
-    used.add(own.name)
-    const code =
-      lookup === null || isTextColumn(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
-    return [{ name, sql: code === null ? `l.${quoteName(own.name)}` : `${lookup?.alias}.${quoteName(code.name)}` }]
-  }
-  const any = () => true
-  const members = [
-    ...member('article', 'article', any, article && { lookup: article, alias: 'a' }),
-    ...member('description', 'description', isTextColumn),
-    ...member('quantity', 'quantity', isAmount),
-    ...member(
-      'unit',
-      'unit',
-      (each) => isTextColumn(each) || each.name === unit?.column,
-      unit && { lookup: unit, alias: 'u' },
-    ),
-    ...member('unitPrice', 'unitPrice', isAmount),
-    ...member('amount', 'lineAmount', isAmount),
-  ]
+    const code = lookup === null || isTextColumn(own) ? null : findCodeOrDescription(lookup)
+    if (lookup === null || code === null) return [{ name, own: own.name, sql: `l.${quoteName(own.name)}` }]
+    const alias = name === 'article' ? 'a' : 'u'
+    joins.push(`    ${joinSql(lookup, alias, 'l')}`)
+    return [{ name, own: own.name, sql: `${alias}.${quoteName(code.name)}` }]
+  })
   // A missing quantity is worse than one number too many.
-  if (!members.some(({ name }) => name === 'quantity'))
-    for (const { name } of free.filter((each) => isAmount(each) && !used.has(each.name))) {
-      used.add(name)
-      members.push({ name, sql: `l.${quoteName(name)}` })
-    }
-  const left = free.filter(({ name }) => !used.has(name)).map(({ name }) => name)
-  const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
-  const position = chooseByUsualName(free.filter(isNumberColumn), nameOf, 'position')?.name
-  const orders = new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))
+  const numbers = members.some(({ name }) => name === 'quantity')
+    ? []
+    : free.filter((each) => isAmount(each) && !members.some(({ own }) => own === each.name))
+  const parts = [...members, ...numbers.map(({ name }) => ({ name, own: name, sql: `l.${quoteName(name)}` }))]
+  const left = free.filter(({ name }) => !parts.some(({ own }) => own === name)).map(({ name }) => name)
+  const position = chooseByUsualName(free.filter(isNumberColumn), 'position')?.name
+  const order = [...new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))]
+  const orderBy = order.length === 0 ? '' : ` order by ${order.map((name) => `l.${quoteName(name)}`).join(', ')}`
   return [
     '(select jsonb_agg(jsonb_build_object(',
-    members.map(({ name, sql }) => `      '${name.replaceAll("'", "''")}', ${sql}`).join(',\n'),
-    `    )${orders.size === 0 ? '' : ` order by ${[...orders].map((name) => `l.${quoteName(name)}`).join(', ')}`})`,
+    parts.map(({ name, sql }) => `      '${name.replaceAll("'", "''")}', ${sql}`).join(',\n'),
+    `    )${orderBy})`,
     ...(left.length === 0 ? [] : [`    -- not in the list: ${left.join(', ').replace(/[\s\p{Cc}]+/gu, ' ')}`]),
     `    from ${quoteTable(table)} l`,
-    ...(article !== null && needs('a') ? [`    ${joinSql(article, 'a', 'l')}`] : []),
-    ...(unit !== null && needs('u') ? [`    ${joinSql(unit, 'u', 'l')}`] : []),
-    `    where l.${quoteName(column)} = h.${quoteName(key.name)}${condition === null ? '' : ` and ${condition}`})`,
+    ...joins,
+    `    where l.${quoteName(column)} = h.${quoteName(key.name)}${condition === null ? '' : ` and ${condition}`}) as items`,
   ].join('\n')
 }
 
-type Looked = { readonly lookup: Lookup; readonly alias: string } | null
-
-const findDescription = ({ table }: Lookup) =>
-  chooseByUsualName(table.columns.filter(isTextColumn), nameOf, 'description')
+const findCodeOrDescription = (lookup: Lookup): CatalogColumn | null =>
+  findCode(lookup) ?? chooseByUsualName(lookup.table.columns.filter(isTextColumn), 'description')
 
 const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
   `left join ${quoteTable(table)} ${alias} on ${alias}.${quoteName(key)} = ${from}.${quoteName(column)}`
 
 function currencyWarnings({ name, columns }: CatalogTable): string[] {
-  const currency = chooseByUsualName(columns, nameOf, 'currency')
+  const currency = chooseByUsualName(columns, 'currency')
   if (currency === null) return []
   return [
     `the service takes amounts in euro, and "${name}" has a currency in "${currency.name}": leave out documents in other currencies`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readOrWarn } from '../../src/outbox/propose/readValuesByColumn.ts'
+import { readOrWarn } from '../../src/outbox/propose/proposeFilesForTable.ts'
 
 const failing = (code: string) => () => Promise.reject(Object.assign(new Error('canceling statement'), { code }))
 

@@ -1,0 +1,138 @@
+import type pg from 'pg'
+import { isUsualName, normalizeName, splitNameIntoWords } from '../../mapping/usualNames.ts'
+import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
+import { resolveTableSchema } from '../readTableShape.ts'
+import {
+  type CatalogColumn,
+  isNumberColumn,
+  isTextColumn,
+  isTimeColumn,
+  readCatalogTable,
+  readWordsOfRows,
+} from './catalogTable.ts'
+
+/** Words about data. In a business table `delivered` and `sent` are about goods. */
+const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
+const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
+const german =
+  'gesendet|versendet|versandt|übertragen|uebertragen|exportiert|übermittelt|uebermittelt|verarbeitet|erledigt|abgeholt|synchronisiert|veröffentlicht|veroeffentlicht|gemeldet'
+const sending = `${handling}|export|transfer|upload|push|publish|dispatch|send|emitted|extracted|fetched|notified|acknowledged|${german}`
+
+const sendingForm = new RegExp(
+  `^(?:is|has|was|been|already|last|date|time|flag)*(?:${sending})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
+)
+const sendingWord = new RegExp(`^(?:${sending})$`)
+
+/** Words in names of columns about a person, a count, a way, a target or a plan. */
+const otherwise =
+  /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
+
+/** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
+export function isNameAboutSending(name: string): boolean {
+  const words = splitNameIntoWords(name)
+  return (
+    !words.some((word) => otherwise.test(word)) &&
+    (words.some((word) => sendingWord.test(word)) || sendingForm.test(normalizeName(name)))
+  )
+}
+
+/** True for a column such as `synced_at` and `is_published`. In a business table only words about data count. */
+export function isMark(column: CatalogColumn, isOutbox: boolean): boolean {
+  const words = isOutbox ? handling : transfer
+  const name = normalizeName(column.name)
+  if (isTimeColumn(column)) return !column.notNull && new RegExp(`(?:${words})(?:at|on|time|date|ts|utc)$`).test(name)
+  const isFlag = column.type === 'boolean' || isNumberColumn(column)
+  return isFlag && new RegExp(`^(?:is|has|was|been|already)*(?:${words})(?:flag)?$`).test(name)
+}
+
+const aboutData = 'sync|export|transfer|outbox|interface|upload|replication'
+const outboxStatus = new RegExp(
+  `^(?:${aboutData}|message|event|processing|process|delivery|send|publish|dispatch|record)?(?:status|state)$`,
+)
+const dataStatus = new RegExp(`^(?:${aboutData})(?:status|state)$`)
+
+/** Finds `status` in an outbox, and in a business table only a status of data, such as `sync_status`. */
+export const findSendingStatus = (columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null =>
+  columns.find(
+    (each) =>
+      (isOutbox ? outboxStatus : dataStatus).test(normalizeName(each.name)) && (isTextColumn(each) || each.isClosed),
+  ) ?? null
+
+export const isStatusName = (name: string) => /(status|state|statecode|statuscode|zustand)$/.test(normalizeName(name))
+
+/** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
+export function findWorkflowColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
+  const all = columns.filter(
+    (each) => isStatusName(each.name) && (isTextColumn(each) || each.isClosed || isNumberColumn(each)),
+  )
+  const isOfDocument = ({ name }: CatalogColumn) =>
+    /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(normalizeName(name))
+  return all.find(isOfDocument) ?? all[0] ?? null
+}
+
+/** Words that outboxes use for the states of a row, in the form of `normalizeName`, the likeliest first. */
+const statusWords = {
+  new: 'new pending ready open waiting unsent unprocessed created todo initial notsent neu offen'.split(' '),
+  queued: 'queued taken claimed processing inprogress inprocess sending busy running inflight started'.split(' '),
+  completed: 'completed complete done sent processed published delivered success succeeded synced finished ok'.split(
+    ' ',
+  ),
+  failed: 'failed failure error errored dead'.split(' '),
+  rejected: 'rejected invalid refused'.split(' '),
+  uncertain: 'uncertain unclear unknown'.split(' '),
+} as const
+const { new: _, ...statusWordsAfterNew } = statusWords
+const allStatusWords = Object.values(statusWords).flat()
+
+export type StatusWordState = keyof typeof statusWords
+
+export const findStatusWord = (words: readonly string[], state: StatusWordState): string | null =>
+  statusWords[state].flatMap((known) => words.filter((word) => normalizeName(word) === known))[0] ?? null
+
+/** Finds words about the business, such as draft and released. */
+export const findBusinessWords = (words: readonly string[]): string[] =>
+  words.filter((word) => !allStatusWords.includes(normalizeName(word)))
+
+/** Chooses a word for an example of rows that are to be sent. */
+export function exampleWord(words: readonly string[]): string {
+  const ended = Object.values(statusWordsAfterNew).flat()
+  return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
+}
+
+/** The words of a column, and its default. */
+export function knownWords({ words, default: fallback }: CatalogColumn): string[] {
+  const first = /^'((?:[^']|'')*)'/.exec(fallback ?? '')?.[1]?.replaceAll("''", "'")
+  return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]
+}
+
+/** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
+export const findSentColumnCandidates = (columns: readonly CatalogColumn[]): CatalogColumn[] =>
+  columns.filter((column) => {
+    const { name, type, notNull, isClosed } = column
+    if (isTimeColumn(column)) return !notNull && isNameAboutSending(name)
+    if (type === 'boolean') return isNameAboutSending(name)
+    if (isNumberColumn(column)) return isNameAboutSending(name) || isStatusName(name)
+    return (isTextColumn(column) || isClosed) && !hasOtherUse(name) && mayTellOfSending(column)
+  })
+
+const hasOtherUse = (name: string) =>
+  (['type', 'key', 'customer', 'payload'] as const).some((what) => isUsualName(name, what))
+
+function mayTellOfSending(column: CatalogColumn): boolean {
+  const { name, words } = column
+  if (words === null) return false
+  if (findStatusWord(words, 'queued') !== null || findStatusWord(words, 'completed') !== null) return true
+  return isStatusName(name) ? findBusinessWords(knownWords(column)).length === 0 : isNameAboutSending(name)
+}
+
+/** Finds columns that may say that a row was sent, if neither the description's state nor its filter uses one. */
+export async function findUndescribedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
+  if (described.state !== null) return []
+  const table = await readCatalogTable(pool, qualifiedName(await resolveTableSchema(pool, described)))
+  if (table === null) return []
+  const { columns } = await readWordsOfRows(pool, table)
+  const filter = described.filter?.toLowerCase() ?? ''
+  return findSentColumnCandidates(columns)
+    .map(({ name }) => name)
+    .filter((name) => !filter.includes(name.toLowerCase()))
+}
