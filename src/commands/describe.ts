@@ -2,19 +2,13 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
-import {
-  type DescribedFile,
-  parseTableName,
-  proposeFilesForTable,
-  type TableName,
-} from '../outbox/propose/proposeFilesForTable.ts'
+import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
 import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
-
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { defineCommand } from './terminal/command.ts'
+import { exitCodes, printJson, usageError } from './terminal/context.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -26,8 +20,8 @@ export const command = defineCommand({
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],
   ],
-  help: `Reads the catalog of DATABASE_URL, the words in columns of state and type, and the field names of some payloads. It changes nothing.
-For a header with lines it follows foreign keys, or names, to the lines, the customer and the articles. It proposes a query that reads
+  help: `Reads the catalog of DATABASE_URL, words of text columns, and the field names of some payloads. It changes nothing.
+For a header with lines it follows foreign keys to the lines, the customer and the articles. It proposes a query that reads
 them, and the call of change capture. What only you can know is marked FILL IN, with the choices. The files do not load before.
 If something would keep the daemon from reading the table, a warning on stderr says so.
 
@@ -63,8 +57,15 @@ Examples:
       context.stderr.write(`outboxd: ${described.problem}\n`)
       return exitCodes.failed
     }
-    if (described.kind === 'missing') return missing(context, name, described.nearest, options)
-
+    if (described.kind === 'missing') {
+      const { schema, table } = name
+      const hint = described.nearest === null ? '' : `; did you mean "${described.nearest}"?`
+      if (options.json) printJson(context, { table: null, nearest: described.nearest })
+      context.stderr.write(
+        `outboxd: there is no table ${schema === null ? '' : `${schema}.`}${table} in the outbox's database, or this user has no permission to see it${hint}\n`,
+      )
+      return exitCodes.nothing
+    }
     const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
     const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
     const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
@@ -78,7 +79,7 @@ Examples:
       context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
     if (present.length > 0) {
       context.stderr.write(
-        `outboxd: nothing was written, because ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'exists' : 'exist'}. Move ${present.length === 1 ? 'it' : 'them'} away, or run without --write and copy by hand\n`,
+        `outboxd: nothing was written, because of existing files: ${present.map(({ file }) => file).join(', ')}. Move them away, or run without --write and copy by hand\n`,
       )
       return exitCodes.failed
     }
@@ -87,8 +88,6 @@ Examples:
   },
 })
 
-type DescribeOptions = OptionsOf<typeof command>
-
 /** True if the folder, or its nearest existing parent, is in `node_modules` or holds our examples. */
 function isInPackage(dir: string): boolean {
   if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
@@ -96,31 +95,12 @@ function isInPackage(dir: string): boolean {
   return real === exampleMappings || real.split(path.sep).includes('node_modules')
 }
 
-function missing(
-  context: CommandContext,
-  { schema, table }: TableName,
-  nearest: string | null,
-  { json }: DescribeOptions,
-): number {
-  const name = schema === null ? table : `${schema}.${table}`
-  if (json) printJson(context, { table: null, nearest })
-  const quote =
-    schema === null ? '' : `. If the dot belongs to the name, quote it as in SQL: outboxd describe '"${name}"'`
-  const hint = nearest === null ? quote : `; did you mean "${nearest}"?`
-  context.stderr.write(
-    `outboxd: there is no table ${name} in the outbox's database, or this user has no permission to see it${hint}\n`,
-  )
-  return exitCodes.nothing
-}
-
 /** @returns the paths written */
-function writeFiles(dir: string, files: readonly DescribedFileAt[]): string[] {
+function writeFiles(dir: string, files: readonly { file: string; text: string }[]): string[] {
   mkdirSync(dir, { recursive: true })
   for (const { file, text } of files) writeFileSync(file, text, { flag: 'wx' })
   return files.map(({ file }) => file)
 }
-
-type DescribedFileAt = Pick<DescribedFile, 'text'> & { file: string }
 
 function nextStep(written: readonly string[], places: number): string {
   const fill = places === 0 ? '' : `fill in ${pluralize(places, 'place')} (FILL IN), then `

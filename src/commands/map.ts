@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { readMappingsDir } from '../config.ts'
+import { readMappingsDir, readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { parseLimitOption } from '../operations/filters.ts'
@@ -18,7 +18,7 @@ import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/operator.ts'
+import { openDatabasesOf } from './terminal/operator.ts'
 
 const limitDefault = 1_000
 
@@ -53,58 +53,47 @@ Examples:
     if (problems.length > 0) return usageError(context, problems)
 
     const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
-    if (file !== undefined) return mapFile(context, mappings, file, options)
-    return withDatabases(context, async (databases) => {
-      if (options.allNew) {
-        const records = await withOutbox(databases, async (outbox) =>
-          readContentsDespiteFailures(outbox, mappings, await readWaitingRows(outbox, limit)),
-        )
-        if (records.length === 0) return nothing(context, 'no row waits in the outbox')
-        if (records.length === limit)
-          context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-        const previews = records.map((record) => previewRowMapping(mappings, record))
-        warnOfBodies(context, mappings, previews)
-        return summarise(context, previews, options)
+    let previews: MapPreview[]
+    if (file === undefined) previews = await previewRows(context, mappings, options.outbox ?? null, limit)
+    else {
+      const chosen = chooseRecordType(mappings, options.type)
+      if (chosen.kind === 'invalid') return usageError(context, [chosen.problem])
+      try {
+        const content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
+        previews = mapPayloads(mappings, chosen.type, content)
+      } catch (error) {
+        return usageError(context, [`${file} cannot be read: ${(error as Error).message}`])
       }
-      const record = await withOutbox(databases, (erp) => readRecordWithContent(erp, mappings, options.outbox ?? ''))
-      if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-      const previews = [previewRowMapping(mappings, record)]
-      warnOfBodies(context, mappings, previews)
-      return printEach(context, previews, options)
-    })
+    }
+    if (previews.length === 0) {
+      const where = file ?? (options.allNew ? 'the waiting rows of the outbox' : `row ${options.outbox} of the outbox`)
+      context.stderr.write(`outboxd: there is nothing in ${escapeLines(where)}\n`)
+      return exitCodes.nothing
+    }
+    if (options.allNew && previews.length === limit)
+      context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
+    for (const warning of previewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
+    return options.allNew ? summarise(context, previews, options) : printEach(context, previews, options)
   },
 })
 
 type MapOptions = OptionsOf<typeof command>
 
-async function mapFile(
+/** @param id of the only row; null for all that wait */
+async function previewRows(
   context: CommandContext,
   mappings: Mappings,
-  file: string,
-  options: MapOptions,
-): Promise<number> {
-  const chosen = chooseRecordType(mappings, options.type)
-  if (chosen.kind === 'invalid') return usageError(context, [chosen.problem])
-  let content: string
-  try {
-    content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
-  } catch (error) {
-    return usageError(context, [`${file} cannot be read: ${(error as Error).message}`])
-  }
-  const previews = mapPayloads(mappings, chosen.type, content)
-  if (previews.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
-  warnOfBodies(context, mappings, previews)
-  return printEach(context, previews, options)
-}
-
-/** Prints what the service may refuse although it maps, and dates that change in UTC. */
-function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly MapPreview[]): void {
-  for (const warning of previewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
-}
-
-function nothing(context: CommandContext, message: string): number {
-  context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
-  return exitCodes.nothing
+  id: string | null,
+  limit: number,
+): Promise<MapPreview[]> {
+  await using databases = await openDatabasesOf(readStoreConfig(context.env))
+  return await withOutbox(databases, async (outbox) => {
+    const records =
+      id === null
+        ? await readContentsDespiteFailures(outbox, mappings, await readWaitingRows(outbox, limit))
+        : [await readRecordWithContent(outbox, mappings, id)]
+    return records.filter((record) => record !== null).map((record) => previewRowMapping(mappings, record))
+  })
 }
 
 function printEach(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
@@ -149,41 +138,28 @@ function jsonOf(preview: MapPreview) {
 }
 
 /** Groups errors that differ only in the record's value. */
-function summarise(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
+function summarise(context: CommandContext, previews: readonly MapPreview[], { json }: MapOptions): number {
   const errors = previews.flatMap((each) =>
     each.kind === 'refused'
-      ? each.errors.map(({ field, from, message }) => ({ record: each.name, type: each.type, field, from, message }))
+      ? each.errors.map(({ field, from, message }) => ({ type: each.type, field, from, message, example: each.name }))
       : [],
   )
-  const groups = Object.values(
-    Object.groupBy(errors, ({ type, field, message }) => `${type} ${field} ${message.replace(/"[^"]*"/g, '"…"')}`),
+  const groups = Map.groupBy(
+    errors,
+    ({ type, field, message }) => `${type} ${field} ${message.replace(/"[^"]*"/g, '…')}`,
   )
-  const rows = groups
-    .flatMap((group) => (group?.[0] ? [{ count: group.length, ...group[0] }] : []))
+  const rows = [...groups.values()]
+    .flatMap((group) => group.slice(0, 1).map((first) => ({ count: group.length, ...first })))
     .sort((a, b) => b.count - a.count)
-  const bad = previews.filter(({ kind }) => kind === 'refused').length
-  if (options.json)
-    printJson(context, {
-      records: previews.length,
-      maps: previews.length - bad,
-      errors: rows.map(({ record, ...row }) => ({ ...row, example: record })),
-    })
+  const maps = previews.filter(({ kind }) => kind === 'mapped').length
+  if (json) printJson(context, { records: previews.length, maps, errors: rows })
   else {
-    context.stdout.write(`${previews.length - bad} of ${pluralize(previews.length, 'record')} map.\n`)
+    context.stdout.write(`${maps} of ${pluralize(previews.length, 'record')} map.\n`)
+    const cells = rows.map(({ count, type, field, from, example, message }) => [
+      ...[String(count), truncate(type, 24), field, from || '-', example, message],
+    ])
     if (rows.length > 0)
-      context.stdout.write(
-        `\n${renderTable(
-          ['COUNT', 'TYPE', 'FIELD', 'FROM', 'EXAMPLE', 'ERROR'],
-          rows.map(({ count, type, field, from, record, message }) => [
-            String(count),
-            truncate(type, 24),
-            field,
-            from || '-',
-            record,
-            message,
-          ]),
-        )}`,
-      )
+      context.stdout.write(`\n${renderTable(['COUNT', 'TYPE', 'FIELD', 'FROM', 'EXAMPLE', 'ERROR'], cells)}`)
   }
-  return bad > 0 ? exitCodes.failed : exitCodes.done
+  return maps < previews.length ? exitCodes.failed : exitCodes.done
 }

@@ -1,7 +1,7 @@
 import { type Resource, resourceNames, serviceResources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
-import { chooseByUsualName, isUsualName, normalizeName, type UsualNameKind } from './usualNames.ts'
+import { chooseByUsualName, type UsualNameKind } from './usualNames.ts'
 
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
@@ -49,13 +49,33 @@ const dataTargets: readonly Target[] = [
   },
 ]
 
-const orderCustomer: Target = {
-  name: 'customer_id',
-  rest: 'type: uuid, required: true',
-  usual: 'customer',
-  kinds: ['uuid', 'text'],
-  what: 'the customer’s uuid, as the service knows it. If nothing here has it, add a column to the query',
-}
+const dataBody = `  customerId: \${customer_id}
+  data:
+    field1: \${field1}
+    field2: \${field2}
+    customer_id: \${customer_id}
+    order_date: \${order_date}
+    total_amount: \${total_amount}`
+
+const orderTargets: readonly Target[] = [
+  {
+    name: 'customer_id',
+    rest: 'type: uuid, required: true',
+    usual: 'customer',
+    kinds: ['uuid', 'text'],
+    what: 'the customer’s uuid, as the service knows it. If nothing here has it, add a column to the query',
+  },
+  {
+    name: 'items',
+    rest: 'type: array, required: true',
+    usual: 'items',
+    kinds: ['array'],
+    what: 'the list of the order’s lines, which are sent as they are, digit for digit',
+  },
+]
+
+const orderBody = `  customerId: \${customer_id}
+  items: \${items}`
 
 /** The interface's own names, which are assumed if no payload can be read. */
 const clientsFields: readonly SourceField[] = ['customerId', 'orderDate', 'amount', 'field1', 'field2'].map((name) => ({
@@ -81,66 +101,32 @@ export function proposeMapping(
   fields: readonly SourceField[] | null,
   { endpoint: asked, sql }: MappingSource,
 ): MappingProposal {
-  const items = fields?.find(({ name, kind }) => kind === 'array' && /^(items|lines|positions)$/i.test(name)) ?? null
-  const hasAmount = fields?.some(({ name }) => isUsualName(name, 'amount'))
-  const endpoint = asked ?? endpointOfNoun(items !== null && !hasAmount ? 'order' : 'transaction')
-  const { lines, warnings } =
-    endpoint === endpointOfNoun('order') ? proposeOrder(fields ?? [], items) : proposeData(fields ?? clientsFields)
-  return { warnings, lines: [...head(type, endpoint, sql, fields === null), ...lines] }
-}
-
-export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
-  resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
-
-function proposeData(fields: readonly SourceField[]): MappingProposal {
-  const found = dataTargets.map((target) => ({ target, field: findField(fields, target) }))
-  const field1 = fields.find(({ name }) => normalizeName(name) === 'field1')
-  const left = fields.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
-  const values = 'type: enum, values: [value1, value2, value3]'
+  const all = fields ?? clientsFields
+  const hasItems = chooseByUsualName(all.filter(isArray), 'items') !== null
+  const hasAmount = chooseByUsualName(all, 'amount') !== null
+  const endpoint = asked ?? endpointOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
+  const isOrder = endpoint === endpointOfNoun('order')
+  const found = (isOrder ? orderTargets : dataTargets).map((target) => ({ target, field: findField(all, target) }))
+  const field1 = isOrder ? null : chooseByUsualName(all, 'field1')
+  const left = all.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
+  const list = left.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
   return {
     warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
     lines: [
+      ...head(type, endpoint, sql, fields === null),
       ...found.map(({ target, field }) => fieldLine(target, field, left)),
-      field1 === undefined
-        ? {
-            text: `  field1: { constant: value1, ${values} }`,
-            comment: 'or map a column to these values, with from and lookup',
-          }
-        : { text: `  field1: { from: ${quotePath(field1.path)}, ${values}, default: value1 }` },
-      bodyLine,
-      { text: '  customerId: ${customer_id}' },
-      { text: '  data:' },
-      ...['field1', 'field2', 'customer_id', 'order_date', 'total_amount'].map((name) => ({
-        text: `    ${name}: \${${name}}`,
-      })),
-      ...leftOut(left),
+      ...(isOrder ? [] : [field1Line(field1)]),
+      { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
+      { text: isOrder ? orderBody : dataBody },
+      ...(list === '' ? [] : [{ text: '', comment: `Not sent: ${list}` }]),
     ],
   }
 }
 
-function proposeOrder(fields: readonly SourceField[], items: SourceField | null): MappingProposal {
-  // A text column may hold texts that are not uuids. The value of a payload is known.
-  const customers = fields.filter(({ kind, about }) => kind === 'uuid' || about === '')
-  const field = findField(customers, orderCustomer)
-  return {
-    warnings: [],
-    lines: [
-      fieldLine(orderCustomer, field, fields),
-      items === null
-        ? { text: '  items: { from: "", type: array, required: true }', fillIn: 'from: the list of the order’s lines' }
-        : {
-            text: `  items: { from: ${quoteYaml(items.path)}, type: array, required: true }`,
-            comment: 'as they are, digit for digit',
-          },
-      bodyLine,
-      { text: '  customerId: ${customer_id}' },
-      { text: '  items: ${items}' },
-      ...leftOut(fields.filter((each) => each !== items && each !== field)),
-    ],
-  }
-}
+const isArray = ({ kind }: SourceField) => kind === 'array'
 
-const bodyLine: YamlLine = { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' }
+export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
+  resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
 function head(
   type: string | UntoldType,
@@ -164,11 +150,21 @@ function head(
   ]
 }
 
-const findField = (fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null =>
-  chooseByUsualName(
-    fields.filter(({ kind }) => kinds.includes(kind)),
+function findField(fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null {
+  // A text column may hold texts that are not uuids. The value of a payload is known.
+  const isKnown = ({ kind, about }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || about === ''
+  return chooseByUsualName(
+    fields.filter((field) => kinds.includes(field.kind) && isKnown(field)),
     usual,
   )
+}
+
+function field1Line(field: SourceField | null): YamlLine {
+  const values = 'type: enum, values: [value1, value2, value3]'
+  if (field !== null) return { text: `  field1: { from: ${quotePath(field.path)}, ${values}, default: value1 }` }
+  const comment = 'or map a column to these values, with from and lookup'
+  return { text: `  field1: { constant: value1, ${values} }`, comment }
+}
 
 /** The user would not read a longer list. */
 const candidatesMax = 12
@@ -208,9 +204,4 @@ function typeWarnings({ path, kind, about }: SourceField): string[] {
       `"${path}" is money, which Postgres prints with a currency’s sign: every record would be rejected. Keep it in numeric`,
     ]
   return []
-}
-
-function leftOut(fields: readonly SourceField[]): YamlLine[] {
-  const list = fields.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
-  return list === '' ? [] : [{ text: '', comment: `Not sent: ${list}` }]
 }

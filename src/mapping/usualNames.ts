@@ -23,6 +23,8 @@ const rows = {
     gesamtsumme summe`,
   reference: `field2 orderno ordernumber documentno documentnumber docnum number invoicenumber sohnum0 name no reference description
     auftragsnr auftragsnummer belegnr belegnummer rechnungsnr rechnungsnummer`,
+  field1: 'field1',
+  items: 'items lines positions',
   currency: 'currency currencyid doccur currencycode transactioncurrencyid waehrung waehrungid wkz cur0',
   createdAt: `createdat created createdon creationtime createdtime creationdate createdate datecreated insertedat recordedat occurredat
     occurredon senttime enqueuetime timestamp datetimecreated systemcreatedat credattim0 erstelltam erstelltum erstelldatum

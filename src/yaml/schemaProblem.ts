@@ -43,15 +43,9 @@ export function explainSchemaIssue(
 }
 
 function explainKey(key: string, keys: readonly string[], optionsElsewhere: ReadonlySet<string>): string {
-  if (isCutRest.test(key)) return `${quoteForMessage(key)} is the end of a value that must be in quotes within { }`
-  if (key === 'path' && keys.includes('from')) return 'unknown key "path"; did you mean "from"?'
   if (optionsElsewhere.has(key)) return `"${key}" does not go with this type`
   return `unknown key ${quoteForMessage(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
 }
-
-/** YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key. */
-const isCutDecimal = /^decimal\(\s*\d+$/
-const isCutRest = /^\d+\s*\)$/
 
 function explainValue(issue: Issue, found: PayloadValue): string {
   if (issue.code === 'invalid_type') {
@@ -64,10 +58,9 @@ function explainValue(issue: Issue, found: PayloadValue): string {
   }
   if (issue.code === 'invalid_value')
     return `must be ${issue.values.map(String).join(' or ')}, and is ${nameJsonKind(found)}`
+  // YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key.
   if (issue.code === 'invalid_format')
-    return typeof found === 'string' && isCutDecimal.test(found)
-      ? `must be in quotes within { }, where a comma ends a value: for example "${found},2)"`
-      : 'must be written decimal(digits, decimals), for example decimal(10,2)'
+    return 'must be written "decimal(digits,decimals)", in quotes within { }, for example "decimal(10,2)"'
   if (issue.code === 'too_small')
     return issue.origin === 'number' || issue.origin === 'int' ? `must be ${least(issue)}` : 'is empty'
   if (issue.code === 'too_big') return `is too large: at most ${issue.maximum}`

@@ -322,7 +322,7 @@ test('a mapping that the service would refuse is warned of before a slot is spen
   const { code, printed, messages } = await run({ MAPPINGS_DIR: dir })
   expect(code).toBe(0)
   expect(printed).toMatch(
-    /^WARNING {2}mapping of data: customerId is c, which .*maxLength: 10\n {11}data is not in .*"dta"\?$/m,
+    /^WARNING {2}mapping of data: customerId is c \(string\), and .*maxLength: 10\)\n {11}data is not in .*"dta"\?$/m,
   )
   expect(messages).toBe('No problem found; 2 warnings.\n')
 })

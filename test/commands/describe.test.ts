@@ -71,7 +71,7 @@ test('what is there is not overwritten, and said; nothing else is written then',
   const dir = mappingFiles({ 'sales_order.yaml': 'mine: true\n' })
   const { code, messages } = await run('sales_order', { write: true }, dir)
   expect(code).toBe(1)
-  expect(messages).toContain(`nothing was written, because ${join(dir, 'sales_order.yaml')} exists`)
+  expect(messages).toContain(`nothing was written, because of existing files: ${join(dir, 'sales_order.yaml')}.`)
   expect(readdirSync(dir)).toEqual(['sales_order.yaml'])
   expect(readFileSync(join(dir, 'sales_order.yaml'), 'utf8')).toBe('mine: true\n')
 })
@@ -156,7 +156,6 @@ test('a table that is not there is answered with the one that may be meant, and 
   }
   expect(JSON.parse((await run('sales_ordr', { json: true })).printed)).toEqual({ table: null, nearest: 'sales_order' })
   expect(await run('a.b.c')).toMatchObject({ code: 2, messages: expect.stringContaining(`outboxd describe '"a.b"'`) })
-  expect((await run('other.table')).messages).toContain(`quote it as in SQL: outboxd describe '"other.table"'`)
 })
 
 test('a header and lines whose names have dots and quotes', async () => {
@@ -280,7 +279,6 @@ test('nothing says whether a row was sent: all would be, and the warning says ho
   )
   const { messages, printed } = await run('t')
   expect(printed).toMatch(/^state: none/m)
-  expect(printed).toMatch(/^sequence: id/m)
   expect(messages).toMatch(/every row there is sent.*outboxd adopt --start now/)
 })
 

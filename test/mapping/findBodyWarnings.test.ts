@@ -49,47 +49,66 @@ test.each([
   [
     'no maxLength',
     customer.replace('maxLength: 10, ', ''),
-    /^customerId is c, which may have any number of characters.*maxLength: 10/,
+    /^customerId is c \(string\), and the service takes text of at most 10 characters.*maxLength: 10/,
   ],
-  ['a longer one', customer.replace('10', '12'), /^customerId is c, which may have 12 characters/],
-  ['a number', 'c: { from: c, type: integer, required: true }', /^customerId is c, of type integer.*as: string/],
-  ['a number as text', 'c: { from: c, type: integer, as: string, required: true }', /10 characters at most/],
-  ['a uuid', 'c: { from: c, type: uuid, required: true }', /of type uuid, and the service takes 10 characters at most/],
+  [
+    'a longer one',
+    customer.replace('10', '12'),
+    /^customerId is c \(string\), and the service takes text of at most 10 characters/,
+  ],
+  [
+    'a number',
+    'c: { from: c, type: integer, required: true }',
+    /^customerId is c \(integer\), and the service takes text/,
+  ],
+  ['a number as text', 'c: { from: c, type: integer, as: string, required: true }', /at most 10 characters/],
+  [
+    'a uuid',
+    'c: { from: c, type: uuid, required: true }',
+    /is c \(uuid\), and the service takes text of at most 10 characters/,
+  ],
   [
     'an optional one',
     customer.replace(', required: true', ''),
-    /^customerId is left out where the payload has no c.*make c required/,
+    /^customerId is left out if the payload has no c.*make c required/,
   ],
-  ['a long constant', 'c: { constant: "12345678901", type: string }', /can be "12345678901", which has 11 characters/],
-  ['a long default', customer.replace('required: true', 'default: nobody').replace('10', '12'), /may have 12/],
+  [
+    'a long constant',
+    'c: { constant: "12345678901", type: string }',
+    /can be "12345678901", and the service takes text of at most 10 characters/,
+  ],
+  [
+    'a long default',
+    customer.replace('required: true', 'default: nobody').replace('10', '12'),
+    /at most 10 characters/,
+  ],
 ])('customerId with %s is warned of', (_, field, warning) => {
   expect(data(`${field}\n${one}\n${two}`, body)).toEqual([expect.stringMatching(warning)])
 })
 
 test('a value outside of field1’s is named, wherever it comes from', () => {
   const of = (field: string) => data(`${customer}\n${field}\n${two}`, body)
-  const outside = 'data.field1 can be "valeu1", and the service takes value1, value2, value3; did you mean "value1"?'
+  const outside =
+    'data.field1 can be "valeu1", and the service takes value1, value2, value3 (type: enum); did you mean "value1"?'
   expect(of('f1: { from: f1, type: enum, values: [value2, valeu1], required: true }')).toEqual([outside])
   expect(of('f1: { constant: valeu1, type: string }')).toEqual([outside])
   expect(of('f1: { from: f1, type: string, lookup: { a: value1, b: valeu1 }, required: true }')).toEqual([outside])
-  expect(of('f1: { from: f1, type: string, required: true }')).toEqual([
-    expect.stringContaining('make it enum with values'),
-  ])
+  expect(of('f1: { from: f1, type: string, required: true }')).toEqual([expect.stringContaining('type: enum')])
   expect(data(`${customer}\n${two}`, 'customerId: ${c}\ndata: { field1: valeu1, field2: "${f2}" }')).toEqual([outside])
 })
 
 test('text that is put together, and a part of another kind', () => {
   expect(data(good, 'customerId: "K${c}"\ndata: { field1: "${f1}", field2: "${f2}" }')).toEqual([
-    'customerId is put together of several parts, and the service takes 10 characters at most',
+    'customerId is put together of several parts, and the service takes text of at most 10 characters (type: string, maxLength: 10)',
   ])
   expect(data(good, 'customerId: ${c}\ndata: ["${f1}", "${f2}"]')).toEqual([
-    'data is a list, and the service takes an object',
+    'data has the wrong kind, and the service takes an object',
   ])
   expect(data(`${one}\n${two}`, 'customerId: 5\ndata: { field1: "${f1}", field2: "${f2}" }')).toEqual([
-    'customerId is a number, and the service takes text',
+    'customerId has the wrong kind, and the service takes text of at most 10 characters (type: string, maxLength: 10)',
   ])
   expect(data(`${one}\n${two}`, 'customerId: "${submission.id}"\ndata: { field1: "${f1}", field2: "${f2}" }')).toEqual([
-    expect.stringContaining('which has 36 characters'),
+    expect.stringContaining('at most 10 characters'),
   ])
 })
 
@@ -102,7 +121,7 @@ test('an order needs a uuid and a list', () => {
     )
   expect(order('{ from: c, type: uuid, required: true }', '{ from: i, type: array, required: true }')).toEqual([])
   expect(order('{ from: c, type: string, required: true }', '{ from: i, type: string, required: true }')).toEqual([
-    'customerId is c, of type string: make it uuid, the service takes no other',
-    'items is i, of type string, and the service takes a list',
+    'customerId is c (string), and the service takes a uuid (type: uuid)',
+    'items is i (string), and the service takes a list (type: array)',
   ])
 })

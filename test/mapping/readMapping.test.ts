@@ -77,13 +77,15 @@ describe('a problem of a field', () => {
     ['from: v, type: 7', [`7 > "type" must be ${types}, and is a number`]],
     [
       'from: v, type: decimal',
-      ['decimal > "type" must be written decimal(digits, decimals), for example decimal(10,2)'],
+      [
+        'decimal > "type" must be written "decimal(digits,decimals)", in quotes within { }, for example "decimal(10,2)"',
+      ],
     ],
     [
       'from: v, type: decimal(10,2)',
       [
-        'decimal(10 > "type" must be in quotes within { }, where a comma ends a value: for example "decimal(10,2)"',
-        '2) > "2)" is the end of a value that must be in quotes within { }',
+        'decimal(10 > "type" must be written "decimal(digits,decimals)", in quotes within { }, for example "decimal(10,2)"',
+        expect.stringMatching(/^2\) > unknown key "2\)"/),
       ],
     ],
     [

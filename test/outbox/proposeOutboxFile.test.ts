@@ -36,7 +36,6 @@ const column = fc.record({
   words: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
   isClosed: fc.boolean(),
   isUnique: fc.boolean(),
-  isDrawn: fc.boolean(),
   isReadable: fc.boolean(),
 })
 const tables: fc.Arbitrary<CatalogTable> = fc.record({
@@ -85,7 +84,7 @@ test('a comment stays one, whatever a column is called that it names', () => {
 })
 
 test('what a row is known by is not proposed to be written, where an id is found and where a person has to name it', () => {
-  const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isDrawn: false, isReadable: true }
+  const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isReadable: true }
   const column = { ...time, isGenerated: false, default: null, words: [], isClosed: false }
   const table = {
     schema: 'public',

@@ -1,6 +1,5 @@
 import { type HtmlValue, html } from '@prairielearn/html'
-import { describeField } from '../../mapping/describeField.ts'
-import type { Mapping } from '../../mapping/mapping.ts'
+import { describeField, type Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
 import { serviceResources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'

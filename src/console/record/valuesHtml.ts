@@ -1,7 +1,6 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import { boundText } from '../../boundText.ts'
-import { describeField } from '../../mapping/describeField.ts'
-import type { Mapping } from '../../mapping/mapping.ts'
+import { describeField, type Mapping } from '../../mapping/mapping.ts'
 import type { MappedRecord } from '../../mapping/mapRecord.ts'
 import { missingContentText } from '../../operations/submissionFacts.ts'
 import { escapeLines } from '../../plainText.ts'

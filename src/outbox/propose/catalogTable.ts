@@ -21,8 +21,6 @@ export interface CatalogColumn {
   readonly isClosed: boolean
   /** True if it has a unique index of its own, without a condition. */
   readonly isUnique: boolean
-  /** True if its default is a sequence that counts up without a cache. */
-  readonly isDrawn: boolean
   readonly isReadable: boolean
 }
 
@@ -94,9 +92,7 @@ const columnsSql = `
     (select json_agg(pg_get_constraintdef(k.oid)) from pg_constraint k
       where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks,
     exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and i.indisvalid and i.indpred is null
-      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique",
-    exists (select from pg_sequence s where s.seqincrement > 0 and s.seqcache = 1
-      and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass::oid) as "isDrawn"
+      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique"
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
     ${baseTypeJoinSql}
   where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`

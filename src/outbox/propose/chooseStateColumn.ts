@@ -1,14 +1,13 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { mustRowsBeMarked, suggestTableInstead } from '../findTableProblems.ts'
-import { type CatalogColumn, type CatalogTable, isNumberColumn, isTimeColumn } from './catalogTable.ts'
+import { type CatalogColumn, type CatalogTable, isTimeColumn } from './catalogTable.ts'
 import {
   findBusinessWords,
   findSendingStatus,
   findSentColumnCandidates,
   findStatusWord,
   isMark,
-  isNameAboutSending,
   isStatusName,
   knownWords,
 } from './sentColumns.ts'
@@ -131,48 +130,30 @@ function wordFor(
   return fits && state !== waiting ? state : null
 }
 
-/** Asks the user to choose: names the candidates, each with its line for the file. */
-function byUser(table: CatalogTable, candidates: readonly CatalogColumn[]): StateChoice {
+/** Asks the user to choose, and shows each form of a state. */
+function byUser({ kind, below }: CatalogTable, candidates: readonly CatalogColumn[]): StateChoice {
   const shown = candidates.map(({ name, type, words }) => {
     const has = words === null || words.length === 0 ? '' : `; it has ${words.join(', ')}`
     return `${name} (${type}${has})`
   })
-  const mustMark = mustRowsBeMarked(table.kind)
+  const mustMark = mustRowsBeMarked(kind)
+  const forms: readonly YamlLine[] = [
+    { text: `# state: { timestamp: COLUMN, set: [${mustMark ? 'queued' : 'completed'}] }`, comment: 'a time' },
+    { text: '# state: { flag: COLUMN, new: false, done: true, set: [queued] }', comment: 'a flag' },
+    {
+      text: '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
+      comment: 'words only about sending',
+    },
+    mustMark
+      ? { text: '', comment: `Without one it cannot be read: ${suggestTableInstead(kind, below)}` }
+      : { text: '# state: none', comment: 'with a filter if outboxd must not write to the column; else all is sent' },
+  ]
+  const question = `does one of these say that a row was sent: ${shown.join(', ')}? One of the forms below reads it`
+  const none = mustMark ? '' : '; none: every row there is sent, see outboxd adopt --start now'
   return {
-    column: null,
-    candidates,
-    warnings: [],
-    lines: [
-      {
-        text: 'state:',
-        trial: 'state: none',
-        fillIn: `does one of these say that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${mustMark ? '' : '; none: every row there is sent'}`,
-      },
-      ...candidates.map((column) => ({
-        text: `# ${entryFor(table, column)}`,
-        comment: column.exactType,
-      })),
-      mustMark
-        ? { text: '', comment: `Without one it cannot be read: ${suggestTableInstead(table.kind, table.below)}` }
-        : { text: '# state: none', comment: 'every row there is sent: see outboxd adopt --start now' },
-    ],
+    ...{ column: null, candidates, warnings: [] },
+    lines: [{ text: 'state:', trial: 'state: none', fillIn: `${question}${none}` }, ...forms],
   }
-}
-
-/** Shows in one line how a column would be read. Never writes into a column that may hold the ERP's own workflow. */
-function entryFor({ kind, isUpdatable }: CatalogTable, column: CatalogColumn): string {
-  const lines = isUpdatable && !column.isGenerated ? linesFor(kind, column) : null
-  if (lines === null) return 'state: none, with a filter that excludes rows that the column marks as sent'
-  const entries = lines.slice(1).map(({ text }) => text.trim())
-  return `state: { ${entries.join(', ')} }`
-}
-
-function linesFor(kind: string, column: CatalogColumn): YamlLine[] | null {
-  if (isTimeColumn(column)) return timeLines(column, kind)
-  if (column.type === 'boolean') return flagLines(column)
-  if (isNumberColumn(column)) return isNameAboutSending(column.name) ? flagLines(column) : null
-  const words = knownWords(column)
-  return words.length > 0 && findBusinessWords(words).length === 0 ? statusLines(column) : null
 }
 
 function byNothing({ name, isUpdatable, columns }: CatalogTable): StateChoice {

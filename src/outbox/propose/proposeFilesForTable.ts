@@ -10,13 +10,11 @@ import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
 import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
-import { findRowSecurityProblems } from '../findTableProblems.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { findTableOfSimilarName, OutboxTableUnusable, readTableShape, resolveTableSchema } from '../readTableShape.ts'
 import {
   type CatalogTable,
-  qualifiedTable,
   quoteName,
   quoteTable,
   readCatalogTable,
@@ -90,7 +88,7 @@ export async function proposeFilesForTable(
       ...proposal.warnings,
       ...(document?.warnings ?? []),
       ...warnings,
-      ...(await findWarnings(pool, table, proposal)),
+      ...(await findWarnings(pool, proposal)),
     ],
   }
 }
@@ -193,15 +191,10 @@ const mappedWarning = (type: string) =>
   `MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it. \`outboxd map --outbox ID\` shows the request that it makes. If the file is for other records, give these rows another type in outbox.yaml`
 
 /** Finds what `check` would report about the file once it is filled in. */
-async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
+async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
   if (described === null) return problems.map(({ message }) => message)
-  const rights = await findPermissionProblems(pool, described)
-  if (rights.length > 0 || !hasId) {
-    const qualified = qualifiedTable(table)
-    const policies = await findRowSecurityProblems(pool, qualified, described)
-    return [...rights, ...policies.map((problem) => `the table ${qualified} ${problem}`)]
-  }
+  if (!hasId) return findPermissionProblems(pool, described)
   try {
     const found = await findOutboxTableProblems(pool, described)
     return [...found, ...(await findTableRemarks(pool, described, await readTableShape(pool, described)))]

@@ -3,6 +3,7 @@ import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import {
   type CatalogColumn,
   type CatalogTable,
+  isNumberColumn,
   isTextColumn,
   isTimeColumn,
   qualifiedTable,
@@ -54,7 +55,7 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
       { text: `schema: ${quoteYaml(table.schema)}` },
       { text: `table: ${quoteYaml(table.name)}` },
       ...id.lines,
-      ...orderLines(table, id.column, state, isOutbox),
+      ...orderLines(columns, id.column),
       type === null
         ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
@@ -90,7 +91,7 @@ function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
 }
 
 interface IdChoice {
-  readonly column: CatalogColumn | null
+  readonly column: CatalogColumn
   /** False if the user must name the id. */
   readonly isNamed: boolean
   readonly lines: readonly YamlLine[]
@@ -147,20 +148,11 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   }
 }
 
-/** Rows are ordered by the id, so one from a sequence is best. */
-function orderLines(table: CatalogTable, id: CatalogColumn | null, state: StateChoice, isOutbox: boolean): YamlLine[] {
-  const isUnread = state.column === null && state.candidates.length === 0
-  if (id?.isDrawn && isUnread && isOutbox && table.kind === 'r')
-    return [
-      {
-        text: `sequence: ${quoteYaml(id.name)}`,
-        comment:
-          'correct if rows are only added, and the database draws the number at the insert; otherwise remove this line',
-      },
-    ]
-  const times = table.columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
+/** Rows are ordered by the id. A uuid or a text need not grow. */
+function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlLine[] {
+  const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')
-  if (id === null || id.isDrawn || time === null) return []
+  if (isNumberColumn(id) || time === null) return []
   return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 
