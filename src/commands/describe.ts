@@ -103,9 +103,10 @@ function writeFiles(dir: string, files: readonly { file: string; text: string }[
 }
 
 function nextStep(written: readonly string[], places: number): string {
+  const did =
+    written.length === 0 ? 'Nothing was written. Next: add --write, then ' : `Written: ${written.join(', ')}. Next: `
   const fill = places === 0 ? '' : `fill in ${pluralize(places, 'place')} (FILL IN), then `
   const capture = written.find((file) => file.endsWith('.sql'))
   const run = capture === undefined ? '' : `run ${capture} (it says how), then `
-  if (written.length === 0) return `Nothing was written. Next: outboxd describe … --write, ${fill}outboxd check.`
-  return `Written: ${written.join(', ')}. Next: ${fill}${run}outboxd check, and outboxd map --all-new.`
+  return `${did}${fill}${run}outboxd check, and outboxd map --all-new.`
 }

@@ -77,12 +77,6 @@ const orderTargets: readonly Target[] = [
 const orderBody = `  customerId: \${customer_id}
   items: \${items}`
 
-/** The interface's own names, which are assumed if no payload can be read. */
-const clientsFields: readonly SourceField[] = ['customerId', 'orderDate', 'amount', 'field1', 'field2'].map((name) => ({
-  ...{ name, path: name, about: '' },
-  kind: name === 'amount' ? 'number' : 'text',
-}))
-
 /** A type that the user must name. */
 export interface UntoldType {
   readonly question: string
@@ -95,13 +89,12 @@ export interface MappingSource {
   readonly sql: readonly string[] | null
 }
 
-/** Proposes the mapping of one type. @param fields null if no payload could be read */
+/** Proposes the mapping of one type. @param all empty if no payload could be read */
 export function proposeMapping(
   type: string | UntoldType,
-  fields: readonly SourceField[] | null,
+  all: readonly SourceField[],
   { endpoint: asked, sql }: MappingSource,
 ): MappingProposal {
-  const all = fields ?? clientsFields
   const hasItems = chooseByUsualName(all.filter(isArray), 'items') !== null
   const hasAmount = chooseByUsualName(all, 'amount') !== null
   const endpoint = asked ?? endpointOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
@@ -113,7 +106,7 @@ export function proposeMapping(
   return {
     warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
     lines: [
-      ...head(type, endpoint, sql, fields === null),
+      ...head(type, endpoint, sql),
       ...found.map(({ target, field }) => fieldLine(target, field, left)),
       ...(isOrder ? [] : [field1Line(field1)]),
       { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
@@ -128,14 +121,7 @@ const isArray = ({ kind }: SourceField) => kind === 'array'
 export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
-function head(
-  type: string | UntoldType,
-  endpoint: Resource,
-  sql: readonly string[] | null,
-  isUnseen: boolean,
-): YamlLine[] {
-  const unseen =
-    'No payload with fields was found. These are the names of a client’s fields in docs/reference/interface.md.'
+function head(type: string | UntoldType, endpoint: Resource, sql: readonly string[] | null): YamlLine[] {
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'
@@ -145,7 +131,6 @@ function head(
     ...(sql === null
       ? []
       : [{ text: 'source: |', comment: 'one row for each id of $1' }, ...sql.map((line) => ({ text: `  ${line}` }))]),
-    ...(isUnseen ? [{ text: '', comment: unseen }] : []),
     { text: 'fields:', comment: 'the service’s name: its path in the payload, and its type' },
   ]
 }

@@ -41,10 +41,8 @@ const column = fc.record({
 const tables: fc.Arbitrary<CatalogTable> = fc.record({
   schema: fc.constantFrom('public', 'Erp 1', 'no'),
   name: fc.constantFrom(...names),
-  kind: fc.constantFrom('r', 'p', 'v', 'm', 'f'),
+  kind: fc.constantFrom('r', 'p'),
   hasHeirs: fc.boolean(),
-  isUpdatable: fc.boolean(),
-  below: fc.constantFrom([], ['public.so2'], ['erp."Sales Order"', 'public.a']),
   primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
   columns: fc
     .uniqueArray(column, { minLength: 1, maxLength: 12, selector: ({ name }) => name })
@@ -91,9 +89,7 @@ test('what a row is known by is not proposed to be written, where an id is found
     name: 't',
     kind: 'r',
     hasHeirs: false,
-    isUpdatable: true,
     primaryKey: [],
-    below: [],
   }
   for (const notNull of [true, false]) {
     const { lines } = proposeOutboxFile({ ...table, columns: [{ ...column, notNull }] })

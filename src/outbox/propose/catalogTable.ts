@@ -1,6 +1,5 @@
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { baseTypeJoinSql } from '../columns.ts'
-import { findTablesOfView } from '../findTableProblems.ts'
 
 export interface CatalogColumn {
   readonly name: string
@@ -30,10 +29,6 @@ export interface CatalogTable {
   /** pg_class.relkind: r table, p partitioned, v view, m materialized view, f foreign table. */
   readonly kind: string
   readonly hasHeirs: boolean
-  /** The tables that a view reads, quoted; empty for a table. */
-  readonly below: readonly string[]
-  /** False for a view that does not allow updates. */
-  readonly isUpdatable: boolean
   readonly primaryKey: readonly string[]
   readonly columns: readonly CatalogColumn[]
 }
@@ -57,7 +52,7 @@ const reserved =
 
 /** @param qualified quoted, with or without a schema */
 export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
-  const { rows } = await db.query<Omit<CatalogTable, 'columns' | 'below'>>(tableSql, [qualified])
+  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualified])
   const [table] = rows
   if (table === undefined) return null
   const { rows: columns } = await db.query<
@@ -65,7 +60,6 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
   >(columnsSql, [qualifiedTable(table)])
   return {
     ...table,
-    below: /^[vm]$/.test(table.kind) ? await findTablesOfView(db, qualifiedTable(table)) : [],
     columns: columns.map(({ labels, checks, ...column }) => {
       const allowed = labels ?? valuesOfChecks(checks)
       return { ...column, words: allowed ?? [], isClosed: allowed !== null }
@@ -76,7 +70,6 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
 const tableSql = `
   select n.nspname as schema, c.relname as name, c.relkind as kind,
     exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as "hasHeirs",
-    pg_relation_is_updatable(c.oid, false) & 4 = 4 as "isUpdatable",
     coalesce((select json_agg(a.attname order by k.place)
       from pg_index i cross join unnest(i.indkey) with ordinality k (number, place)
         join pg_attribute a on a.attrelid = c.oid and a.attnum = k.number

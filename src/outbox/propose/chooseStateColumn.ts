@@ -1,6 +1,5 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { mustRowsBeMarked, suggestTableInstead } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, isTimeColumn } from './catalogTable.ts'
 import {
   findBusinessWords,
@@ -31,41 +30,25 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[], warnin
  * column may be about goods, the user chooses, because otherwise rows that another program sent would be sent again.
  * @param isOutbox the table was made to be read by a program like outboxd
  */
-export function chooseStateColumn(table: CatalogTable, isOutbox: boolean): StateChoice {
-  const { kind, isUpdatable, columns } = table
-  if (mustRowsBeMarked(kind) && !isUpdatable) return byUnreadable(table)
-  const written = isUpdatable ? columns.filter(({ isGenerated }) => !isGenerated) : []
+export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boolean): StateChoice {
+  const written = columns.filter(({ isGenerated }) => !isGenerated)
   const candidates = findSentColumnCandidates(columns)
   const [mark, ...otherMarks] = written.filter((column) => isMark(column, isOutbox))
   const isOnly = otherMarks.length === 0 && candidates.every((each) => each === mark || isStatusName(each.name))
-  if (mark !== undefined && isOnly) return chosen(mark, isTimeColumn(mark) ? timeLines(mark, kind) : flagLines(mark))
+  if (mark !== undefined && isOnly) return chosen(mark, isTimeColumn(mark) ? timeLines(mark) : flagLines(mark))
   const status = mark === undefined ? findSendingStatus(written, isOutbox) : null
   if (status !== null) return byStatus(status)
-  if (candidates.length > 0) return byUser(table, candidates)
-  return mustRowsBeMarked(kind) ? byUnreadable(table) : byNothing(table)
+  return candidates.length > 0 ? byUser(candidates) : byNothing(name, columns)
 }
 
-const byUnreadable = ({ kind, below }: CatalogTable): StateChoice =>
-  chosen(null, [
-    {
-      text: 'state:',
-      trial: 'state: none',
-      fillIn: `a column that outboxd sets on capture, without which a view or a foreign table cannot be read; or ${suggestTableInstead(kind, below)}`,
-    },
-  ])
-
-function timeLines(column: CatalogColumn, kind: string): YamlLine[] {
-  return [
-    { text: 'state:' },
-    { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
-    mustRowsBeMarked(kind)
-      ? { text: '  set: [queued]', comment: 'on capture' }
-      : {
-          text: '  set: [completed]',
-          comment: 'written on completion, else it stays NULL; with [queued] written on capture',
-        },
-  ]
-}
+const timeLines = (column: CatalogColumn): YamlLine[] => [
+  { text: 'state:' },
+  { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
+  {
+    text: '  set: [completed]',
+    comment: 'written on completion, else it stays NULL; with [queued] written on capture',
+  },
+]
 
 function flagLines(column: CatalogColumn): YamlLine[] {
   const [not, done] = column.type === 'boolean' ? ['false', 'true'] : ['0', '1']
@@ -78,15 +61,14 @@ function flagLines(column: CatalogColumn): YamlLine[] {
   ]
 }
 
-const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
-
-const meanings: Record<(typeof states)[number], string> = {
+const meanings = {
   queued: 'on capture',
   completed: 'the service finished it',
   failed: 'the service said no',
   rejected: 'it does not map, or the service found its data invalid',
   uncertain: 'it may have arrived: it needs attention',
-}
+} as const satisfies Partial<Record<State, string>>
+const states = Object.keys(meanings) as (keyof typeof meanings)[]
 
 function byStatus(column: CatalogColumn): StateChoice {
   const business = findBusinessWords(column.words ?? [])
@@ -118,7 +100,7 @@ function statusLines(column: CatalogColumn): YamlLine[] {
 /** Chooses a word that the column has, or else ours if the column can hold it. */
 function wordFor(
   { words: known, isClosed, exactType }: CatalogColumn,
-  state: (typeof states)[number],
+  state: keyof typeof meanings,
   waiting: string | null,
 ): string | null {
   const words = (known ?? []).filter((word) => word !== waiting)
@@ -131,45 +113,32 @@ function wordFor(
 }
 
 /** Asks the user to choose, and shows each form of a state. */
-function byUser({ kind, below }: CatalogTable, candidates: readonly CatalogColumn[]): StateChoice {
+function byUser(candidates: readonly CatalogColumn[]): StateChoice {
   const shown = candidates.map(({ name, type, words }) => {
     const has = words === null || words.length === 0 ? '' : `; it has ${words.join(', ')}`
     return `${name} (${type}${has})`
   })
-  const mustMark = mustRowsBeMarked(kind)
-  const forms: readonly YamlLine[] = [
-    { text: `# state: { timestamp: COLUMN, set: [${mustMark ? 'queued' : 'completed'}] }`, comment: 'a time' },
-    { text: '# state: { flag: COLUMN, new: false, done: true, set: [queued] }', comment: 'a flag' },
-    {
-      text: '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
-      comment: 'words only about sending',
-    },
-    mustMark
-      ? { text: '', comment: `Without one it cannot be read: ${suggestTableInstead(kind, below)}` }
-      : { text: '# state: none', comment: 'with a filter if outboxd must not write to the column; else all is sent' },
-  ]
-  const question = `does one of these say that a row was sent: ${shown.join(', ')}? One of the forms below reads it`
-  const none = mustMark ? '' : '; none: every row there is sent, see outboxd adopt --start now'
+  const question = `does one of these say that a row was sent: ${shown.join(', ')}? One of the forms below reads it; none: every row there is sent, see outboxd adopt --start now`
   return {
     ...{ column: null, candidates, warnings: [] },
-    lines: [{ text: 'state:', trial: 'state: none', fillIn: `${question}${none}` }, ...forms],
+    lines: [
+      { text: 'state:', trial: 'state: none', fillIn: question },
+      { text: '# state: { timestamp: COLUMN, set: [completed] }', comment: 'a time' },
+      { text: '# state: { flag: COLUMN, new: false, done: true, set: [queued] }', comment: 'a flag' },
+      {
+        text: '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
+        comment: 'words only about sending',
+      },
+      { text: '# state: none', comment: 'with a filter if outboxd must not write to the column; else all is sent' },
+    ],
   }
 }
 
-function byNothing({ name, isUpdatable, columns }: CatalogTable): StateChoice {
+function byNothing(table: string, columns: readonly CatalogColumn[]): StateChoice {
   const flags = columns.filter((each) => each.type === 'boolean' || (isTimeColumn(each) && !each.notNull))
-  const look = flags.length === 0 ? '' : `; look at: ${flags.map((column) => column.name).join(', ')}`
-  const why = isUpdatable ? '' : ', and it cannot be written to'
-  const line = {
-    text: 'state: none',
-    comment:
-      'the ledger remembers the captured rows; nothing is written here. Every row there is sent: see outboxd adopt --start now',
-  }
-  return chosen(
-    null,
-    [line],
-    [
-      `no column of "${name}" looks like one that says whether a row was sent${look}${why}. So every row there is sent, unless a filter leaves it out. To leave the history alone, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`,
-    ],
-  )
+  const look = flags.length === 0 ? '' : `; look at: ${flags.map(({ name }) => name).join(', ')}`
+  const comment =
+    'the ledger remembers the captured rows; nothing is written here. Every row there is sent: see outboxd adopt --start now'
+  const warning = `no column of "${table}" looks like one that says whether a row was sent${look}. So every row there is sent, unless a filter leaves it out. To leave the history alone, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`
+  return chosen(null, [{ text: 'state: none', comment }], [warning])
 }

@@ -4,17 +4,17 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
-import { isTransientError } from '../../postgres/database.ts'
-import { isStatementCanceled } from '../../postgres/sqlState.ts'
 import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
 import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
+import { findTablesOfView, mustRowsBeMarked, relationKindNames, suggestTableInstead } from '../findTableProblems.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { findTableOfSimilarName, OutboxTableUnusable, readTableShape, resolveTableSchema } from '../readTableShape.ts'
 import {
   type CatalogTable,
+  qualifiedTable,
   quoteName,
   quoteTable,
   readCatalogTable,
@@ -33,7 +33,7 @@ export interface DescribedFile {
 
 export type DescribedTable =
   | { readonly kind: 'missing'; readonly nearest: string | null }
-  /** A right is missing; `problem` has the grant. */
+  /** A right is missing, and `problem` has the grant; or it is not a table. */
   | { readonly kind: 'denied'; readonly problem: string }
   | {
       readonly kind: 'described'
@@ -58,12 +58,12 @@ export async function proposeFilesForTable(
   if (denied !== null) return { kind: 'denied', problem: denied }
   const found = await readCatalogTable(pool, qualifiedName(name))
   if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
-  const unseen: string[] = []
-  const table = (await readOrWarn('the words of its columns', unseen, () => readWordsOfRows(pool, found))) ?? found
+  if (mustRowsBeMarked(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
+  const table = await readWordsOfRows(pool, found)
   const alone = proposeOutboxFile(table)
-  const document = 'column' in alone.payload ? null : await describeDocument(pool, table, endpoint, unseen)
+  const document = 'column' in alone.payload ? null : await describeDocument(pool, table, endpoint)
   const proposal = document === null ? alone : proposeOutboxFile(table, true)
-  const fields = document?.fields ?? (await readFields(pool, table, proposal, unseen))
+  const fields = document?.fields ?? (await readFields(pool, table, proposal))
   const types = typesOf(proposal)
   const mappings = typesToMap(types, proposal, existingMappings).map((type) => {
     const { lines, warnings } = proposeMapping(type, fields, document ?? { endpoint, sql: null })
@@ -78,13 +78,12 @@ export async function proposeFilesForTable(
   const files = mappings.map(({ name, text }) => ({ name, text }))
   if (document?.capture != null && !alone.hasState) {
     const capture = { name: fileName(table.name).replace(/yaml$/, 'capture.sql'), text: document.capture }
-    return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...warnings] }
+    return { ...described, files: [...files, capture], warnings: [...document.warnings, ...warnings] }
   }
   return {
     ...described,
     files: [{ name: 'outbox.yaml', text: writeOutboxFile(table, proposal) }, ...files],
     warnings: [
-      ...unseen,
       ...proposal.warnings,
       ...(document?.warnings ?? []),
       ...warnings,
@@ -93,16 +92,10 @@ export async function proposeFilesForTable(
   }
 }
 
-/** Returns nothing for a view that fails or is too slow, so that the proposal goes on. */
-export async function readOrWarn<T>(what: string, warnings: string[], look: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await look()
-  } catch (error) {
-    // A canceled statement was too slow, but not locked: a lock would have ended it sooner (55P03).
-    if (isTransientError(error) && !isStatementCanceled(error)) throw error
-    warnings.push(`${what} could not be read: ${(error as Error).message}`)
-    return undefined
-  }
+/** A view has no keys, and may be slow. A person describes the table and adapts the file. */
+async function viewProblem(pool: pg.Pool, { kind, ...table }: CatalogTable): Promise<string> {
+  const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTable(table))
+  return `${table.schema}.${table.name} is ${relationKindNames[kind]}, which is not described: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
 const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string =>
@@ -129,10 +122,9 @@ async function describeDocument(
   pool: pg.Pool,
   table: CatalogTable,
   asked: Resource | null,
-  unseen: string[],
 ): Promise<DescribedDocument | null> {
-  const document = await readOrWarn('which tables it belongs to', unseen, () => findDocumentTables(pool, table))
-  if (document == null) return null
+  const document = await findDocumentTables(pool, table)
+  if (document === null) return null
   const { lines } = document
   const endpoint = asked ?? endpointOfNoun(lines === null ? 'transaction' : 'order')
   const source = proposeSourceQuery(document, endpoint === endpointOfNoun('order'))
@@ -140,49 +132,36 @@ async function describeDocument(
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
   const tables = hidden.map(quoteTable).join(', ')
-  if (hidden.length > 0)
-    unseen.push(
-      `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteName(role)};`,
-    )
-  else await readOrWarn('what the proposed query reads', unseen, () => pool.query(source.sql.join('\n'), [[]]))
-  const type = pathSafeName(table.name)
-  return { ...source, endpoint, capture: lines && proposeChangeCaptureCall(document, lines, type, role) }
+  const grant = `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteName(role)};`
+  return {
+    ...{ ...source, endpoint },
+    warnings: [...source.warnings, ...(hidden.length === 0 ? [] : [grant])],
+    capture: lines && proposeChangeCaptureCall(document, lines, pathSafeName(table.name), role),
+  }
 }
 
-async function readFields(
-  pool: pg.Pool,
-  table: CatalogTable,
-  { payload }: OutboxProposal,
-  warnings: string[],
-): Promise<SourceField[] | null> {
+async function readFields(pool: pg.Pool, table: CatalogTable, { payload }: OutboxProposal): Promise<SourceField[]> {
   if ('columns' in payload)
     return [...payload.columns].map(([name, { type, exactType }]) => sourceFieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
-  if (type === 'bytea' || !isReadable) return null
-  const payloads = await readOrWarn(`what "${name}" holds`, warnings, () => readSamplePayloads(pool, table, name))
-  const fields = sourceFieldsOfPayloads(payloads ?? [])
-  return fields.length === 0 ? null : fields
+  return type === 'bytea' || !isReadable ? [] : sourceFieldsOfPayloads(await readSamplePayloads(pool, table, name))
 }
 
 /** The types that rows have; none if they are many or not known. */
 const typesOf = ({ type }: OutboxProposal): readonly string[] =>
   'constant' in type ? [type.constant] : (type.column.words ?? [])
 
-const typesMax = 5
-
-/** Chooses the types that get a file: types without a file, or one type to copy if there are many. */
+/** Chooses the types that get a file: those without one, or one to copy if they are not known. */
 function typesToMap(
   types: readonly string[],
   { type }: OutboxProposal,
   existingMappings: Mappings,
 ): readonly (string | UntoldType)[] {
-  const left = types.filter((each) => !existingMappings.has(each))
-  if ('constant' in type || (types.length > 0 && left.length <= typesMax)) return left
+  if ('constant' in type || types.length > 0) return types.filter((each) => !existingMappings.has(each))
   const { name } = type.column
-  const seen = left.length === 0 ? '' : `: ${left.join(', ')}`
   return [
     {
-      question: `the value that such rows have in "${name}", in a file like this for each${seen}. If "${name}" is not a type, write type: { constant: … } in outbox.yaml`,
+      question: `the value that such rows have in "${name}", in a file like this for each. If "${name}" is not a type, write type: { constant: … } in outbox.yaml`,
     },
   ]
 }

@@ -101,7 +101,7 @@ interface IdChoice {
 /** Chooses the column that identifies rows: unique and not null, by the catalog. */
 function chooseIdColumn(table: CatalogTable): IdChoice {
   const { name, columns, primaryKey, kind, hasHeirs } = table
-  const certain = hasHeirs ? [] : columns.filter((each) => each.isUnique && (each.notNull || kind === 'm'))
+  const certain = hasHeirs ? [] : columns.filter((each) => each.isUnique && each.notNull)
   const primary = certain.find((each) => primaryKey.length === 1 && each.name === primaryKey[0])
   const found = primary ?? chooseByUsualName(certain, 'id') ?? certain[0]
   if (found !== undefined) {
@@ -135,7 +135,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
     column: likely,
     isNamed: true,
     warnings: [
-      `"${name}" is a view, a foreign table, or a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
+      `"${name}" is a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
     ],
     lines: [
       { text: `id: ${likelyId}`, comment: likely.type },
@@ -243,7 +243,6 @@ interface WrittenColumn {
 
 /** Chooses columns for outcomes that can take them. In a business table only names about data count. */
 function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: StateChoice): WrittenColumn[] {
-  if (!table.isUpdatable) return []
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   const texts = free.filter((column) => isTextColumn(column) && !column.notNull)
   const about = `sync|export|transfer|outbox|interface|upload${isOutbox ? '|last|send|processing|delivery|service|' : ''}`
