@@ -1,24 +1,19 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import type { StoreConfig } from '../config.ts'
+import { states } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
 import { joinStatusHalves, type StatusReport } from '../operations/diagnose.ts'
 import { explainError } from '../operations/explainError.ts'
-import {
-  ledgerStatusReads,
-  type OutboxHalf,
-  outboxStatusReads,
-  readLedgerHalf,
-  readOutboxHalf,
-} from '../operations/readStatus.ts'
-import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
-import { escapeLines } from '../plainText.ts'
-import { parseDurationMs } from '../time.ts'
+import { ledgerStatusReads, outboxStatusReads, readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
+import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
+import { performanceJson } from '../operations/serviceTargets.ts'
+import { escapeControl, escapeLines } from '../plainText.ts'
+import type { LockingSession } from '../postgres/locks.ts'
+import { isoTime, isoTimeOrNull, parseDurationMs, showDuration, showTime } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
-import { createStatusView, statusJson } from './terminal/statusView.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -40,76 +35,115 @@ Examples:
     if (!everyMs) return usageError(context, [`--every ${options.every}: give a duration such as 2s or 1m`])
     if (options.every !== undefined && !options.watch)
       return usageError(context, ['--every needs --watch, such as: outboxd status --watch --every 1m'])
-    return withDatabases(context, (databases, config) =>
-      options.watch
-        ? watch(context, { databases, config, everyMs, json: options.json ?? false })
-        : look(context, databases, config, options.json ?? false),
-    )
+    const { json = false } = options
+    return withDatabases(context, async (databases) => {
+      if (options.watch) return watch(context, databases, { everyMs, json })
+      const report = await readReport(databases)
+      if (json) printJson(context, statusJson(report))
+      else context.stdout.write(renderStatus(report))
+      const { outbox } = report
+      if (outbox.kind === 'unreadable') context.stderr.write(`outboxd: ${escapeLines(outbox.problem)}\n`)
+      return outbox.kind === 'read' ? exitCodes.done : exitCodes.failed
+    })
   },
 })
 
 const usualEveryMs = 2_000
 
-/** Prints the ledger's half first if the outbox takes longer. */
-const patienceMs = 1_000
-
-async function look(
-  context: CommandContext,
-  databases: Databases,
-  config: StoreConfig,
-  json: boolean,
-): Promise<number> {
-  const asking = readOutboxHalf(outboxStatusReads(databases))
-  const ledger = await readLedgerHalf(ledgerStatusReads(databases))
-  if (json) {
-    const report = joinStatusHalves(ledger, await asking, config)
-    printJson(context, statusJson(report))
-    return conclude(context, report)
-  }
-  const awaited: OutboxHalf = { kind: 'awaited' }
-  const first = joinStatusHalves(
-    ledger,
-    await Promise.race([asking, setTimeout(patienceMs, awaited, { ref: false })]),
-    config,
-  )
-  if (first.outbox.kind !== 'awaited') {
-    context.stdout.write(renderStatus(first))
-    return conclude(context, first)
-  }
-  context.stdout.write(renderLedgerHalf(first))
-  const report = joinStatusHalves(ledger, await asking, config)
-  context.stdout.write(renderOutboxHalf(report, first))
-  return conclude(context, report)
+async function readReport(databases: Databases): Promise<StatusReport> {
+  const outbox = readOutboxHalf(outboxStatusReads(databases))
+  return joinStatusHalves(await readLedgerHalf(ledgerStatusReads(databases)), await outbox, databases.config)
 }
 
-function conclude({ stderr }: CommandContext, { outbox }: StatusReport): number {
-  if (outbox.kind === 'unreadable') stderr.write(`outboxd: ${escapeLines(outbox.problem)}\n`)
-  return outbox.kind === 'read' ? exitCodes.done : exitCodes.failed
-}
-
-interface Watch {
-  databases: Databases
-  config: StoreConfig
-  everyMs: number
-  json: boolean
-}
+const clearScreen = '\x1b[2J\x1b[H'
 
 /** Repeats until the command is ended. A database that cannot be reached is tried again. */
-async function watch(context: CommandContext, { databases, config, everyMs, json }: Watch): Promise<number> {
-  const { signal, stdout } = context
-  const view = createStatusView(stdout, { json, everyMs })
-  const ended = once(signal, 'abort')
-  const lookOnce = async () => {
-    const asking = readOutboxHalf(outboxStatusReads(databases))
-    const report = joinStatusHalves(await readLedgerHalf(ledgerStatusReads(databases)), await asking, config)
-    if (!signal.aborted) view.show(report)
+async function watch(
+  { signal, stdout }: CommandContext,
+  databases: Databases,
+  { everyMs, json }: { everyMs: number; json: boolean },
+): Promise<number> {
+  const { isTTY = false } = stdout as { isTTY?: boolean }
+  const draw = (text: string, nowMs: number) =>
+    `${clearScreen}outboxd status at ${showTime(nowMs)}, every ${showDuration(everyMs)}; Ctrl-C ends it\n\n${text}`
+  const show = (report: StatusReport) => {
+    if (json) return `${JSON.stringify(statusJson(report))}\n`
+    return isTTY ? draw(renderStatus(report), report.nowMs) : renderStatusLine(report)
   }
+  const showFailure = (error: unknown) => {
+    const nowMs = systemClock.nowMs()
+    const { message } = explainError(error)
+    const failure = `The ledger cannot be read, and will be read again: ${message.replace(/\s+/g, ' ')}`
+    if (json) return `${JSON.stringify({ at: isoTime(nowMs), well: false, headlines: [failure] })}\n`
+    const text = escapeControl(failure)
+    return isTTY ? draw(`${text}\n`, nowMs) : `${showTime(nowMs)} ${text}\n`
+  }
+  const ended = once(signal, 'abort')
   while (!signal.aborted) {
-    const looked = lookOnce().catch((error: unknown) => {
-      if (!signal.aborted) view.failed(explainError(error).message, systemClock.nowMs())
-    })
-    await Promise.race([looked, ended])
+    const looked = readReport(databases).then(show, showFailure)
+    await Promise.race([looked.then((text) => signal.aborted || stdout.write(text)), ended])
     await Promise.race([setTimeout(everyMs, undefined, { signal }).catch(() => {}), ended])
   }
   return exitCodes.done
+}
+
+/** The report for programs. Its keys must not change. */
+function statusJson(report: StatusReport) {
+  const { outbox } = report
+  const [first] = report.diagnoses
+  return {
+    at: isoTime(report.nowMs),
+    well: first.isWell,
+    headlines: report.diagnoses.map(({ message }) => message),
+    submissions: Object.fromEntries(states.map((state) => [state, report.submissions[state]])),
+    probing: report.probing,
+    outboxWaiting: outbox.kind === 'read' ? outbox.outbox.waiting : null,
+    outboxProblem: outbox.kind === 'unreadable' ? outbox.problem : null,
+    outboxLockedBy: outbox.kind === 'locked' ? outbox.by.map(lockingSession) : [],
+    oldestUnsent: isoTimeOrNull(report.oldestMs),
+    oldestAccepted: isoTimeOrNull(report.oldestAcceptedMs),
+    backlog: report.backlog && {
+      records: report.backlog.records,
+      estimatedSeconds: Math.round(report.backlog.durationMs / 1000),
+      pollsPerRecord: report.backlog.pollsPerRecord,
+      throughAt: isoTimeOrNull(report.throughAtMs),
+    },
+    heldForPerson: report.heldForPerson,
+    reportsDue: { number: report.reportsDue, oldest: isoTimeOrNull(report.oldestReportDueMs) },
+    service: performanceJson(report.recent),
+    budget: {
+      capacity: report.rateCapacity,
+      available: report.rateAvailable,
+      nextSlot: isoTimeOrNull(report.nextSlotMs),
+    },
+    pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
+      reason,
+      since: isoTime(sinceMs),
+      until: isoTimeOrNull(untilMs),
+      detail,
+    })),
+    start: report.start,
+    readOnly: report.readOnly,
+    problems: report.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
+      kind,
+      subject,
+      detail,
+      since: isoTime(sinceMs),
+      seenAt: isoTime(seenMs),
+      times,
+      retryAt: isoTimeOrNull(retryMs),
+    })),
+    daemonConnected: report.daemonConnected,
+    instances: report.instances.map(({ id, host, version, startedMs, beatMs }) => ({
+      id,
+      host,
+      version,
+      startedAt: isoTime(startedMs),
+      beatAt: isoTime(beatMs),
+    })),
+  }
+}
+
+function lockingSession({ pid, application, state, statement, openForMs }: LockingSession) {
+  return { pid, application, state, statement, openSeconds: openForMs === null ? null : Math.round(openForMs / 1000) }
 }

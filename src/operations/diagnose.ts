@@ -29,18 +29,14 @@ type Condition = (status: StatusFacts) => readonly string[]
  * each.
  */
 export const healthConditions = {
-  'no pause for the ledger’s history': ({ pauses, standing, nowMs }) =>
-    paused(pauses.filter(isForHistory), standing, nowMs).map((message) =>
-      standing.some(isOfHistory) ? message : `${message} \`outboxd recover --dry-run\` shows what to do.`,
-    ),
+  'no pause for the ledger’s history': ({ pauses, nowMs }) => paused(pauses.filter(isForHistory), nowMs),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
   'a daemon lives': (status) => some(noDaemon(status)),
-  'no other pause': ({ pauses, standing, nowMs }) =>
+  'no other pause': ({ pauses, nowMs }) =>
     paused(
       pauses.filter((pause) => !isForHistory(pause)),
-      standing,
       nowMs,
     ),
   'the service meets its targets': ({ recent }) => targetsMissed(addRequestCounts(recent.lastHour)),
@@ -88,7 +84,7 @@ function outboxAway({ outbox }: StatusFacts): string | null {
     case 'read':
       return null
     case 'awaited':
-      return 'The outbox has not answered yet. Its part of the report follows below.'
+      return 'The outbox has not answered yet.'
     case 'locked':
       return `The outbox’s table is locked by ${lockingSessionsMessage(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdvice(outbox.by, 'the ERP’s')}`
     case 'unreadable':
@@ -118,26 +114,19 @@ const explains: Record<PauseReason, string> = {
     'The service says that outboxd asks too often. Sending resumes by itself. `outboxd check` shows what the service answers now.',
   unavailable:
     'The service says that it is down. Sending resumes by itself. `outboxd check` shows what the service answers now.',
-  unauthorized: 'The service refuses our sign-in. `outboxd check` shows which request it refuses.',
+  unauthorized:
+    'The service refuses our sign-in, or record after record in the same words. `outboxd check` shows if it refuses a request.',
   unreachable: 'The service cannot be reached, or something else answers in its place. `outboxd check` says why.',
   operator: 'An operator paused it. `outboxd resume` ends the pause.',
-  history: 'The ledger’s database may not have all that was sent, or may lose it in a failover.',
+  history:
+    'The ledger’s database may not have all that was sent, or may lose it in a failover. `outboxd recover --dry-run` shows what to do.',
 }
 
-/** A mass refusal also pauses as `unauthorized`. */
-const refusesRecords =
-  'The service refuses our sign-in, or record after record in the same words. `outboxd check` shows if it refuses a request.'
-
-function paused(
-  pauses: readonly StatusFacts['pauses'][number][],
-  standing: readonly Problem[],
-  nowMs: number,
-): string[] {
-  const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
-  return pauses.map(({ reason, sinceMs }) => {
-    const why = reason === 'unauthorized' && isMassRefusal ? refusesRecords : explains[reason]
-    return `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}. ${why}`
-  })
+function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number): string[] {
+  return pauses.map(
+    ({ reason, sinceMs }) =>
+      `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}. ${explains[reason]}`,
+  )
 }
 
 /** Above this, `list --by-cause` is more useful. */
@@ -151,14 +140,11 @@ function waitsForPerson({ submissions }: StatusFacts): string | null {
   return `${pluralize(total, 'record')} ${total === 1 ? 'needs' : 'need'} attention (${parts}). ${total > eachMax ? '`outboxd list --by-cause` groups them by cause.' : '`outboxd list` shows them.'}`
 }
 
-function late({ oldestMs, oldestAcceptedMs, probing, nowMs }: StatusFacts): string | null {
+function late({ oldestMs, oldestAcceptedMs, nowMs }: StatusFacts): string | null {
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
     return `The oldest record has waited for ${showDuration(nowMs - oldestMs)}. \`outboxd list --state queued\` shows it.`
-  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs && probing > 0)
-    return `The service has not said for ${showDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
-  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
-    return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}. \`outboxd list --state accepted\` shows it.`
-  return null
+  if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
+  return `The service has not said for ${showDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
 /** Finds what no daemon could write down, such as a full disk of the ledger. */

@@ -1,6 +1,7 @@
 import { standbyMissingMessage } from '../ledger/history/writeHistory.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
-import type { ProblemKind, State } from '../model.ts'
+import type { CountsByKind } from '../ledger/requestCounts.ts'
+import type { State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
@@ -10,17 +11,9 @@ import { addRequestCounts, performanceFromCounts, performanceMessage } from './s
 type Row = readonly [name: string, message: string]
 
 export function renderStatus(report: StatusReport): string {
-  return lines([...sentences(report), '', ...[...flowRows(report), ...ledgerRows(report)].map(line)])
-}
-
-export function renderLedgerHalf(report: StatusReport): string {
-  return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
-}
-
-export function renderOutboxHalf(report: StatusReport, shownBefore: StatusReport): string {
-  const before = new Set(shownBefore.diagnoses.map(({ message }) => message))
-  const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
-  return lines(['', ...news, ...outboxRows(report).map(line)])
+  const [first, ...others] = report.diagnoses
+  const rows = [...recordRows(report), ...ledgerRows(report)]
+  return lines([first.message, ...others.map(({ message }) => `Also: ${message}`), '', ...rows.map(line)])
 }
 
 export function renderStatusLine({
@@ -43,88 +36,53 @@ export function renderStatusLine({
 const lines = (all: readonly string[]): string => all.map((text) => `${escapeControl(text)}\n`).join('')
 const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
 
-function sentences({ diagnoses: [first, ...others] }: StatusReport): string[] {
-  return [first.message, ...others.map(({ message }) => `Also: ${message}`)]
-}
-
-function flowRows(report: StatusReport): Row[] {
-  const [toSend, ...rest] = outboxRows(report)
-  return [...(toSend ? [toSend] : []), ...atServiceRows(report), ...rest]
-}
-
-function outboxRows(report: StatusReport): Row[] {
-  const { submissions, outbox, oldestMs, nowMs } = report
+function recordRows(report: StatusReport): Row[] {
+  const { submissions, probing, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
+  const asked = probing > 0 ? `, ${probing} uncertain that it is asked about` : ''
+  const { uncertain, failed, rejected } = submissions
+  const start = startPositionMessage(report.start)
+  const hidden = outbox.kind === 'read' ? hiddenRowsMessage(outbox.hidden) : null
   return [
     ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
-    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
-    ['backlog', `${backlogMessage(report)}${heldRecordsMessage(report.heldForPerson)}`],
-    ...startRows(report),
-  ]
-}
-
-function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
-  return [
-    [
-      'at the service',
-      `${submissions.accepted} being processed${report.probing > 0 ? `, ${report.probing} uncertain that it is asked about` : ''}`,
-    ],
-    ['needs attention', needAttention(submissions)],
+    ['at the service', `${submissions.accepted} being processed${asked}`],
+    ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['to write back', dueReportsMessage(report)],
+    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
+    ['backlog', `${backlogMessage(report)}${heldRecordsMessage(report.heldForPerson)}`],
+    ...(start === null ? [] : [['start', [start, hidden ?? []].flat().join(' ')] as const]),
   ]
 }
 
 function ledgerRows(report: StatusReport): Row[] {
-  const { rateAvailable, rateCapacity, nextSlotMs, nowMs } = report
+  const { rateAvailable, rateCapacity, nextSlotMs, recent, nowMs } = report
+  const next = nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
   return [
-    ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
-    ['last hour', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.lastHour)))],
-    ['last day', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.lastDay)))],
-    ['last 28 days', performanceMessage(performanceFromCounts(addRequestCounts(report.recent.last28Days)))],
+    ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}`],
+    ['last hour', performance(recent.lastHour)],
+    ['last day', performance(recent.lastDay)],
+    ['last 28 days', performance(recent.last28Days)],
     ...pauseRows(report),
     ...problemRows(report),
     ...instanceRows(report),
   ]
 }
 
+const performance = (counts: CountsByKind) => performanceMessage(performanceFromCounts(addRequestCounts(counts)))
+
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing
 
-function needAttention(submissions: Record<State, number>): string {
-  return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
-}
-
-/**
- * Says how many outcomes are not written back. "None" needs no due report, an outbox that was just read, and no problem
- * of `outcomeBlockingProblems`.
- */
+/** "none due" does not say that each row has its outcome: `row_conflict` and its like keep one away without a due report. */
 export function dueReportsMessage({
   reportsDue,
   oldestReportDueMs,
-  outbox,
-  standing,
   nowMs,
-}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'outbox' | 'standing' | 'nowMs'>): string {
-  if (reportsDue > 0) {
-    const oldest = oldestReportDueMs === null ? '' : `, the oldest from ${showMoment(oldestReportDueMs, nowMs)}`
-    return `${pluralize(reportsDue, 'outcome')}${oldest}`
-  }
-  if (outbox.kind !== 'read') return 'none is due, but the outbox could not be read'
-  const against = standing.filter(({ kind }) => outcomeBlockingProblems.has(kind))
-  return against.length === 0
-    ? 'none: the outbox has every outcome'
-    : `none is due, but ${pluralize(against.length, 'problem')} below may keep outcomes from rows`
-}
-
-/** During these problems, a row may differ from the ledger although no report is due. */
-export const outcomeBlockingProblems: ReadonlySet<ProblemKind> = new Set([
-  ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
-  ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),
-])
-
-function nextSlot(nextSlotMs: number | null, nowMs: number): string {
-  return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
+}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'nowMs'>): string {
+  if (reportsDue === 0) return 'none due'
+  const oldest = oldestReportDueMs === null ? '' : `, the oldest from ${showMoment(oldestReportDueMs, nowMs)}`
+  return `${pluralize(reportsDue, 'outcome')}${oldest}`
 }
 
 export function backlogMessage({
@@ -154,12 +112,6 @@ function showClock(ms: number, nowMs: number): string {
 
 export function heldRecordsMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more held behind records that need attention`
-}
-
-function startRows({ start, outbox }: StatusReport): Row[] {
-  const message = startPositionMessage(start)
-  const hidden = outbox.kind === 'read' ? hiddenRowsMessage(outbox.hidden) : null
-  return message === null ? [] : [['start', [message, hidden ?? []].flat().join(' ')]]
 }
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {

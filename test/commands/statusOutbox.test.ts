@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -97,31 +95,4 @@ test('a lock that lets go at once is none', async () => {
   const { code, context } = await ended
   expect(code).toBe(0)
   expect(context.printed()).toMatch(/^All is well: 1 record to send\./)
-})
-
-test('while the outbox’s database does not answer, what the ledger says is printed at once, and the rest follows', async () => {
-  const sockets: Socket[] = []
-  const mute = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    mute.close()
-  })
-  await once(mute, 'listening')
-  const { port } = mute.address() as AddressInfo
-  const context = fixture.context(null, {
-    DATABASE_URL: `postgres://erp@127.0.0.1:${port}/erp`,
-    STATE_DATABASE_URL: fixture.ledger.url,
-  })
-  const ended = status.action(context, {})
-  const half = await until(context.printed, (text) => text.includes('instance '))
-  expect(half).toMatch(/^The outbox has not answered yet\. Its part of the report follows below\.\n/)
-  expect(half).toMatch(/at the service +0 being processed/)
-  expect(half).not.toContain('to send')
-  for (const socket of sockets) socket.destroy()
-  expect(await ended).toBe(1)
-  const rest = context.printed().slice(half.length)
-  expect(rest).toMatch(
-    /^\nThe outbox cannot be read\. `outboxd check` says why\.\nto send +unknown in the outbox, 0 captured\n/,
-  )
-  expect(context.messages()).toContain(`DATABASE_URL at 127.0.0.1:${port}/erp`)
 })

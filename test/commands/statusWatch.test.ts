@@ -46,9 +46,7 @@ test('a terminal is redrawn, and told when the ledger cannot be read; it goes on
   Object.assign(context.stdout, { isTTY: true, columns: 200, rows: 60 })
   const ended = status.action(context, { watch: true, every: '1s' })
   const first = await until(context.printed, (text) => text.includes('instances'))
-  expect(shown(first)).toMatch(
-    /^ESC\[2JESC\[Houtboxd status at .*Z, every 1 s; Ctrl-C ends itESC\[K\nESC\[K\nNo daemon is running/,
-  )
+  expect(shown(first)).toMatch(/^ESC\[2JESC\[Houtboxd status at .*Z, every 1 s; Ctrl-C ends it\n\nNo daemon is running/)
   const { pool } = fixture.ledger
   await pool.query('alter table outboxd.pause rename to pause_away')
   const restore = () => pool.query('alter table if exists outboxd.pause_away rename to pause')

@@ -22,9 +22,7 @@ test('its partition is detached for a while: `row_missing`, then written back', 
   await pool.query('alter table outbox detach partition outbox_1')
   await harness.control('DELETE', 'faults')
   const says = () => statusSays(harness.env)
-  expect(await until(says, (text) => text.includes('1 row left the outbox'))).not.toContain(
-    'the outbox has every outcome',
-  )
+  await until(says, (text) => text.includes('1 row left the outbox'))
   await pool.query('alter table outbox attach partition outbox_1 for values from (1) to (1000)')
   const { rowCount } = await pool.query(
     `update outboxd.submission set report_not_before = clock_timestamp() where report_due and report_not_before between
