@@ -2,7 +2,6 @@ import { systemClock } from '../clock.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
-import type { Mapping } from '../mapping/mapping.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
@@ -19,7 +18,7 @@ import { checkLedger } from './check/ledger.ts'
 import { checkChangeCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, ourCertificateEnds } from './check/service.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findMistypedVariables, reviewNodeVariables } from './terminal/environment.ts'
 
@@ -42,77 +41,57 @@ Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be inten
 there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
+    const { config, storeConfig } = configured
     const noticed: NoticedByCheck = { clocks: [], certificates: [] }
     const findings: Finding[] = []
-    for (const { of, look } of looksFor(context, options)) {
-      const found =
-        (await look(configured, noticed)) ?? of.map((what) => notAskedFinding(what, 'the configuration is wrong'))
+    function tell(found: readonly Finding[]): void {
       findings.push(...found)
-      if (options.json) continue
+      if (options.json) return
       for (const { what, mark, message } of found)
         context.stdout.write(`${findingMarks[mark].shown} ${what}: ${indented(message)}\n`)
     }
+    tell([checkConfiguration(configured, context.env)])
+    if (storeConfig === null) tell(notAsked(ofDatabases, wrongConfiguration))
+    else {
+      tell(await orProblem(['ledger'], () => checkLedger(storeConfig)))
+      tell(await orProblem(['outbox', 'types'], () => checkOutbox(storeConfig)))
+      tell(await checkChangeCapture(storeConfig))
+      tell(await orProblem(['mappings'], async () => checkMappings(storeConfig)))
+      tell(await checkServers(storeConfig, noticed))
+    }
+    if (config === null) tell(notAsked(['service', ...(options.contract ? ['contract'] : [])], wrongConfiguration))
+    else {
+      tell(await checkService(config, context.signal, options.askAnyway ?? false, noticed))
+      if (options.contract) tell(await checkContract(context))
+      const ends = [...ourCertificateEnds(config.service), ...noticed.certificates]
+      tell(judgeCertificates(ends, systemClock.nowMs()))
+    }
+    tell([judgeClocks(noticed.clocks)])
     if (options.json)
       printJson(
         context,
         findings.map(({ what, mark, message }) => ({ what, ok: findingMarks[mark].ok, words: message })),
       )
     context.stderr.write(`${summary(findings)}\n`)
-    if (configured.config === null) return exitCodes.usage
-    return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings)
-      ? exitCodes.failed
-      : exitCodes.done
+    if (config === null) return exitCodes.usage
+    const wasNothingAsked = findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
+    return wasNothingAsked || findings.some(({ mark }) => mark === 'problem') ? exitCodes.failed : exitCodes.done
   },
 })
 
-type CheckOptions = OptionsOf<typeof command>
+const ofDatabases = ['ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'durability']
+const wrongConfiguration = 'the configuration is wrong'
 
-/** The valid part: everything, only the databases' variables, or nothing. */
-interface Configured {
-  config: Config | null
-  storeConfig: StoreConfig | null
-  problems: readonly string[]
+const notAsked = (of: readonly string[], why: string) => of.map((what) => notAskedFinding(what, why))
+
+/** A problem in one check does not stop the next. */
+async function orProblem([what, ...others]: [string, ...string[]], look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    return [finding(what, 'problem', explainError(error).message), ...notAsked(others, `the ${what} has a problem`)]
+  }
 }
-
-interface Look {
-  of: readonly string[]
-  look(configured: Configured, noticed: NoticedByCheck): Promise<readonly Finding[]> | readonly Finding[] | null
-}
-
-/** Runs in this order. A problem in one check does not stop the next. */
-const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
-  { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
-  { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
-  { of: ['outbox', 'types'], look: ({ storeConfig }) => storeConfig && lookAtOutbox(storeConfig) },
-  { of: [], look: ({ storeConfig }) => storeConfig && checkChangeCapture(storeConfig) },
-  { of: ['mappings'], look: ({ storeConfig }) => storeConfig && checkMappings(storeConfig) },
-  {
-    of: ['connections', 'disk', 'durability'],
-    look: ({ storeConfig }, noticed) => storeConfig && checkServers(storeConfig, noticed),
-  },
-  {
-    of: ['service'],
-    look: ({ config }, noticed) => config && checkService(config, context.signal, options.askAnyway ?? false, noticed),
-  },
-  ...(options.contract
-    ? [{ of: ['contract'], look: ({ config }: Configured) => config && checkContract(context) }]
-    : []),
-  {
-    of: [],
-    look: ({ config }, { certificates }) =>
-      config && judgeCertificates([...ourCertificateEnds(config.service), ...certificates], systemClock.nowMs()),
-  },
-  { of: [], look: (_, { clocks }) => [judgeClocks(clocks)] },
-]
-
-async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
-  const found = await orProblem('outbox', () => checkOutbox(config))
-  const hasTypes = found.some(({ what }) => what === 'types')
-  return hasTypes ? found : [...found, notAskedFinding('types', 'the outbox has a problem')]
-}
-
-const wasNothingAsked = (findings: readonly Finding[]) =>
-  findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
 
 function summary(findings: readonly Finding[]): string {
   const of = (mark: Mark) => findings.filter((finding) => finding.mark === mark)
@@ -126,23 +105,25 @@ function summary(findings: readonly Finding[]): string {
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-/** Reads the databases' variables even if those of the service are wrong. */
-function readConfigured(env: CommandContext['env']): Configured {
-  try {
-    const config = readConfig(env)
-    return { config, storeConfig: config, problems: [] }
-  } catch (error) {
-    if (!(error instanceof ConfigInvalid)) throw error
-    return { config: null, storeConfig: readStoreOrNull(env), problems: error.problems }
-  }
+/** The valid part: everything, only the databases' variables, or nothing. */
+interface Configured {
+  config: Config | null
+  storeConfig: StoreConfig | null
+  problems: readonly string[]
 }
 
-function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
+function readConfigured(env: CommandContext['env']): Configured {
+  const whole = readOrProblems(() => readConfig(env))
+  if (whole.config !== null) return { ...whole, storeConfig: whole.config }
+  return { ...whole, storeConfig: readOrProblems(() => readStoreConfig(env)).config }
+}
+
+function readOrProblems<T>(read: () => T): { config: T | null; problems: readonly string[] } {
   try {
-    return readStoreConfig(env)
+    return { config: read(), problems: [] }
   } catch (error) {
-    if (error instanceof ConfigInvalid) return null
-    throw error
+    if (!(error instanceof ConfigInvalid)) throw error
+    return { config: null, problems: error.problems }
   }
 }
 
@@ -157,29 +138,16 @@ function checkConfiguration({ config, problems }: Configured, env: CommandContex
   return finding('configuration', mark, ...said, ...[...doubts, ...way, ...notes].map((line) => `note: ${line}`))
 }
 
-async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
-  try {
-    return await look()
-  } catch (error) {
-    return [finding(what, 'problem', explainError(error).message)]
-  }
-}
-
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')
 
 function checkMappings({ mappingsDir }: StoreConfig): Finding[] {
-  let mappings: Mapping[]
-  try {
-    mappings = [...loadMappings(mappingsDir).values()]
-  } catch (error) {
-    return [finding('mappings', 'problem', explainError(error).message)]
-  }
+  const mappings = [...loadMappings(mappingsDir).values()]
   const names = mappings.map(({ type, endpoint }) => `${type} to ${endpoint}`)
-  const warned = mappings.map((mapping) => ({ type: mapping.type, warnings: findBodyWarnings(mapping) }))
   return [
     finding('mappings', 'ok', `${names.sort().join(', ')} (${mappingsDir})`),
-    ...warned.flatMap(({ type, warnings }) =>
-      warnings.length === 0 ? [] : [finding(`mapping of ${type}`, 'warning', ...warnings)],
-    ),
+    ...mappings.flatMap((mapping) => {
+      const warnings = findBodyWarnings(mapping)
+      return warnings.length === 0 ? [] : [finding(`mapping of ${mapping.type}`, 'warning', ...warnings)]
+    }),
   ]
 }

@@ -5,12 +5,12 @@ import { errorCodeOf } from '../postgres/sqlState.ts'
 import { trialTransactionId } from './findWriteBackProblems.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { rowReadStatements } from './readRows.ts'
 import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
-  | { kind: 'no-row'; waits: boolean }
+  /** None waits, or other sessions have all of them locked. */
+  | { kind: 'no-row' }
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
 /** Writes each state that it may reach to one waiting row, in a transaction that is rolled back. */
@@ -23,8 +23,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
   const { rows } = await db.query<TriedRow>(lockOneWaitingRowSql(table))
   const [row] = rows
-  if (row === undefined)
-    return { kind: 'no-row', waits: ((await db.query(rowReadStatements(table).any)).rowCount ?? 0) > 0 }
+  if (row === undefined) return { kind: 'no-row' }
   // Without marks on capture, all states are written by reports.
   const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []

@@ -40,7 +40,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('where all is well each line says ok, but for the warning of a server without fsync, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 in \d+ ms\).*\nok {6} clocks: this host and the ledger’s database, the outbox’s database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -180,8 +180,8 @@ test.each([
   [response(400, { code: 'E001' }), true, 'accepts the token'],
   [response(404, { title: 'Not Found', status: 404 }), true, 'accepts the token'],
   [response(404, '<html><h1>404 Not Found</h1>nginx</html>'), false, 'SERVICE_BASE_URL'],
-  [response(404, 'default backend - 404'), false, 'or from a proxy'],
-  [response(404, ''), false, 'or from a proxy'],
+  [response(404, 'default backend - 404'), false, 'may be from a proxy'],
+  [response(404, ''), false, 'may be from a proxy'],
   [response(400, '<h1>400 The SSL certificate error</h1>'), false, 'not JSON'],
   [response(200, '<h1>Maintenance</h1>'), false, 'not JSON'],
   [response(401, ''), false, 'allow-list'],
@@ -335,10 +335,10 @@ test('a type without mapping file: `check` counts its rows', async () => {
   const { code, printed } = await run()
   expect(code).toBe(1)
   expect(printed).toContain(
-    'PROBLEM  types: rows of type "dat" have no mapping file and will be rejected; 2 wait; did you mean "data"?',
+    'PROBLEM  types: rows of type "dat" have no mapping file and will be rejected; waiting: 2; did you mean "data"?',
   )
   await fixture.ledger.pool.query(`delete from outbox where type = 'dat'`)
-  expect((await run()).printed).toContain('ok       types: every waiting row has a mapping file: data 1')
+  expect((await run()).printed).toContain('ok       types: each type has a mapping file: data')
 })
 
 test('a constant type without a mapping file is said before a row is there', async () => {
@@ -384,24 +384,6 @@ test('each column that cuts ids of transactions to less than 255 characters is a
     ['d', 'name', '63'],
   ])
   expect(code).toBe(0)
-})
-
-test('a column that may say that a row was sent, where the file says that none does, is a warning until the filter names it', async () => {
-  const { pool } = fixture.ledger
-  await pool.query('create table so2 (id bigint primary key, payload jsonb, sent boolean not null, processed_at date)')
-  onTestFinished(async () => void (await pool.query('drop table so2')))
-  const outbox = 'table: so2\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
-  const data = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
-  const check = async (text: string) =>
-    (await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': text, 'data.yaml': data }) })).printed
-  expect(await check(outbox)).toMatch(
-    /^WARNING {2}outbox: sent, processed_at may say that a row was sent, and are not read \(state: none\)/m,
-  )
-  await pool.query(`insert into so2 values (1, '{}', false, null)`)
-  const filtered = await check(`${outbox}filter: not sent and processed_at is null\n`)
-  expect(filtered).toMatch(/^ok {6} outbox/m)
-  // How many of them the ledger knows is not counted there.
-  expect(filtered).toMatch(/^ok {7}types: every type from the position on has a mapping file: data$/m)
 })
 
 test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
@@ -455,7 +437,6 @@ test.each([
   ['within what nobody can tell', [reading('a', -9_000, 10_000)], 'ok'],
   ['a second apart', [reading('a', 1_000), reading('b', -900)], 'ok'],
   ['three seconds behind', [reading('a', -3_000)], 'warning'],
-  ['apart from each other, each near to ours', [reading('a', 1_500), reading('b', -1_500)], 'warning'],
   ['six seconds ahead', [reading('a', 6_000)], 'problem'],
   ['nobody was asked', [], 'not-asked'],
 ] as const)('clocks %s', (_, readings, mark) => {
@@ -499,7 +480,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
   })
   expect(off(['fsync', 'full_page_writes'])).toMatchObject({
     mark: 'warning',
-    message: expect.stringMatching(/^fsync and full_page_writes are off .*alter system set fsync = on;/),
+    message: expect.stringMatching(/^fsync and full_page_writes off .*alter system set fsync = on;/),
   })
   expect(judgeDurability(null, 'none').mark).toBe('not-asked')
 })

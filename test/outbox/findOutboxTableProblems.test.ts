@@ -243,7 +243,7 @@ test('a column for ids of transactions that must be uuids is worth a word', asyn
     yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
   })
   expect(await findOutboxRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
-  expect(await tryWriteBack(outbox)).toEqual({ kind: 'no-row', waits: false })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'no-row' })
 })
 
 test('a table that somebody has locked is said to be so at once, not by each statement', async () => {

@@ -43,51 +43,24 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
 }
 
 function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
-  const said: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
-  const other = otherThanService(expected, said, answered)
-  const seen = other === null ? said : ofToken(said)
+  const seen: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
   const pairs = Object.entries(expected) as [keyof Contract, string][]
   const changed = pairs.filter(([name, value]) => seen[name] !== undefined && seen[name] !== value)
-  const same = pairs.filter(([name, value]) => seen[name] === value)
+  const same = pairs.filter(([name, value]) => seen[name] === value).map(([name]) => name)
   const unseen = pairs.filter(([name]) => seen[name] === undefined).map(([name]) => name)
-  const problems = [
-    ...(other === null
-      ? []
-      : [
-          `something other than the service answers at SERVICE_BASE_URL (${other}). Check that address, and a proxy in between`,
-        ]),
-    ...changed.map(
-      ([name, value]) =>
-        `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}. Ask its operator, then run \`outboxd discover\``,
+  // The token says nothing about the service's other answers.
+  const open = answered.find(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
+  const why = open === undefined ? '' : ` (${open.finding.why})`
+  const notSeen = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why}`
+  const problems = changed.map(([name, value]) =>
+    finding(
+      what,
+      'problem',
+      `the service has changed: ${subjects[name]} ${seen[name]}, it was ${value}. Check that SERVICE_BASE_URL is still the service. Ask its operator, then run \`outboxd discover\``,
     ),
-  ].map((message) => finding(what, 'problem', message))
-  const why = other === null ? whyUnseen(answered) : null
-  if (same.length === 0)
-    return problems.length > 0
-      ? problems
-      : [notAskedFinding(what, why ?? `harmless requests do not show ${unseen.join(', ')}`)]
-  const rest = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
-  return [...problems, finding(what, 'ok', `unchanged: ${same.map(([name]) => name).join(', ')}${rest}`)]
-}
-
-const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
-
-function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
-  const address = answered.find(({ question }) => question.name === 'address')?.finding
-  if (address?.found === 'something else' || (address?.found === null && address.differs)) return address.why
-  const alike = alikeNames.filter((name) => said[name] !== undefined && expected[name] !== undefined)
-  const different = (contract: Contract) => new Set(alike.map((name) => contract[name])).size
-  return alike.length > 2 && alike.includes('bad_token') && different(said) === 1 && different(expected) > 1
-    ? `every request gets ${said.bad_token}, with a valid token or without`
-    : null
-}
-
-/** A service gives these different answers. A page in its place gives one answer. */
-const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path'] as const
-
-function whyUnseen(answered: readonly Answered[]): string | null {
-  const open = answered.filter(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
-  return open.at(0)?.finding.why ?? null
+  )
+  if (same.length > 0) return [...problems, finding(what, 'ok', `unchanged: ${same.join(', ')}${notSeen}`)]
+  return problems.length > 0 ? problems : [notAskedFinding(what, `${unseen.join(', ')}${why}`)]
 }
 
 const subjects: Record<keyof Contract, string> = {
@@ -103,5 +76,3 @@ const subjects: Record<keyof Contract, string> = {
   e002: 'E002 comes with',
   rate_remaining: 'X-RateLimit-Remaining is on',
 }
-
-const sentence = (name: keyof Contract, value: string) => `${subjects[name]} ${value}`

@@ -10,41 +10,35 @@ import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './finding.ts'
 
-export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
-  const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
+export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
+  const problem = (...lines: string[]) => [finding('ledger', 'problem', ...lines)]
+  return inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
       const grants = await readMissingGrants(db) // before any table of ours is read
-      const server = {
-        grants,
-        version: await readServerVersion(db),
-        limits: await findMissingTimeoutSettings(db),
-        cause: await readReadOnlyCause(db),
-      }
-      if (grants.length > 0) return { ...server, missing: [], positions: [], problems: [], history: null }
+      if (grants.length > 0) return problem(grantMessage, ...grants.map(statement))
       await assertMigrated(db, url)
-      return {
-        ...server,
-        missing: await findMissingSchemaParts(db),
-        positions: await findSequencesBehindLogs(db),
-        problems: await countProblems(db),
-        history: await readUnseenHistory(db, ledgerStandby),
-      }
+      const cause = await readReadOnlyCause(db)
+      if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
+      const missing = await findMissingSchemaParts(db)
+      if (missing.length > 0) return problem(missingMessage(missing), ...missing.map(({ sql }) => statement(sql)))
+      const behind = await findSequencesBehindLogs(db)
+      if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
+      const history = await readUnseenHistory(db, ledgerStandby)
+      if (history !== null) return problem(history)
+      const limits = await findMissingTimeoutSettings(db)
+      if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
+      const problems = await countProblems(db)
+      return [
+        finding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
+        ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
+      ]
     },
   })
-  const problem = (message: string) => [finding('ledger', 'problem', message)]
-  if (grants.length > 0) return problem(grantMessage(grants))
-  if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
-  if (missing.length > 0) return problem(missingMessage(missing))
-  if (positions.length > 0) return problem(positionsMessage(positions))
-  if (history !== null) return problem(history)
-  if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
-  return [
-    finding('ledger', 'ok', `PostgreSQL ${version}, all migrations are applied`),
-    ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
-  ]
 }
+
+const statement = (sql: string) => `${sql};`
 
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
@@ -56,30 +50,17 @@ async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStand
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
-  return {
-    what: 'problems',
-    mark: counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning',
-    message: `daemons report open problems (${all}): \`outboxd status\` explains them`,
-  }
+  const mark = counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning'
+  return finding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
 }
 
-const grantMessage = (grants: readonly string[]) =>
-  [
-    'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:',
-    ...grants.map((grant) => `${grant};`),
-  ].join('\n')
+const grantMessage = 'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:'
 
 const missingMessage = (missing: readonly SchemaPart[]) =>
-  [
-    `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`,
-    ...missing.map(({ sql }) => `${sql};`),
-  ].join('\n')
+  `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`
 
-const positionsMessage = (positions: readonly SchemaPart[]) =>
-  [
-    'its sequences would draw numbers again that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as its owner. If anything may have been sent since, also run `outboxd recover --restored --as uncertain` before you start a daemon:',
-    ...positions.map(({ sql }) => `${sql};`),
-  ].join('\n')
+const positionsMessage =
+  'its sequences would draw numbers again that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as its owner. If anything may have been sent since, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
 
 export function missingTimeLimitsMessage(statements: readonly string[]): string {
   return `a pooler keeps our time limits from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`

@@ -26,14 +26,13 @@ import { findPermissionProblems } from '../../outbox/findPermissionProblems.ts'
 import { findShortIdColumns } from '../../outbox/findWriteBackProblems.ts'
 import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
-import { describeStandardTable, isMarkedOnCapture, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
-import { findUndescribedSentColumns } from '../../outbox/propose/sentColumns.ts'
+import { describeStandardTable, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { rowsBehindCursorMessage } from '../../outbox/rowsBehindCursor.ts'
-import { type SecondLedger, secondLedgerMessage } from '../../outbox/secondLedger.ts'
+import { secondLedgerMessage } from '../../outbox/secondLedger.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
 import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unknownStatuses.ts'
@@ -46,10 +45,10 @@ import { type Finding, finding, type Mark, notAskedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
 
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
-  const described = loadOutboxFile(config.mappingsDir)
-  const table = described ?? describeStandardTable(config.outboxTable)
-  const { version, problems, wakes, unused, shortIds } = await inspectOutbox(config, table)
-  if (problems.length > 0) return [finding('outbox', 'problem', ...problems)]
+  const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
+  const { version, problems, wakes, shortIds } = await inspectOutbox(config, table)
+  if (problems.length > 0)
+    return [finding('outbox', 'problem', ...problems), notAskedFinding('types', 'the outbox has a problem')]
   let databases: Databases
   try {
     databases = await openDatabasesOf(config)
@@ -59,32 +58,20 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   }
   await using open = databases
   const [mark, message] = await readOutbox(open)
-  const whole = mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message
-  const isDoubtful = mark === 'ok' && unused.length > 0
   const second = await findSecondLedgerOfOutbox(open)
+  const secondMark = (second?.open ?? 0) > 0 || table.state === null ? 'problem' : 'warning'
   return [
-    isDoubtful ? finding('outbox', 'warning', unusedMessage(unused), whole) : finding('outbox', mark, whole),
+    finding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
     ...shortIds.map((message) => finding('transaction ids', 'warning', message)),
-    ...(second === null ? [] : [judgeSecondLedger(second, table)]),
-    await checkTypes(open, config, table),
-    ...(await checkSources(open, config)),
+    ...(second === null ? [] : [finding('ledgers', secondMark, secondLedgerMessage(second))]),
+    ...(await checkMappedRows(open, config, table)),
   ]
-}
-
-const judgeSecondLedger = (second: SecondLedger, { state }: OutboxTable): Finding =>
-  finding('ledgers', second.open > 0 || state === null ? 'problem' : 'warning', secondLedgerMessage(second))
-
-function unusedMessage(columns: readonly string[]): string {
-  const says = columns.length === 1 ? 'may say that a row was sent, and is' : 'may say that a row was sent, and are'
-  return `${columns.join(', ')} ${says} not read (state: none), so rows that another program sent are sent again. Read the column as the state (see \`outboxd describe\`) or in the filter, or skip the old rows with \`outboxd adopt --start now\``
 }
 
 interface Inspected {
   version: string
   problems: string[]
   wakes: string
-  /** Columns that may say that a row was sent, although `state: none` ignores them. */
-  unused: string[]
   shortIds: string[]
 }
 
@@ -105,12 +92,10 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
         ...(limits.length > 0 ? [missingTimeLimitsMessage(limits)] : []),
       ]
-      const unused = problems.length === 0 ? await findUndescribedSentColumns(pool, table) : []
       return {
         version: await readServerVersion(pool),
         problems,
         wakes: ours === null ? '' : `; ${(await isConnectedWithoutPooler(pool)) ? wakeTriggerMessage(ours) : pooled}`,
-        unused,
         shortIds: problems.length === 0 ? await findShortIdColumns(pool, table) : [],
       }
     },
@@ -120,8 +105,10 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
 /** LISTEN needs a session, which a pooler in transaction mode does not keep. */
 const pooled = 'through this pooler no insert wakes the daemon, so rows wait up to a second'
 
-const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
-const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
+const ourColumns = [
+  ...['id', 'type', 'key', 'payload', 'created_at'],
+  ...['status', 'transaction_id', 'error_code', 'error', 'updated_at'],
+]
 
 async function tableProblems(
   db: Parameters<typeof findTableOfSimilarName>[0],
@@ -130,10 +117,12 @@ async function tableProblems(
 ): Promise<string[]> {
   if (!exists) {
     const nearest = await findTableOfSimilarName(db, splitTableName(name))
-    const ways = `create it with \`outboxd migrate --outbox\`, correct OUTBOX_TABLE, or describe your table with \`outboxd describe TABLE --write\``
-    return [`there is no table ${name}${nearest === null ? '' : ` (did you mean "${nearest}"?)`}: ${ways}`]
+    const meant = nearest === null ? '' : ` (did you mean "${nearest}"?)`
+    return [
+      `there is no table ${name}${meant}: create it with \`outboxd migrate --outbox\`, correct OUTBOX_TABLE, or describe your table with \`outboxd describe TABLE --write\``,
+    ]
   }
-  const missing = [...ourColumns, ...writtenColumns].filter((column) => !columns.includes(column))
+  const missing = ourColumns.filter((column) => !columns.includes(column))
   if (missing.length === 0) return []
   return [
     `the table ${name} lacks ${missing.join(', ')}. If that is intended, describe it in mappings/outbox.yaml (\`outboxd describe ${name} --write\`)`,
@@ -160,17 +149,13 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
   if (mark !== 'ok') return [mark, message]
-  const start = startPositionMessage((await readServedOutbox(databases.ledger)).start)
-  const before = initialBacklogMessage(history)
-  const hidden = hiddenRowsMessage(await withOutbox(databases, countRowsBeforeStart))
-  const remarks = await withOutbox(databases, findOutboxRemarks)
-  const also = [
-    start === null ? '' : `. ${start}`,
-    hidden === null ? '' : ` ${hidden}`,
-    before === null ? '' : `; ${before}`,
-    ...remarks.map((sentence) => `; note: ${sentence}`),
-  ]
-  return ['ok', `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${message}${also.join('')}`]
+  const notes = [
+    startPositionMessage((await readServedOutbox(databases.ledger)).start),
+    hiddenRowsMessage(await withOutbox(databases, countRowsBeforeStart)),
+    initialBacklogMessage(history),
+    ...(await withOutbox(databases, findOutboxRemarks)),
+  ].filter((note) => note !== null)
+  return ['ok', [`${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`, message, ...notes].join('; ')]
 }
 
 const namedMessage = (outboxId: string) =>
@@ -183,10 +168,8 @@ function judgeTrial(trial: WriteBackTrial): Judged {
   switch (trial.kind) {
     case 'never-written':
       return ['ok', 'nothing is written to the table']
-    case 'no-row': {
-      const why = trial.waits ? 'other sessions lock every waiting row' : 'no row waits'
-      return ['ok', `writing was not tried: ${why}`]
-    }
+    case 'no-row':
+      return ['ok', `writing was not tried: no row waits, or other sessions have all of them locked`]
     case 'tried': {
       const { outboxId, refusals } = trial
       if (refusals.length === 0) return ['ok', `each state could be written to row ${outboxId}, and was rolled back`]
@@ -200,41 +183,31 @@ function judgeTrial(trial: WriteBackTrial): Judged {
   }
 }
 
-const what = 'types'
-
-async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
-  const here = mappingsHere(mappingsDir)
-  if (here === null) return notAskedFinding(what, 'the mapping files cannot be used')
-  const elsewhere = await readPublishedTypes(databases.ledger)
-  const known = new Set([...here.keys(), ...(elsewhere ?? [])])
-  const waiting = await withOutbox(databases, countWaitingRowsByType)
-  const problems = typeProblems(known, typesNamed(table), waiting)
-  if (problems.length > 0) return finding(what, 'problem', ...problems)
-  return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, isMarkedOnCapture(table)))
-}
-
-/** Plans the queries that read contents, and runs them on waiting rows. */
-async function checkSources(databases: Databases, { mappingsDir }: StoreConfig): Promise<Finding[]> {
-  const mappings = mappingsHere(mappingsDir)
-  if (mappings === null) return []
-  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSourceQueries(outbox, mappings))
-  if (problems.length > 0) return [finding('queries', 'problem', ...problems)]
-  if (read === null) return []
-  return [finding('queries', warnings.length === 0 ? 'ok' : 'warning', ...warnings, read)]
-}
-
-function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
-  return doWait
-    ? `every waiting row has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`
-    : `every type from the position on has a mapping file: ${waiting.map(({ type }) => type).join(', ')}`
-}
-
-function mappingsHere(mappingsDir: string): Mappings | null {
+/** Names types without a mapping file, then plans the queries that read contents, and runs them on waiting rows. */
+async function checkMappedRows(
+  databases: Databases,
+  { mappingsDir }: StoreConfig,
+  table: OutboxTable,
+): Promise<Finding[]> {
+  let mappings: Mappings
   try {
-    return loadMappings(mappingsDir)
+    mappings = loadMappings(mappingsDir)
   } catch {
-    return null // the finding `mappings` says why
+    return [notAskedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
+  const elsewhere = await readPublishedTypes(databases.ledger)
+  const waiting = await withOutbox(databases, countWaitingRowsByType)
+  const unmapped = typeProblems(new Set([...mappings.keys(), ...(elsewhere ?? [])]), typesNamed(table), waiting)
+  const names = waiting.map(({ type }) => type).join(', ')
+  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSourceQueries(outbox, mappings))
+  const mark = problems.length > 0 ? 'problem' : warnings.length > 0 ? 'warning' : 'ok'
+  const lines = problems.length > 0 ? problems : read === null ? [] : [...warnings, read]
+  return [
+    unmapped.length > 0
+      ? finding('types', 'problem', ...unmapped)
+      : finding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
+    ...(lines.length > 0 ? [finding('queries', mark, ...lines)] : []),
+  ]
 }
 
 const typesNamed = ({ type }: OutboxTable): string[] =>
@@ -243,12 +216,10 @@ const typesNamed = ({ type }: OutboxTable): string[] =>
 function typeProblems(known: ReadonlySet<string>, named: readonly string[], waiting: readonly TypeCount[]): string[] {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
-  return unknown.map((type) => {
-    const rows = counts.get(type) ?? 0
-    const wait = rows === 0 ? 'none waits now' : `${rows} ${rows === 1 ? 'waits' : 'wait'}`
-    const which = type === '' ? 'rows without a type' : `rows of type "${type}"`
-    return `${which} have no mapping file and will be rejected; ${wait}${didYouMean(type, known)}`
-  })
+  return unknown.map(
+    (type) =>
+      `rows of type "${type}" have no mapping file and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMean(type, known)}`,
+  )
 }
 
 /** Names ERP tables whose changes are not captured, and permissions lent to other roles. */

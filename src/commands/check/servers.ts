@@ -57,16 +57,14 @@ function look({ of, variable, url }: Database) {
 }
 
 export function judgeEncodings(databases: readonly { of: Database['of']; encoding: string }[]): Finding | null {
-  const what = 'encoding'
   const told = (judge: (encoding: string) => string | null) =>
     databases.flatMap(({ of, encoding }) => {
       const said = judge(encoding)
       return said === null ? [] : [`the ${of}’s database: ${said}`]
     })
   const refused = told(whyEncodingIsRefused)
-  if (refused.length > 0) return finding(what, 'problem', ...refused)
-  const warned = told(encodingWarning)
-  return warned.length > 0 ? finding(what, 'warning', ...warned) : null
+  const lines = refused.length > 0 ? refused : told(encodingWarning)
+  return lines.length === 0 ? null : finding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
 }
 
 export interface Disk {
@@ -85,28 +83,24 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
   }
 }
 
+/** Databases of one server share its connections. */
 export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAskedFinding(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
-    const needed = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
-    const rooms = those.map(({ room }) => room).sort((a, b) => a.free - b.free)
-    const { free, limit, ours } = rooms[0] as FreeConnections
+    const { free, limit, ours } = those.map(({ room }) => room).reduce((a, b) => (b.free < a.free ? b : a))
+    const whole = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
+    const needed = Math.max(0, whole - ours)
+    const names = those.map(({ of }) => `the ${of}`).join(' and ')
+    const open = ours === 0 ? '' : `, beside the ${ours} that daemons have`
     return {
-      names: those.map(({ of }) => `the ${of}`).join(' and '),
-      needed: Math.max(0, needed - ours),
-      free,
-      limit,
-      ours,
+      isShort: needed > free,
+      message: `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); a daemon opens ${needed}${open}`,
     }
   })
-  const message = servers.map(({ names, needed, free, limit, ours }) => {
-    const running = ours === 0 ? 'a daemon opens' : `daemons have ${ours} open, and a daemon may open`
-    return `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); ${running} ${needed}${ours === 0 ? '' : ' more'}`
-  })
-  const isShort = servers.some(({ needed, free }) => needed > free)
+  const isShort = servers.some((server) => server.isShort)
   const next = isShort ? ['Raise the limit, or end unused sessions (`select * from pg_stat_activity`)'] : []
-  return finding(what, isShort ? 'problem' : 'ok', ...message, ...next)
+  return finding(what, isShort ? 'problem' : 'ok', ...servers.map(({ message }) => message), ...next)
 }
 
 const gigabyte = 1e9
@@ -118,14 +112,15 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   if (disks.length === 0)
     return notAskedFinding(what, 'the databases are on other hosts; look at their disks there (`df`)')
   const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
-  const folders = [...new Map(disks.map((disk) => [disk.folder, disk])).values()]
-  const message = folders.map(
-    ({ folder, freeBytes, totalBytes }) =>
-      `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`,
+  const lines = new Set(
+    disks.map(
+      ({ folder, freeBytes, totalBytes }) =>
+        `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`,
+    ),
   )
   const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
   const next = mark === 'ok' ? [] : ['Free some space: a full disk stops the database']
-  return finding(what, mark, ...message, ...next)
+  return finding(what, mark, ...lines, ...next)
 }
 
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
@@ -133,57 +128,41 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
   if (durability === null) return notAskedFinding(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
   if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissingMessage)
-  const failover = failoverMessage(isSynchronous, standby)
+  const failover =
+    standby === 'synchronous'
+      ? 'each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
+      : 'after a failover nothing is sent until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
   if (off.length === 0) return finding(what, 'ok', `committed data survives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
-  return finding(
-    what,
-    'warning',
-    `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server, so a power cut loses committed data. Run \`${on} select pg_reload_conf()\``,
-    failover,
-  )
-}
-
-function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string {
-  if (standby === 'synchronous')
-    return 'each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
-  return `after a failover nothing is sent until \`outboxd recover\`, because the last commits may be lost${isSynchronous ? '. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous: then sending resumes by itself' : ''}`
+  const cause = `${off.join(' and ')} off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
+  return finding(what, 'warning', cause, failover)
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
 /** Above this, times in the ledger and in logs do not fit together. */
-export const clockWarningMs = 2_000
+const clockWarningMs = 2_000
 /** The daemon raises the problem clock_off above this. */
-export const clockProblemMs = 5_000
+const clockProblemMs = 5_000
 
-const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }
-
+/** Compares each clock with this host's. */
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
   if (readings.length === 0) return notAskedFinding(what, 'no other clock could be read')
-  const clocks = [here, ...readings]
-  const pairs = clocks.flatMap((one, i) => clocks.slice(i + 1).map((other) => compare(one, other)))
-  const off = pairs.filter(({ apartMs }) => apartMs > clockWarningMs)
-  if (off.length === 0) return finding(what, 'ok', `those of ${names(clocks)} agree to ${clockWarningMs / 1000} s`)
-  const isProblem = off.some(({ apartMs }) => apartMs > clockProblemMs)
-  const message = off.map(
-    ({ one, other, apartMs }) => `that of ${one} is ${Math.round(apartMs / 100) / 10} s ahead of that of ${other}`,
-  )
+  const apart = readings.map(({ whose, leastMs, mostMs }) => ({
+    whose,
+    aheadMs: leastMs > 0 ? leastMs : Math.min(0, mostMs),
+  }))
+  const off = apart.filter(({ aheadMs }) => Math.abs(aheadMs) > clockWarningMs)
+  const names = readings.map(({ whose }) => whose).join(', ')
+  if (off.length === 0) return finding(what, 'ok', `this host and ${names} agree to ${clockWarningMs / 1000} s`)
+  const isProblem = off.some(({ aheadMs }) => Math.abs(aheadMs) > clockProblemMs)
+  const lines = off.map(({ whose, aheadMs }) => {
+    const seconds = Math.abs(Math.round(aheadMs / 100) / 10)
+    return `that of ${whose} is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of this host`
+  })
   const next = 'Correct the wrong one with NTP (timedatectl, chronyc tracking)'
-  return finding(what, isProblem ? 'problem' : 'warning', ...message, next)
-}
-
-function compare(a: ClockReading, b: ClockReading): { one: string; other: string; apartMs: number } {
-  const leastMs = b.leastMs - a.mostMs
-  const mostMs = b.mostMs - a.leastMs
-  if (leastMs > 0) return { one: b.whose, other: a.whose, apartMs: leastMs }
-  return { one: a.whose, other: b.whose, apartMs: Math.max(0, -mostMs) }
-}
-
-function names(clocks: readonly ClockReading[]): string {
-  const whose = clocks.map((clock) => clock.whose)
-  return `${whose.slice(0, -1).join(', ')} and ${whose.at(-1)}`
+  return finding(what, isProblem ? 'problem' : 'warning', ...lines, next)
 }
 
 /**

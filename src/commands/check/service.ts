@@ -106,25 +106,22 @@ export function judgeHarmlessCall(answer: Answer, otherPathAnswer: Answer | null
   if (status >= 500) return problem(summary)
   if (status !== 404 && status !== 400 && status !== 200)
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
-  const doubt = foreign(answer, otherPathAnswer)
-  if (doubt !== null) return problem(`${summary}; ${doubt}`)
+  if (!isFromService(answer, otherPathAnswer)) return problem(`${summary}; ${foreignMessage}`)
   const left = rateRemaining === null ? '' : `; ${rateRemaining} requests remain, it says`
   return finding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
 }
 
+const foreignMessage =
+  'it is not JSON of the service, or the answer for an impossible address is the same, so it may be from a proxy. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
+
 type Response = Answer & { kind: 'response' }
 
-function foreign(answer: Response, otherPathAnswer: Answer | null): string | null {
+function isFromService(answer: Response, otherPathAnswer: Answer | null): boolean {
   const { status, code, json, excerpt } = answer
-  if (/^\s*</.test(excerpt))
-    return 'that is a web page, not JSON, so probably from a proxy. Check SERVICE_BASE_URL, or ask the operator of the service whether it is up'
-  if (isServiceCode(code)) return null
-  if (status === 404 && canBeCompared(otherPathAnswer))
-    return isSameAnswer(answer, otherPathAnswer)
-      ? 'the answer for an impossible address is the same, so it is probably from a proxy. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
-      : null
-  if (typeof json === 'object' && json !== null) return null
-  return 'the answer may be from the service, or from a proxy that does not know this address. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
+  if (/^\s*</.test(excerpt)) return false // a web page
+  if (isServiceCode(code)) return true
+  if (status === 404 && canBeCompared(otherPathAnswer)) return !isSameAnswer(answer, otherPathAnswer)
+  return typeof json === 'object' && json !== null
 }
 
 /** False for a pause or a server error, because the service gives those whether the path exists or not. */

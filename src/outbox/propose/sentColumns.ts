@@ -1,14 +1,9 @@
-import type pg from 'pg'
 import { isUsualName, normalizeName, splitNameIntoWords } from '../../mapping/usualNames.ts'
-import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
-import { resolveTableSchema } from '../readTableShape.ts'
 import {
   type CatalogColumn,
   isNumberColumn,
   isTextColumn,
   isTimeColumn,
-  readCatalogTable,
-  readWordsOfRows,
 } from './catalogTable.ts'
 
 /** Words about data. In a business table `delivered` and `sent` are about goods. */
@@ -123,16 +118,4 @@ function mayTellOfSending(column: CatalogColumn): boolean {
   if (words === null) return false
   if (findStatusWord(words, 'queued') !== null || findStatusWord(words, 'completed') !== null) return true
   return isStatusName(name) ? findBusinessWords(knownWords(column)).length === 0 : isNameAboutSending(name)
-}
-
-/** Finds columns that may say that a row was sent, if neither the description's state nor its filter uses one. */
-export async function findUndescribedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
-  if (described.state !== null) return []
-  const table = await readCatalogTable(pool, qualifiedName(await resolveTableSchema(pool, described)))
-  if (table === null) return []
-  const { columns } = await readWordsOfRows(pool, table)
-  const filter = described.filter?.toLowerCase() ?? ''
-  return findSentColumnCandidates(columns)
-    .map(({ name }) => name)
-    .filter((name) => !filter.includes(name.toLowerCase()))
 }
