@@ -1,22 +1,35 @@
+import { readFile, stat } from 'node:fs/promises'
 import { readConfig } from '../config.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { askForTransaction } from '../operations/askForTransaction.ts'
+import type { TransactionRef } from '../ledger/transactions.ts'
+import {
+  type MatchedAnswers,
+  matchAnswersToRecords,
+  readAnswersFile,
+  type SettlingLine,
+} from '../operations/answersFile.ts'
+import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
   previewResolution,
-  type Question,
   type ResolveAnswer,
   type ResolveOutcome,
   resolveOptionProblems,
   resolveSubmission,
   type Settling,
 } from '../operations/resolve.ts'
-import { escapeLines } from '../plainText.ts'
-import { resolveFile } from './resolveFile.ts'
+import { escapeControl, escapeLines, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed, isConfirmedOrScripted } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printJson, slotWaitOptions, usageError } from './terminal/context.ts'
+import {
+  type CommandContext,
+  createProgress,
+  exitCodes,
+  printJson,
+  slotWaitOptions,
+  usageError,
+} from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -54,11 +67,11 @@ Examples:
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
   async action(context, name, options): Promise<number> {
-    if (options.file === undefined) return resolveOne(context, name ?? '', options)
-    const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
-    if (!alone)
+    const { file, arrived, notArrived, takeBack } = options
+    if (file === undefined) return resolveOne(context, name ?? '', options)
+    if (name !== undefined || arrived !== undefined || notArrived || takeBack)
       return usageError(context, ['--file cannot be combined with an id, --arrived, --not-arrived or --take-back'])
-    return resolveFile(context, options.file, options)
+    return resolveFile(context, file, options)
   },
 })
 
@@ -76,15 +89,17 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
       context.stderr.write(`outboxd: there is no record ${name}\n`)
       return exitCodes.nothing
     }
-    const { settling, outcome, questions } = found
+    const { settling, outcome, question } = found
     if (outcome.kind === 'left' || options.dryRun) return conclude(context, settling, outcome, options)
-    if (!options.yes && !(await isMeant(context, questions))) return exitCodes.unconfirmed
-    return conclude(
-      context,
-      settling,
-      await carryOut(context, operatorOf(databases, actorOf(context, options)), settling, answer),
-      options,
-    )
+    const isMeant = question?.isImplied ? isConfirmedOrScripted : isConfirmed
+    if (question !== null && !options.yes && !(await isMeant(context, question.text))) return exitCodes.unconfirmed
+    const parts = {
+      operator: operatorOf(databases, actorOf(context, options)),
+      askService: (transaction: TransactionRef) =>
+        askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
+      onTestimony: (message: string) => void context.stderr.write(`${escapeLines(message)}.\n`),
+    }
+    return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
   })
 }
 
@@ -96,39 +111,166 @@ const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveO
   newKey: newKey ?? false,
 })
 
-async function isMeant(context: CommandContext, questions: readonly Question[]): Promise<boolean> {
-  for (const { text, isImplied } of questions)
-    if (!(await (isImplied ? isConfirmedOrScripted : isConfirmed)(context, text))) return false
-  return true
-}
-
-const carryOut = (context: CommandContext, operator: Operator, settling: Settling, answer: ResolveAnswer) =>
-  resolveSubmission(
-    {
-      operator,
-      askService: (transaction) => askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
-      onTestimony: (message) => void context.stderr.write(`${escapeLines(message)}.\n`),
-    },
-    settling,
-    answer,
-  )
-
 function conclude(
   context: CommandContext,
-  { submission: { id, outboxId } }: Settling,
+  settling: Settling,
   outcome: ResolveOutcome,
-  options: ResolveOptions,
+  { json, dryRun = false }: ResolveOptions,
 ): number {
+  if (json) printJson(context, settledJson([{ settling, outcome }], dryRun))
   const isSettled = outcome.kind === 'settled'
-  if (options.json)
-    printJson(context, {
-      dryRun: options.dryRun ?? false,
-      settled: isSettled ? [{ id, outboxId, arrivedAs: outcome.arrivedAs, state: outcome.state }] : [],
-      leftAlone: isSettled ? [] : [{ id, outboxId, reason: outcome.reason }],
-    })
-  const words = escapeLines(isSettled ? outcome.message : `outboxd: ${outcome.reason}`)
-  const isData = isSettled && options.dryRun && !options.json
-  if (isData) context.stdout.write(`${words}\n`)
-  else context.stderr.write(`${words}\n`)
+  const out = isSettled && dryRun && !json ? context.stdout : context.stderr
+  out.write(`${escapeLines(isSettled ? outcome.message : `outboxd: ${outcome.reason}`)}\n`)
   return isSettled ? exitCodes.done : exitCodes.failed
+}
+
+/** `line` if the answer comes from a file. */
+interface Concluded {
+  line?: number
+  settling: { submission: Pick<Settling['submission'], 'id' | 'outboxId'> }
+  outcome: ResolveOutcome
+}
+
+function settledJson(concluded: readonly Concluded[], dryRun: boolean) {
+  const named = ({ line, settling: { submission } }: Concluded) => ({
+    line,
+    ...{ id: submission.id, outboxId: submission.outboxId },
+  })
+  return {
+    dryRun,
+    settled: concluded.flatMap((each) =>
+      each.outcome.kind === 'settled'
+        ? [{ ...named(each), arrivedAs: each.outcome.arrivedAs, state: each.outcome.state }]
+        : [],
+    ),
+    leftAlone: concluded.flatMap((each) =>
+      each.outcome.kind === 'left' ? [{ ...named(each), reason: each.outcome.reason }] : [],
+    ),
+  }
+}
+
+async function resolveFile(context: CommandContext, path: string, options: ResolveOptions): Promise<number> {
+  const problems = actorProblems(options)
+  if (problems.length > 0) return usageError(context, problems)
+  const text = await readText(path)
+  if (typeof text !== 'string') return usageError(context, [text.problem])
+  const read = readAnswersFile(text)
+  if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
+  const { unanswered } = read
+  const { dryRun = false, yes, json } = options
+  return withDatabases(context, async (databases) => {
+    const checked = createProgress(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
+    const matched = await matchAnswersToRecords(databases, read.lines, answerOf(options), checked)
+    if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
+    const { settling } = matched
+    if (!json || !yes) (dryRun && !json ? context.stdout : context.stderr).write(preview(matched, unanswered, options))
+    const asks = settling.length > 0 && !dryRun && !yes
+    if (asks && !(await isConfirmed(context, `Settle ${pluralize(settling.length, 'record')}?`)))
+      return exitCodes.unconfirmed
+    const before = matched.skipped.map(({ line, submission, reason }): Concluded => {
+      return { line, settling: { submission }, outcome: { kind: 'left', reason } }
+    })
+    const operator = operatorOf(databases, actorOf(context, options))
+    const now = dryRun ? settling : await settleLines(context, operator, settling)
+    const concluded = [...before, ...now]
+    const done = concluded.filter(({ outcome }) => outcome.kind === 'settled').length
+    const left = concluded.length - done
+    if (json) printJson(context, { ...settledJson(concluded, dryRun), unanswered })
+    else context.stderr.write(leftLines(now))
+    const leftAlone = left > 0 ? `; ${pluralize(left, 'record')} left alone` : ''
+    context.stderr.write(`${dryRun ? 'Would settle' : 'Settled'} ${pluralize(done, 'record')}${leftAlone}.\n`)
+    if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Give the file again.\n')
+    if (settling.length === 0 && left === 0) return exitCodes.nothing
+    if (dryRun && done > 0) return exitCodes.done
+    return left > 0 || context.signal.aborted ? exitCodes.failed : exitCodes.done
+  })
+}
+
+const bytesMax = 10_000_000
+
+async function readText(path: string): Promise<string | { problem: string }> {
+  try {
+    const { size } = await stat(path)
+    if (size > bytesMax) return { problem: `--file ${path}: it has ${size} bytes, the most is ${bytesMax}` }
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    return { problem: `--file ${path}: ${(error as Error).message}` }
+  }
+}
+
+const problemsShown = 50
+
+function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
+  const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
+  const more = problems.length - shown.length
+  const end = `${more > 0 ? `and ${more} more problems. ` : ''}Nothing was changed. Correct the file and give it again`
+  return usageError(context, [...shown, end])
+}
+
+const rowsShown = 5
+
+function preview(
+  { settling, skipped }: Extract<MatchedAnswers, { kind: 'value' }>,
+  unanswered: number,
+  { unchecked, newKey }: ResolveOptions,
+): string {
+  const arrived = settling.filter(({ answer }) => !answer.notArrived).length
+  const more = settling.length - rowsShown
+  const asked = unchecked ? 'without asking the service' : 'if the service knows their ids'
+  const key = newKey ? 'a new idempotency key' : 'the same idempotency key'
+  const rows = settling
+    .slice(0, rowsShown)
+    .map(({ line, settling: { detail }, answer }) => [
+      ...[String(line), truncate(detail.outboxId, 36), detail.state],
+      answer.notArrived ? 'not arrived' : `arrived as ${answer.arrived}`,
+    ])
+  return [
+    `This would settle ${pluralize(settling.length, 'record')}:\n`,
+    arrived > 0 ? `  ${arrived} arrived, ${asked}\n` : '',
+    settling.length > arrived ? `  ${settling.length - arrived} did not arrive, and are sent again with ${key}\n` : '',
+    rows.length > 0 ? `\n${renderTable(['LINE', 'OUTBOX', 'STATE', 'ANSWER'], rows)}` : '',
+    more > 0 ? `... and ${more} more\n` : '',
+    unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer, ignored\n` : '',
+    renderFirstLines(
+      skipped.map(({ line, reason }) => `line ${line}: ${reason}`),
+      skippedShown,
+    ),
+  ].join('')
+}
+
+const skippedShown = 20
+
+const leftLines = (concluded: readonly Concluded[]): string =>
+  renderFirstLines(
+    concluded.flatMap(({ line, outcome }) => (outcome.kind === 'left' ? [`line ${line}: ${outcome.reason}`] : [])),
+    skippedShown,
+  )
+
+/** Daemons use the budget, too. */
+const slotWaitMs = 300_000
+
+const silent: Testimony = { kind: 'silent', message: 'not asked, because the service did not answer about another' }
+
+async function settleLines(
+  context: CommandContext,
+  operator: Operator,
+  lines: readonly SettlingLine[],
+): Promise<Concluded[]> {
+  const progress = createProgress(context, (done: number) => `Settled ${done} of ${lines.length} …`)
+  let isSilent = false
+  async function askService(transaction: TransactionRef): Promise<Testimony> {
+    if (isSilent) return silent
+    const asking = { ...slotWaitOptions(context), slotWaitMs }
+    const testimony = await askForTransaction(readConfig(context.env), transaction, asking)
+    isSilent = testimony.kind === 'silent'
+    return testimony
+  }
+  const concluded: Concluded[] = []
+  for (const { line, settling, answer } of lines) {
+    if (context.signal.aborted) break
+    const outcome = await resolveSubmission({ operator, askService, onTestimony() {} }, settling, answer)
+    concluded.push({ line, settling, outcome })
+    progress(concluded.length)
+  }
+  return concluded
 }

@@ -9,7 +9,6 @@ import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { pauseForTokenAnswer, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
-import { showDuration } from '../time.ts'
 
 /** Waits this long for slots. */
 export const slotWaitMaxMs = 10_000
@@ -27,56 +26,35 @@ export interface Testimony {
 interface Asking {
   signal: AbortSignal
   onWait(): void
+  slotWaitMs?: number
 }
 
 export async function askForTransaction(
   config: Config,
   transaction: TransactionRef,
-  asking: Asking,
+  { signal, onWait, slotWaitMs }: Asking,
 ): Promise<Testimony> {
-  const [testimony] = await askForTransactions(config, [transaction], asking)
-  return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
-}
-
-/** `unasked`: no slot was free, or it expired. */
-export type AskedTestimony = Testimony | { kind: 'unasked' }
-
-/** Asks for several transactions with one token. @returns an answer for each, in their order */
-export async function askForTransactions(
-  config: Config,
-  transactions: readonly TransactionRef[],
-  { signal, onWait }: Asking,
-): Promise<AskedTestimony[]> {
-  const asked = await withBudgetedServiceClient<AskedTestimony[]>(config, {
+  const asked = await withBudgetedServiceClient(config, {
     signal,
     askAnyway: false,
-    requestsMax: 1 + transactions.length,
+    requestsMax: 2,
     onWait,
+    slotWaitMs,
     onCertificate() {},
-    async ask(client, mayLeave, requests) {
+    async ask(client, mayLeave): Promise<Testimony> {
       const token = await client.requestToken(mayLeave)
-      if (token === null) return transactions.map(() => unasked)
-      const { answer } = token
-      if (token.token === null)
-        return transactions.map(() => ({ kind: 'silent', message: pauseForTokenAnswer(answer).detail }) as const)
-      const { accessToken } = token.token
-      const said: AskedTestimony[] = []
-      for (const transaction of transactions) {
-        const isPaid = said.length < Math.max(requests - 1, 1)
-        const told = isPaid ? await client.send(questionFor(transaction), accessToken, mayLeave) : null
-        said.push(told === null ? unasked : readTransactionTestimony(told, transaction))
-      }
-      return said
+      if (token === null) return noSlot
+      if (token.token === null) return { kind: 'silent', message: pauseForTokenAnswer(token.answer).detail }
+      const told = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
+      return told === null ? noSlot : readTransactionTestimony(told, transaction)
     },
   })
-  return asked.kind === 'asked' ? asked.result : transactions.map(() => unasked)
+  return asked.kind === 'asked' ? asked.result : noSlot
 }
-
-const unasked = { kind: 'unasked' } as const
 
 const noSlot: Testimony = {
   kind: 'silent',
-  message: `no slot of the budget was free for ${showDuration(slotWaitMaxMs)}: \`outboxd status\` says when one is`,
+  message: 'no slot of the budget became free in time: `outboxd status` says when one is',
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -85,7 +63,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-export function readTransactionTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
+function readTransactionTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404
@@ -100,16 +78,12 @@ export function readTransactionTestimony(answer: Answer, { resource, transaction
       kind: 'denied',
       message: `asked for ${transactionId}, the service answered about ${transaction.transactionId}`,
     }
+  const shown = boundText(status, textMax.word)
   if (!knownStatuses.has(status))
-    return {
-      kind: 'silent',
-      message: `the service answered an unknown status of ${transactionId}: ${boundText(status, textMax.word)}`,
-    }
+    return { kind: 'silent', message: `the service answered an unknown status of ${transactionId}: ${shown}` }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
-  return {
-    kind: 'known',
-    message: `the service says that ${serviceResources[resource].noun} ${transactionId} is ${status}${code}`,
-  }
+  const message = `the service says that ${serviceResources[resource].noun} ${transactionId} is ${status}${code}`
+  return { kind: 'known', message }
 }
 
 /** docs/reference/interface.md, 3.1 and 3.2, which leave `accepted` open. */
@@ -129,6 +103,8 @@ export interface AskingDeps<T> {
   onWait(): void
   /** Fewer are taken if the rate limit is lower. */
   requestsMax: number
+  /** `slotWaitMaxMs` by default. */
+  slotWaitMs?: number | undefined
   onCertificate(expiresAtMs: number): void
   /**
    * @param mayLeave true while the slots are valid
@@ -167,7 +143,12 @@ const permitsFor = ({ rateLimit }: Config, { requestsMax }: { requestsMax: numbe
 
 async function waitForSlots(
   config: Config,
-  { signal, onWait, requestsMax }: Pick<AskingDeps<unknown>, 'signal' | 'onWait' | 'requestsMax'>,
+  {
+    signal,
+    onWait,
+    requestsMax,
+    slotWaitMs = slotWaitMaxMs,
+  }: Pick<AskingDeps<unknown>, 'signal' | 'onWait' | 'requestsMax' | 'slotWaitMs'>,
 ): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
   const permits = permitsFor(config, { requestsMax })
@@ -176,7 +157,7 @@ async function waitForSlots(
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()
     const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs, service: config.service })
-    if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMaxMs || signal.aborted) return { loan, ageMs }
+    if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMs || signal.aborted) return { loan, ageMs }
     if (turn === 0) onWait()
     await wait(slotsAgainMs)
   }

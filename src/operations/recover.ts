@@ -32,7 +32,7 @@ import {
   readRecordIfReadable,
 } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
-import { transactionIdProblem } from './readAnswersFile.ts'
+import { transactionIdProblem } from './resolve.ts'
 
 export type LostRow = LedgerGap['rows'][number]
 

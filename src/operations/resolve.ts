@@ -9,10 +9,9 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { resourceNames } from '../resources.ts'
 import type { Testimony } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
-import { toTransactionRef, transactionHolderMessage, whyNotSettled } from './matchAnswers.ts'
-import { transactionIdProblem } from './readAnswersFile.ts'
 import { findEachSubmissionByName } from './references.ts'
 
 export interface ResolveAnswer {
@@ -63,7 +62,7 @@ export type ResolutionPreview =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
   /** `outcome`: the result of the answer, or why it is refused. */
-  | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
+  | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; question: Question | null }
 
 export async function previewResolution(
   databases: Databases,
@@ -78,7 +77,7 @@ export async function previewResolution(
   if (detail === null) return { kind: 'missing' }
   const settling = { submission, detail }
   const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? previewResolve(settling, answer)
-  return { kind: 'found', settling, outcome, questions: questionsBefore(settling, answer) }
+  return { kind: 'found', settling, outcome, question: questionBefore(settling, answer) }
 }
 
 async function whyNotResolved(
@@ -96,46 +95,46 @@ async function whyNotResolved(
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
-const transactionIn = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
+const toTransactionRef = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
+  resource: resource ?? resourceNames[0],
+  transactionId,
+})
+
+export const transactionIn = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
   arrived === undefined ? null : toTransactionRef(detail, arrived)
 
-function previewResolve({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
+export function previewResolve({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? `; its transaction id ${detail.transactionId} was given by an operator` : ''}.`
+  const would = (state: State, message: string) =>
+    settled(state, answer.arrived ?? null, `${now} This would ${message}.`)
   if (answer.takeBack)
-    return settled(
-      'uncertain',
-      null,
-      `${now} This would make it uncertain again, and free its transaction id for another record.`,
-    )
+    return would('uncertain', 'make it uncertain again, and free its transaction id for another record')
   if (answer.arrived === undefined) {
-    const key = answer.newKey
-      ? 'a new idempotency key'
-      : 'its idempotency key, or a new one if the service has processed that'
-    return settled('queued', null, `${now} This would send it again, under ${key}.`)
+    const kept = 'its idempotency key, or a new one if the service has processed that'
+    return would('queued', `send it again, under ${answer.newKey ? 'a new idempotency key' : kept}`)
   }
   const asked = answer.unchecked ? 'without asking the service' : 'if the service knows that id'
-  return detail.tracked
-    ? settled('accepted', answer.arrived, `${now} This would track it as ${answer.arrived}, ${asked}.`)
-    : settled('completed', answer.arrived, `${now} This would complete it as ${answer.arrived}, ${asked}.`)
+  return would(
+    detail.tracked ? 'accepted' : 'completed',
+    `${detail.tracked ? 'track' : 'complete'} it as ${answer.arrived}, ${asked}`,
+  )
 }
 
-function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: ResolveAnswer): Question[] {
+function questionBefore({ detail }: Settling, { arrived, notArrived, unchecked }: ResolveAnswer): Question | null {
   const name = nameOf(detail)
-  const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
-  const correction =
-    arrived !== undefined
-      ? `Replace that id with ${arrived}?`
-      : notArrived
-        ? 'Drop that id and send the record again?'
-        : 'Drop that id and make the record uncertain again?'
-  const first = hasEnded
-    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, an id that an operator gave. ${correction}`)]
-    : notArrived
-      ? [ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)]
-      : []
-  const second =
-    arrived !== undefined && unchecked ? [ask(`Track ${name} as ${arrived}, without asking the service?`)] : []
-  return [...first, ...second]
+  const { state, idByPerson, transactionId } = detail
+  if (state === 'completed' || (state === 'failed' && idByPerson)) {
+    const correction =
+      arrived !== undefined
+        ? `Replace it with ${arrived}`
+        : notArrived
+          ? 'Drop it and send the record again'
+          : 'Drop it'
+    return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave. ${correction}?`)
+  }
+  if (notArrived) return ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)
+  const isBelieved = arrived !== undefined && unchecked
+  return isBelieved ? ask(`Track ${name} as ${arrived}, without asking the service?`) : null
 }
 
 const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
@@ -174,7 +173,7 @@ async function settleArrived(
   const { transactionId } = transaction
   if (!unchecked) {
     const { kind, message } = await askService(transaction)
-    if (kind !== 'known') return left(`${message}\nNothing was changed. ${hints[kind]}`)
+    if (kind !== 'known') return left(`${message}. ${notConfirmed}`)
     onTestimony(message)
   }
   const written = await resolveAsArrived(operator, submission, transaction)
@@ -185,27 +184,26 @@ async function settleArrived(
     : settled('completed', transactionId, `${name} is completed as ${transactionId}: its mapping says track: false.`)
 }
 
-const hints = {
-  denied: 'Check the id. If you are sure, add --unchecked.',
-  silent: 'Try again when the service answers (`outboxd check`). If you are sure of the id, add --unchecked.',
-}
+const notConfirmed =
+  'Nothing was changed. Check the id, and that the service answers (`outboxd check`). If you are sure of the id, add --unchecked.'
 
 async function settleNotArrived(
   { operator }: ResolveParts,
-  { submission, detail }: Settling,
+  { submission }: Settling,
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   const written = await resolveAsNotArrived(operator, submission, newKey)
   if (written === null) return changed(name)
-  const key = written.keptKey ? 'the same idempotency key' : 'a new idempotency key'
-  const hint = written.keptKey && detail.code === 'E002' ? `\n${sameKeyHint}` : ''
-  return settled('queued', null, `${name} is queued again, under ${key}.${hint}`)
+  return settled(
+    'queued',
+    null,
+    `${name} is queued again, under ${written.keptKey ? keptKey : 'a new idempotency key'}.`,
+  )
 }
 
-const sameKeyHint =
-  'The service said that it has this key (E002). If it says so again, the record becomes uncertain again.\n' +
-  'If you are sure that the service does not have the record, add --new-key.'
+const keptKey =
+  'the same idempotency key. If the service answers that it has this key (E002) but does not have the record, repeat the command and add --new-key'
 
 const nameOf = ({ outboxId }: Pick<ListedSubmission, 'outboxId'>) => `outbox:${outboxId}`
 
@@ -216,11 +214,51 @@ const settled = (state: State, arrivedAs: string | null, message: string): Resol
 
 const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 
-function taken(holder: Holder): ResolveOutcome {
-  const told = `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed.`
-  if (!holder.idByPerson) return left(told)
-  const correct = `\`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id`
-  return left(`${told}\nAn operator said so. If that is wrong, correct it first: ${correct}.`)
-}
+export const transactionHolderMessage = ({ transactionId, outboxId }: Holder) =>
+  `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
+
+const taken = (holder: Holder) =>
+  left(
+    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave it that id by mistake, correct this first: \`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
+  )
 
 const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)
+
+export function whyNotSettled({
+  state,
+  probing,
+  mayHaveArrived,
+  answered,
+  idByPerson,
+  body,
+}: SubmissionDetail): string | null {
+  if (state === 'rejected' && mayHaveArrived && body === null)
+    return ' and does not map. If it has arrived, discard it. If not, fix the mapping and replay it'
+  if (idByPerson && (state === 'completed' || state === 'failed')) return null
+  if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (state === 'accepted')
+    return idByPerson || !answered
+      ? null
+      : ', not uncertain: the service gave its id and works on it. `outboxd discard` gives it up'
+  return ', not uncertain: there is nothing to settle'
+}
+
+/** The same as in service/wire.ts. */
+const transactionIdMaxChars = 255
+
+/** Placeholders of scripts and spreadsheets, and answers to other questions. */
+const noIds: ReadonlySet<string> = new Set(
+  [
+    'null undefined none nil nan n/a na unknown true false yes no y n ja nein ok okay x done',
+    'arrived not-arrived not_arrived notarrived received found missing lost',
+    'accepted completed failed rejected pending uncertain',
+  ].flatMap((words) => words.split(' ')),
+)
+
+export function transactionIdProblem(id: string): string | null {
+  if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
+    return `a transaction id has no blanks and at most ${transactionIdMaxChars} characters`
+  if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))
+    return `${id} is not a transaction id: give the one from the service`
+  return null
+}

@@ -129,7 +129,7 @@ describe('--arrived', () => {
 
     test('while the service cannot be reached', async () => {
       const messages = await refused(await fixture.end(uncertain), 'tx-8', envOf('http://127.0.0.1:1'))
-      expect(messages).toContain('Try again when the service answers')
+      expect(messages).toContain('that the service answers')
     })
 
     test('while no slot of the budget is free', async () => {

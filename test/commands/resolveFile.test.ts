@@ -102,7 +102,7 @@ test('what list --csv made and a person filled in is settled, after a preview an
   expect(await fixture.ledger.liveJobs()).toHaveLength(1)
 })
 
-test('the service is asked once for each, a few with one token, and what it does not know is left alone', async () => {
+test('the service is asked once for each, and what it does not know is left alone', async () => {
   const { env, asked } = await service()
   for (let i = 1; i <= 7; i++) await fixture.end(uncertain, { outboxId: String(i) })
   const { code, printed } = await run(
@@ -111,7 +111,7 @@ test('the service is asked once for each, a few with one token, and what it does
     { env },
   )
   expect(code).toBe(1)
-  expect([asked('GET'), asked('POST')]).toEqual([7, 2])
+  expect([asked('GET'), asked('POST')]).toEqual([7, 7])
   const said = JSON.parse(printed)
   expect(said.settled).toHaveLength(6)
   expect(said).toMatchObject({
@@ -122,7 +122,7 @@ test('the service is asked once for each, a few with one token, and what it does
   const { rows } = await fixture.ledger.pool.query(
     'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
   )
-  expect(rows).toEqual([{ n: 9 }])
+  expect(rows).toEqual([{ n: 14 }])
 })
 
 test('a service that does not answer is not asked for all of them; --unchecked asks it for none', async () => {
@@ -132,7 +132,7 @@ test('a service that does not answer is not asked for all of them; --unchecked a
   for (let i = 0; i < 12; i++) await fixture.end(uncertain, { outboxId: String(i) })
   const { code, messages } = await run(text, { yes: true }, { env: away })
   expect(code).toBe(1)
-  expect(messages).toContain('line 13: outbox:11 was not tried: the service does not answer')
+  expect(messages).toContain('line 13: not asked, because the service did not answer about another')
   expect(await fixture.ledger.countStates()).toEqual({ uncertain: 12 })
   expect((await run(text, { yes: true, unchecked: true })).code).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 12 })
@@ -140,11 +140,11 @@ test('a service that does not answer is not asked for all of them; --unchecked a
 
 test('what takes longer than two seconds says how far it is', async () => {
   const { env } = await service(2_100)
-  for (let i = 0; i < 6; i++) await fixture.end(uncertain, { outboxId: String(i) })
-  const text = answers(Array.from({ length: 6 }, (_, i) => `${i},tx-${i}\n`).join(''))
+  for (let i = 0; i < 2; i++) await fixture.end(uncertain, { outboxId: String(i) })
+  const text = answers(Array.from({ length: 2 }, (_, i) => `${i},tx-${i}\n`).join(''))
   const { code, messages } = await run(text, { yes: true }, { env })
   expect(code).toBe(0)
-  expect(messages).toContain('Settled 5 of 6 …\n')
+  expect(messages).toContain('Settled 1 of 2 …\n')
 })
 
 test('while no slot is free it waits, and can be interrupted', async () => {
@@ -153,7 +153,7 @@ test('while no slot is free it waits, and can be interrupted', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
   const context = fixture.context(null, env)
   const settled = resolve.action(context, undefined, { file: fileOf(answers('1,tx-1\n')), yes: true })
-  await until(context.messages, (said) => said.includes('Waiting for free slots in the budget'))
+  await until(context.messages, (said) => said.includes('Waiting for a free slot in the budget'))
   context.abort()
   expect(await settled).toBe(1)
   expect(context.messages()).toContain('Interrupted before the rest. Give the file again.')
@@ -296,7 +296,6 @@ test('a file that brings along which transaction it was corrects what a person s
     .replace(/^2,,/m, '2,tx-22,')
     .replace(/^3,,/m, '3,tx-3,')
   const { code, messages } = await run(filled, word)
-  expect(messages).toContain('2 of them correct what an operator said before')
   expect(messages).toContain('outbox:3 is already accepted as tx-3')
   expect(code).toBe(1)
   expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])

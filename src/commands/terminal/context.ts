@@ -61,10 +61,7 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
 }
 
 /** Options for asking the service: prints a line if it waits for a slot, and stops with the command. */
-export const slotWaitOptions = (
-  { signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>,
-  awaited: 'a free slot' | 'free slots' = 'a free slot',
-) => ({
+export const slotWaitOptions = ({ signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>) => ({
   signal,
-  onWait: () => void stderr.write(`Waiting for ${awaited} in the budget …\n`),
+  onWait: () => void stderr.write('Waiting for a free slot in the budget …\n'),
 })

@@ -1,8 +1,7 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import { discardChange } from '../../operations/discard.ts'
-import { whyNotSettled } from '../../operations/matchAnswers.ts'
 import { replayable } from '../../operations/replay.ts'
-import type { Question, ResolveAnswer } from '../../operations/resolve.ts'
+import { type Question, type ResolveAnswer, whyNotSettled } from '../../operations/resolve.ts'
 import { escapeControl } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
@@ -91,12 +90,12 @@ export interface ResolvePreview {
   revision: number
   answer: ResolveAnswer
   message: string
-  questions: readonly Question[]
+  question: Question | null
 }
 
 export function renderResolve(preview: ResolvePreview, viewer: Viewer): string {
-  const { id, message, questions, revision, answer } = preview
-  const asked = questions.map(({ text }) => notice('attention', paragraph(text)))
+  const { id, message, question, revision, answer } = preview
+  const asked = question === null ? '' : notice('attention', paragraph(question.text))
   return layout({ title: 'Confirm', current: '/records', viewer }, [
     html`<section>${paragraph(message)}${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [

@@ -31,7 +31,7 @@ export async function resolveRecord(
   const databases = await parts.databases()
   const found = await previewResolution(databases, name, answer)
   if (found.kind !== 'found') return refused(`there is no record ${name}`)
-  const { settling, outcome: would, questions } = found
+  const { settling, outcome: would, question } = found
   const { id, outboxId, revision } = settling.submission
   if (String(revision) !== fields.revision)
     return refused(
@@ -39,7 +39,7 @@ export async function resolveRecord(
     )
   if (would.kind === 'left') return refused(would.reason)
   if (fields.confirmed === undefined)
-    return { kind: 'preview', preview: { id, revision, answer, message: would.message, questions } }
+    return { kind: 'preview', preview: { id, revision, answer, message: would.message, question } }
   const said: string[] = []
   const outcome = await resolveSubmission(
     {

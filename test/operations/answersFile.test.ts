@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { submissionCsv } from '../../src/commands/terminal/submissionTable.ts'
 import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
-import { readAnswersFile } from '../../src/operations/readAnswersFile.ts'
+import { readAnswersFile } from '../../src/operations/answersFile.ts'
 
 const id = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
 

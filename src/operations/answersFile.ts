@@ -1,0 +1,228 @@
+import { CsvError, parse } from 'csv-parse/sync'
+import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { readOtherTransactionHolder } from '../ledger/transactions.ts'
+import { pluralize } from '../plainText.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Databases } from './databases.ts'
+import { wholeIdPattern } from './references.ts'
+import {
+  previewResolve,
+  type ResolveAnswer,
+  type ResolveOutcome,
+  type Settling,
+  transactionHolderMessage,
+  transactionIdProblem,
+  transactionIn,
+  whyNotSettled,
+} from './resolve.ts'
+import { unmarkFormulas } from './spreadsheet.ts'
+
+/** At least one of the two ids is set. */
+export interface AnsweredLine {
+  line: number
+  outboxId: string | null
+  submissionId: string | null
+  arrivedAs: string | null
+  listedAs: string | null
+  attempts: number
+}
+
+export type AnswersRead =
+  | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
+  | { kind: 'invalid'; problems: string[] }
+
+const linesMax = 10_000
+
+/** Reads a filled-in `submissionCsv`, separated by commas, semicolons or tabs. */
+export function readAnswersFile(text: string): AnswersRead {
+  const rows = readRows(text)
+  if (typeof rows === 'string') return { kind: 'invalid', problems: [rows] }
+  const [first, ...records] = rows
+  if (first === undefined) return { kind: 'invalid', problems: ['the file is empty'] }
+  const heads = first.cells.map((cell) => cell.toLowerCase())
+  const wrongHead = headProblem(heads)
+  if (wrongHead !== null) return { kind: 'invalid', problems: [`line ${first.line}: ${wrongHead}`] }
+  if (records.length > linesMax)
+    return { kind: 'invalid', problems: [`it has ${records.length} lines: give at most ${linesMax}`] }
+  const read = records.map((row) => readLine(row, heads))
+  const problems = read.flatMap((each) => (typeof each === 'string' ? [each] : []))
+  if (problems.length > 0) return { kind: 'invalid', problems }
+  const lines = read.filter((each) => each !== null && typeof each !== 'string')
+  return { kind: 'value', lines, unanswered: read.length - lines.length }
+}
+
+interface Row {
+  line: number
+  cells: string[]
+}
+
+function readRows(text: string): Row[] | string {
+  try {
+    const rows = parse(text, {
+      bom: true,
+      delimiter: separatorOf(text),
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      trim: true,
+    }) as unknown as { info: { lines: number }; record: string[] }[]
+    return rows
+      .map(({ info, record }) => ({ line: info.lines, cells: record.map(unmarkFormulas) }))
+      .filter(({ cells }) => cells.some((cell) => cell !== ''))
+  } catch (error) {
+    if (error instanceof CsvError) return `it is not a CSV file: ${error.message}`
+    throw error
+  }
+}
+
+/** The first separator of the first line outside quotes. */
+function separatorOf(text: string): string {
+  const [head = ''] = text.split('\n', 1)
+  return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
+}
+
+type Column = 'outbox_id' | 'submission_id' | 'arrived_as' | 'attempts' | 'transaction_id'
+
+function headProblem(heads: readonly string[]): string | null {
+  const has = (name: Column) => heads.includes(name)
+  const missing =
+    !has('outbox_id') && !has('submission_id') ? 'outbox_id' : has('arrived_as') ? 'attempts' : 'arrived_as'
+  if (!has(missing)) return `the header has no column ${missing}: give a file that \`outboxd list --csv\` made`
+  const twice = heads.find((head, at) => head !== '' && heads.indexOf(head) < at)
+  return twice === undefined ? null : `two columns are named ${twice}: keep one`
+}
+
+/** Null without an answer. A text is a problem. */
+function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine | null | string {
+  const cell = (name: Column) => cells[heads.indexOf(name)] || null
+  const wrong = (problem: string) => `line ${line}: ${problem}`
+  const answer = cell('arrived_as')
+  if (answer === null) return null
+  if (cells.slice(heads.length).some((each) => each !== ''))
+    return wrong(`it has ${pluralize(cells.length, 'column')}, the header has ${heads.length}`)
+  const outboxId = cell('outbox_id')?.replace(/^outbox:/, '') || null
+  const submissionId = cell('submission_id')
+  if (outboxId === null && submissionId === null) return wrong('it names no record')
+  if (submissionId !== null && !wholeIdPattern.test(submissionId))
+    return wrong(`${submissionId} is not a submission id`)
+  const attempts = cell('attempts') ?? ''
+  if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
+  const arrivedAs = /^not[ _-]?arrived$/i.test(answer) ? null : answer
+  const problem = arrivedAs === null ? null : transactionIdProblem(arrivedAs)
+  if (problem !== null)
+    return wrong(`${problem}. Write not-arrived if it did not arrive; leave the cell empty if that is not known`)
+  return {
+    ...{ line, outboxId, submissionId, arrivedAs },
+    listedAs: cell('transaction_id'),
+    attempts: Number(attempts),
+  }
+}
+
+export interface SettlingLine {
+  line: number
+  settling: Settling
+  answer: ResolveAnswer
+  /** What the answer comes to if the service confirms it. */
+  outcome: ResolveOutcome
+}
+
+export interface SkippedLine {
+  line: number
+  submission: Pick<ListedSubmission, 'id' | 'outboxId'>
+  reason: string
+}
+
+export type MatchedAnswers =
+  | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
+  | { kind: 'invalid'; problems: string[] }
+
+/** Compares each line with the ledger. Any wrong line makes the whole file invalid. */
+export async function matchAnswersToRecords(
+  { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
+  lines: readonly AnsweredLine[],
+  terms: Pick<ResolveAnswer, 'unchecked' | 'newKey'>,
+  onLine: (index: number) => void,
+): Promise<MatchedAnswers> {
+  const settling: SettlingLine[] = []
+  const skipped: SkippedLine[] = []
+  const problems: string[] = []
+  const lineOf = new Map<string, number>()
+  for (const [index, answered] of lines.entries()) {
+    onLine(index)
+    const { line, arrivedAs } = answered
+    const wrong = (problem: string) => void problems.push(`line ${line}: ${problem}`)
+    const isFirst = (what: string, name: string) => {
+      const before = lineOf.get(what)
+      if (before === undefined) lineOf.set(what, line)
+      else wrong(`${name} is already on line ${before}`)
+      return before === undefined
+    }
+    const submission = await findSubmission(ledger, answered)
+    if (typeof submission === 'string') {
+      wrong(submission)
+      continue
+    }
+    const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
+    if (detail === null) {
+      wrong('its record was pruned just now')
+      continue
+    }
+    const answer = { arrived: arrivedAs ?? undefined, notArrived: arrivedAs === null, takeBack: false, ...terms }
+    const transaction = transactionIn(detail, answer)
+    if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
+    if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
+    const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
+    const why = whyAnswerSkipped(detail, answered)
+    const contradiction = contradictionOf(detail, answered)
+    const settled = { submission, detail }
+    if (other !== null) wrong(transactionHolderMessage(other))
+    else if (why !== null) skipped.push({ line, submission, reason: `outbox:${submission.outboxId} ${why}` })
+    else if (contradiction !== null) wrong(contradiction)
+    else settling.push({ line, settling: settled, answer, outcome: previewResolve(settled, answer) })
+  }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
+}
+
+/** Returns the problem if the line does not name exactly one submission. */
+async function findSubmission(
+  ledger: Database,
+  { outboxId, submissionId }: AnsweredLine,
+): Promise<ListedSubmission | string> {
+  const [first, second] =
+    submissionId !== null
+      ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
+      : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
+  if (first === undefined) return `there is no record ${submissionId ?? `outbox:${outboxId}`}`
+  if (second !== undefined) return `outbox:${outboxId} is ${first.id} and ${second.id}: fill in submission_id`
+  // Sorting only one column of a spreadsheet gives every record the wrong answer.
+  if (outboxId !== null && first.outboxId !== outboxId)
+    return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was one column sorted alone, or the id changed by a spreadsheet?`
+  return first
+}
+
+function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
+  if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
+  const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
+  return `it contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
+}
+
+/**
+ * Says why a record is left; null if it is not. The file is older than the ledger, so it neither undoes later steps nor
+ * sends again on an old answer.
+ */
+function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
+  const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
+  if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
+    return `is already ${state} as ${arrivedAs}`
+  const why = whyNotSettled(detail)
+  if (why !== null) return `is ${state}${why}`
+  // An earlier attempt says nothing about the one in doubt.
+  if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
+  const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
+  if (idByPerson && listedAs !== transactionId)
+    return `is ${state}; its transaction id ${transactionId} was given by an operator. If it is wrong: ${oneByOne}`
+  return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
+    ? `is not ${arrivedAs}, an operator has said. If it is after all: ${oneByOne}`
+    : null
+}
