@@ -20,7 +20,7 @@ import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, ourCertificateEnds } from './check/service.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
-import { findMistypedVariables, reviewNodeVariables } from './terminal/environment.ts'
+import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -129,13 +129,12 @@ function readOrProblems<T>(read: () => T): { config: T | null; problems: readonl
 
 /** A variable whose name looks misspelt is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
-  const { warnings, notes } = reviewNodeVariables(env)
-  const doubts = [...findMistypedVariables(env), ...warnings]
+  const doubts = [...findMistypedVariables(env), ...findUnsafeNodeOptions(env)]
   const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'
   const proxy = config?.service.proxy ?? null
   const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
   const said = config === null ? problems : ['every variable is valid']
-  return finding('configuration', mark, ...said, ...[...doubts, ...way, ...notes].map((line) => `note: ${line}`))
+  return finding('configuration', mark, ...said, ...[...doubts, ...way].map((line) => `note: ${line}`))
 }
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')

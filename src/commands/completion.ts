@@ -44,7 +44,7 @@ function bash(program: Command, commands: readonly Command[]): string[] {
     quoted([...own, ...optionsOf(command).flatMap(flagsOf)].join(' '))
   const names = commands.map((command) => command.name())
   return [
-    '_outboxd() {',
+    '_outboxd_words() {',
     '  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= words= i',
     '  for ((i = 1; i < COMP_CWORD; i++)); do',
     '    case ${COMP_WORDS[i]} in',
@@ -61,45 +61,17 @@ function bash(program: Command, commands: readonly Command[]): string[] {
     '  esac',
     '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
     '}',
-    'complete -o default -F _outboxd outboxd',
+    'complete -o default -F _outboxd_words outboxd',
   ]
 }
 
-function zsh(program: Command, commands: readonly Command[]): string[] {
-  const specifications = (command: Command) =>
-    optionsOf(command).flatMap((option) => {
-      const about = `[${option.description.replace(/[[\]\\]/g, '\\$&')}]`
-      const [, value = ''] = /[<[](.+)[>\]]/.exec(option.flags) ?? []
-      const wanted = takesValue(option) ? `:${value.replaceAll(':', ' ')}:_files` : ''
-      return flagsOf(option).map((flag) => `    ${quoted(`${flag}${about}${wanted}`)} \\`)
-    })
-  const argumentOf = (command: Command) =>
-    choicesOf(command).length > 0 ? `1:value:(${choicesOf(command).join(' ')})` : '*:file:_files'
-  return [
-    '#compdef outboxd',
-    '_outboxd() {',
-    '  local -a commands',
-    '  local state line',
-    '  commands=(',
-    ...commands.map((each) => `    ${quoted(`${each.name()}:${each.description().replaceAll(':', '\\:')}`)}`),
-    '  )',
-    '  _arguments -C \\',
-    ...specifications(program),
-    "    '1:command:->command' '*::argument:->argument'",
-    '  case $state in',
-    '  command) _describe command commands ;;',
-    '  argument) case $words[1] in',
-    ...commands.flatMap((each) => [
-      `    ${each.name()}) _arguments \\`,
-      ...specifications(each),
-      `    ${quoted(argumentOf(each))} ;;`,
-    ]),
-    '    esac ;;',
-    '  esac',
-    '}',
-    'if [ "$funcstack[1]" = _outboxd ]; then _outboxd "$@"; else compdef _outboxd outboxd; fi',
-  ]
-}
+/** zsh runs the script of bash. Loaded from `fpath`, it is run by the first completion, and has to answer that. */
+const zsh = (program: Command, commands: readonly Command[]): string[] => [
+  '#compdef outboxd',
+  'autoload -U +X bashcompinit && bashcompinit',
+  ...bash(program, commands),
+  'if [ "$funcstack[1]" = _outboxd ]; then _bash_complete -o default -F _outboxd_words; fi',
+]
 
 function fish(program: Command, commands: readonly Command[]): string[] {
   const complete = (condition: string, words: string) => `complete -c outboxd -n ${quoted(condition)} ${words}`

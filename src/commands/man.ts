@@ -51,16 +51,6 @@ function helpOf(command: Command): string {
 
 const verbatim = (text: string) => ['.nf', ...text.split('\n').map(escaped), '.fi']
 
-/**
- * In roff, a backslash anywhere and a dot or apostrophe at a line's start begin a command. Characters beyond ASCII are
- * numbers.
- */
-function escaped(line: string): string {
-  return line
-    .replaceAll('\\', '\\e')
-    .replaceAll('-', '\\-')
-    .replace(/^(?=[.'])/, '\\&')
-    .replace(/\P{ASCII}/gu, (character) => `\\[u${hexadecimal(character)}]`)
-}
-
-const hexadecimal = (character: string) => character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+/** In roff, a backslash anywhere and a dot or apostrophe at a line's start begin a command. */
+const escaped = (line: string): string =>
+  line.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^(?=[.'])/, '\\&')

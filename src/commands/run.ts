@@ -17,7 +17,7 @@ import { createReloadableCredentials } from '../service/reloadableCredentials.ts
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
-import { findMistypedVariables, reviewNodeVariables } from './terminal/environment.ts'
+import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
 /** An outcome could not be read or written. */
 const leftInDoubt = 1
@@ -58,11 +58,9 @@ export async function run(context: CommandContext): Promise<number> {
   const metrics = createMetrics({ version, clock: systemClock })
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
-  const { warnings, notes } = reviewNodeVariables(context.env)
-  for (const detail of warnings) log.warn('Node option endangers secrets', { detail })
+  for (const detail of findUnsafeNodeOptions(context.env)) log.warn('Node option endangers secrets', { detail })
   const { proxy } = config.service
   if (proxy !== null) log.info('requests to the service go through a proxy', { detail: new URL(proxy).host })
-  for (const detail of notes) log.info('variables are set that change connections', { detail })
   let otherTable = Promise.withResolvers<void>()
   let app: App | null = null
   const files = createReloadableFiles(config.mappingsDir, {

@@ -54,47 +54,16 @@ export function addEnvironmentFile(env: Environment, file: EnvironmentFile | nul
   return { ...file?.values, ...Object.fromEntries(set) }
 }
 
-export interface EnvironmentNotes {
-  warnings: string[]
-  notes: string[]
-}
-
-/** Warns of variables that change what Node does. Names them without values, which may hold a password. */
-export function reviewNodeVariables(env: Environment): EnvironmentNotes {
-  const options = (env.NODE_OPTIONS ?? '').split(/\s+/).map((option) => option.replace(/=.*/s, ''))
-  const has = (option: RegExp) => options.some((each) => option.test(each))
-  return {
-    warnings: [
-      ...(has(/^--tls-keylog$/)
-        ? ['NODE_OPTIONS has --tls-keylog, which writes the keys of all connections to a file: remove it']
-        : []),
-      ...(has(/^--inspect/)
-        ? ['NODE_OPTIONS has --inspect, which opens a port that gives access to every secret: remove it']
-        : []),
-    ],
-    notes: [...proxyNotes(env), ...authorityNotes(env, has)],
-  }
-}
-
-const proxyVariable = /^((https?|all|no)_proxy|node_use_env_proxy)$/i
-
-function proxyNotes(env: Environment): string[] {
-  const names = Object.keys(env).filter((name) => proxyVariable.test(name) && env[name])
-  if (names.length === 0) return []
-  const which = names.length === 1 ? 'it' : 'them'
-  return [`${names.sort().join(', ')} set, but outboxd does not use ${which}: set SERVICE_PROXY instead`]
-}
-
-function authorityNotes(env: Environment, has: (option: RegExp) => boolean): string[] {
-  const names = [
-    ...(['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA'] as const).filter((name) => env[name]),
-    ...(has(/^--use-(openssl|system|bundled)-ca$/) ? ['NODE_OPTIONS'] : []),
+/** Warns of options of Node that give secrets away. */
+export function findUnsafeNodeOptions({ NODE_OPTIONS = '' }: Environment): string[] {
+  return [
+    ...(/(^|\s)--tls-keylog/.test(NODE_OPTIONS)
+      ? ['NODE_OPTIONS has --tls-keylog, which writes the keys of all connections to a file: remove it']
+      : []),
+    ...(/(^|\s)--inspect/.test(NODE_OPTIONS)
+      ? ['NODE_OPTIONS has --inspect, which opens a port that gives access to every secret: remove it']
+      : []),
   ]
-  if (names.length === 0) return []
-  const meaning = env.SERVICE_CA_FILE
-    ? 'this applies only to the databases, because SERVICE_CA_FILE is set for the service'
-    : 'to trust other authorities for the service than for the databases, set SERVICE_CA_FILE'
-  return [`${names.join(', ')} set, which changes the authorities that Node trusts; ${meaning}`]
 }
 
 const known: readonly string[] = Object.entries(variables).flatMap(([name, { secret }]: [string, Variable]) =>
@@ -115,29 +84,13 @@ export function findMistypedVariables(env: Environment): string[] {
     })
 }
 
-/** Finds the intended variable: at most two letters differ, a part is missing, or the unit differs. */
+/** Finds the intended variable: at most two letters differ, or the end is missing, as in REQUEST_TIMEOUT. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
   // Short names resemble many, so they must begin like ours.
-  const candidates = name.length < shortBelow ? known.filter((each) => each.startsWith(firstPart(name))) : known
-  return nearestWord(name, candidates, steps) ?? known.find((each) => isLeftOut(name, each)) ?? null
+  const begins = name.length < shortBelow ? name.slice(0, name.indexOf('_') + 1) : ''
+  const candidates = known.filter((each) => each.startsWith(begins))
+  return nearestWord(name, candidates, steps) ?? known.find((each) => each.startsWith(`${name}_`)) ?? null
 }
 
 const shortBelow = 11
-const firstPart = (name: string) => name.slice(0, name.indexOf('_') + 1)
-
-/**
- * True for REQUEST_TIMEOUT or REQUEST_TIMEOUT_MS instead of REQUEST_TIMEOUT_SECONDS, or SERVICE_URL instead of
- * SERVICE_BASE_URL.
- */
-function isLeftOut(name: string, of: string): boolean {
-  const parts = name.split('_')
-  const whole = of.split('_')
-  if (parts.length < 2 || parts[0] !== whole[0]) return false
-  const own = units.has(parts.at(-1) ?? '') ? parts.slice(0, -1) : parts
-  let at = 0
-  for (const part of whole) if (part === own[at]) at += 1
-  return at === own.length && own.length > 1
-}
-
-const units = new Set(['MS', 'MILLISECONDS', 'SECONDS', 'SECOND', 'SECS', 'SEC', 'MINUTES', 'S', 'BYTES', 'KB', 'MB'])

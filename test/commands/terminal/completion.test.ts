@@ -31,7 +31,7 @@ describe('in bash', () => {
   /** What bash would offer for the last of these words. */
   function offered(...words: string[]): string[] {
     const line = ['outboxd', ...words]
-    const program = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=${line.length - 1}; _outboxd; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const program = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=${line.length - 1}; _outboxd_words; printf '%s\\n' "\${COMPREPLY[@]}"`
     const lines = execFileSync('bash', ['--norc', '-c', program, script, ...line], { encoding: 'utf8' }).split('\n')
     return lines.filter((each) => each !== '')
   }
@@ -79,7 +79,7 @@ describe('the manual page', () => {
   })
 
   test.runIf(canFormat)('is read by groff without a warning', async () => {
-    const { stdout, stderr } = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-rHY=0'], {
+    const { stdout, stderr } = spawnSync('groff', ['-k', '-man', '-Tutf8', '-ww', '-rHY=0'], {
       input: await outboxd('man'),
       encoding: 'utf8',
     })
