@@ -7,7 +7,7 @@ import {
   type AuditLine,
   type AuditSum,
   type AuditSums,
-  amountFieldNames,
+  addToSums,
   auditCsv,
   auditCsvHead,
   auditJson,
@@ -15,14 +15,14 @@ import {
   auditSumsCsv,
   auditSumsText,
   auditText,
-  createAuditSums,
-  loadMappingsOrNone,
+  readAmountFieldNames,
+  sortedSums,
 } from '../operations/audit.ts'
 import { readTimeSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -72,24 +72,24 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
-      const names = amountFieldNames(loadMappingsOrNone(mappingsDir))
-      const sums = createAuditSums()
-      const form = sum ? sumForm(options, sums) : formOf(options, names)
+      const form = sum ? sumForm(options) : formOf(options, readAmountFieldNames(mappingsDir))
       const counts = { record: 0, pruned: 0, act: 0 }
-      const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
+      const total = () => counts.record + counts.pruned + counts.act
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const entry of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
-        const isFirst = counts.record + counts.pruned + counts.act === 0
-        await write(context, form.line(auditLine(entry), isFirst))
+        await write(context, form.line(auditLine(entry), total() === 0))
         counts[entry.kind] += 1
-        tell()
       }
       await write(context, form.end())
-      context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
-      if (context.signal.aborted) return exitCodes.failed
-      return counts.record + counts.pruned + counts.act === 0 ? exitCodes.nothing : exitCodes.done
+      const pruned = counts.pruned === 0 ? '' : `, ${pluralize(counts.pruned, 'pruned record')}`
+      const isInterrupted = context.signal.aborted
+      context.stderr.write(
+        `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(counts.record, 'record')}, ${pluralize(counts.act, 'act')} of operators${pruned}.\n`,
+      )
+      if (isInterrupted) return exitCodes.failed
+      return total() === 0 ? exitCodes.nothing : exitCodes.done
     })
   },
 })
@@ -113,15 +113,16 @@ function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
   }
 }
 
-function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
+function sumForm({ csv, json }: AuditOptions): Form {
+  const sums: AuditSums = new Map()
   const show = csv ? auditSumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : auditSumsText
   return {
     head: '',
     line(line) {
-      sums.add(line)
+      addToSums(sums, line)
       return ''
     },
-    end: () => show(sums.rows()),
+    end: () => show(sortedSums(sums)),
   }
 }
 
@@ -133,17 +134,6 @@ async function write({ stdout, signal }: CommandContext, text: string): Promise<
   })
 }
 
-interface Counts {
-  record: number
-  pruned: number
-  act: number
-}
-
-function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {
-  const lost = pruned === 0 ? '' : `, ${pluralize(pruned, 'pruned record')}`
-  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of operators${lost}.`
-}
-
 /** @returns 1 if the chain is broken, 3 if it does not exist */
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
@@ -152,11 +142,7 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
       '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
     ])
   return withDatabases(context, async (databases) => {
-    const tell = createProgress(
-      context,
-      ({ blocks, entries }: ChainVerdict) => `${pluralize(blocks, 'block')} with ${entries} entries so far ...`,
-    )
-    const verdict = await verifyChain(databases.ledger, noted, tell)
+    const verdict = await verifyChain(databases.ledger, noted, () => {})
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)

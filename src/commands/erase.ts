@@ -1,12 +1,11 @@
-import { erasedRecordsMax, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
-import type { Skipped } from '../operations/bulkChange.ts'
+import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
+import { carryOutInBatches, listSkippedAsChanged, type Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
 import { printChangeResult, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { createProgress, exitCodes, usageError } from './terminal/context.ts'
+import { exitCodes, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -49,16 +48,19 @@ Examples:
       if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
         return exitCodes.unconfirmed
       const operator = operatorOf(databases, actorOf(context, options))
-      const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
-      const run = { signal: context.signal, onProgress }
       const { done, skipped } = dryRun
         ? { done: erasable.map(({ id }) => id), skipped: [] }
-        : await eraseData(operator, erasable, run)
+        : await carryOutInBatches(erasable, batchSize, { signal: context.signal }, async (batch) => {
+            const erased = new Set(await eraseRecords(operator, batch))
+            return { done: [...erased], skipped: listSkippedAsChanged(batch, erased) }
+          })
       if (!options.json) context.stderr.write(skippedLines(skipped))
       return printChangeResult(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })
   },
 })
+
+const batchSize = 100
 
 const eraseWords = { verb: 'erase', did: 'erased' }
 
@@ -68,4 +70,13 @@ function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found
     `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),
   ].join('')
+}
+
+function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
+  if (mayBeErased) return null
+  if (state === 'completed' || state === 'discarded')
+    return reportDue ? `is ${state}, but this is not written back to its row yet: try again later` : `is ${state}`
+  if (state === 'failed' || state === 'rejected' || state === 'uncertain')
+    return `is ${state} and needs attention: replay, resolve or discard it first`
+  return `is ${state} and has not ended: try again later`
 }

@@ -53,4 +53,7 @@ const verbatim = (text: string) => ['.nf', ...text.split('\n').map(escaped), '.f
 
 /** In roff, a backslash anywhere and a dot or apostrophe at a line's start begin a command. */
 const escaped = (line: string): string =>
-  line.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^(?=[.'])/, '\\&')
+  line
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^(?=[.'])/, '\\&')

@@ -1,14 +1,19 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { migrateState, readMissingMigrations } from '../ledger/migrations.ts'
-import type { RoleKind } from '../ledger/operator/grants.ts'
+import { assertMigrated, migrateState, readMissingMigrations } from '../ledger/migrations.ts'
+import { type RoleKind, readLedgerGrants, readRoleCreationStatements } from '../ledger/operator/grants.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
-import { readGrants } from '../operations/readGrants.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
+import { existingDocumentsQuery } from '../outbox/contentQueries.ts'
+import { readCapturedTables } from '../outbox/documents.ts'
+import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
-import { describeStandardTable } from '../outbox/outboxTable.ts'
+import { describeStandardTable, type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
+import { findTablesReadByQueries, grantsToReadTables } from '../outbox/sourceGrants.ts'
+import { quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 import { migratePlan } from './migratePlan.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -85,16 +90,24 @@ async function describeHistory(config: StoreConfig): Promise<string | null> {
   }
 }
 
-interface GrantOptions {
-  role: string
-  kind: RoleKind
-  json: boolean
-}
-
-async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
+/** Prints the least permissions of a role. */
+async function printGrants(
+  context: CommandContext,
+  { role, kind, json }: { role: string; kind: RoleKind; json: boolean },
+): Promise<number> {
   const config = readStoreConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
-  const { ledger, outbox } = await readGrants(config, table, loadUsableMappings(config.mappingsDir), { role, kind })
+  const ledger = await inspectDatabase({
+    variable: 'STATE_DATABASE_URL',
+    url: config.stateDatabaseUrl,
+    async look(db) {
+      await assertMigrated(db, config.stateDatabaseUrl)
+      return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrants(db, role, kind))]
+    },
+  })
+  const ofTable = await readGrantsOfTable(config, table, { role, kind })
+  // If both are one database, the role is created once.
+  const outbox = ofTable?.filter((statement) => !ledger.includes(statement)) ?? null
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
   else
     context.stdout.write(
@@ -105,6 +118,30 @@ async function printGrants(context: CommandContext, { role, kind, json }: GrantO
     `outboxd: there is no table ${table.table} to grant rights on. \`outboxd migrate --outbox\` creates it; OUTBOX_TABLE or mappings/outbox.yaml can name a different one\n`,
   )
   return exitCodes.failed
+}
+
+/** Null if there is no such table. */
+function readGrantsOfTable(
+  config: StoreConfig,
+  table: OutboxTable,
+  { role, kind }: { role: string; kind: RoleKind },
+): Promise<string[] | null> {
+  const mappings = loadUsableMappings(config.mappingsDir)
+  return inspectDatabase({
+    variable: 'DATABASE_URL',
+    url: config.databaseUrl,
+    async look(db) {
+      const grants = await readOutboxGrants(db, table, role, kind === 'read')
+      if (grants === null) return null
+      const rolePath = withSearchPathOfRole(db)
+      const captured = await readCapturedTables(rolePath, qualifiedName(table), null)
+      const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
+      const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
+      const tables = await findTablesReadByQueries(rolePath, [...sources, ...conditions])
+      const reads = grantsToReadTables(tables, quoteIdentifier(role), { onlyMissing: false })
+      return [...(await readRoleCreationStatements(db, role)), ...new Set([...grants, ...reads])]
+    },
+  })
 }
 
 const block = (what: string, variable: string, statements: readonly string[]) => [

@@ -1,12 +1,13 @@
 import type { StoreConfig } from '../config.ts'
-import type { Operator } from '../ledger/operator/operator.ts'
-import type { Pruned, PruneEnd } from '../ledger/prune.ts'
+import { appendLogsToChain } from '../ledger/audit/chain.ts'
+import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
+import { type Pruned, type PruneEnd, type PruneRound, pruneRound } from '../ledger/prune.ts'
 import { countPrunableSubmissions, type PrunableCount } from '../ledger/retention.ts'
-import { type Databases, operatorOf } from '../operations/databases.ts'
-import { pruneLedger } from '../operations/prune.ts'
+import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
+import { findExistingRows } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -27,15 +28,19 @@ Examples:
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)
+    const { dryRun = false } = options
     return withDatabases(context, async (databases, { retention }) => {
-      const due = await countPrunableSubmissions(databases.ledger, databases.config.retention)
-      const dryRun = options.dryRun ?? false
-      const { pruned, end } =
-        dryRun || due.length === 0
-          ? nothingDone
-          : await pruneAll(context, databases, { operator: operatorOf(databases, actorOf(context, options)), due })
+      const due = await countPrunableSubmissions(databases.ledger, retention)
+      const isDone = dryRun || due.length === 0
+      const { pruned, end } = isDone
+        ? { pruned: nothing, end: 'through' as const }
+        : await pruneLedger(databases, operatorOf(databases, actorOf(context, options)), context.signal)
+      const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
-        printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
+        printJson(context, {
+          ...{ dryRun, retentionDays, retentionPayloadDays, due },
+          ...{ ...pruned, isComplete: end === 'through' },
+        })
       else if (due.length > 0) context.stdout.write(tableOf(due, context))
       context.stderr.write(
         `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
@@ -46,35 +51,32 @@ Examples:
   },
 })
 
-const nothingDone: { pruned: Pruned; end: PruneEnd } = {
-  pruned: { submissions: 0, emptied: 0, forgotten: 0 },
-  end: 'through',
-}
+const nothing: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
 
-async function pruneAll(
-  context: CommandContext,
+/** Chains the logs, because entries that are not in the chain are not deleted. Then deletes and empties what is due. */
+async function pruneLedger(
   databases: Databases,
-  { operator, due }: { operator: Operator; due: readonly PrunableCount[] },
-) {
-  let pruned = nothingDone.pruned
-  const { submissions, toEmpty } = totalsOf(due)
-  const tell = createProgress(
-    context,
-    (soFar: Pruned) => `Deleted ${soFar.submissions} of ${submissions}, emptied ${soFar.emptied} of ${toEmpty} ...`,
-  )
-  const end = await pruneLedger(databases, operator, {
-    goOn: () => !context.signal.aborted,
+  { ledger, actor }: Operator,
+  signal: AbortSignal,
+): Promise<{ pruned: Pruned; end: PruneEnd }> {
+  const { retention } = databases.config
+  const goOn = () => !signal.aborted
+  await appendLogsToChain(ledger, goOn)
+  let pruned = nothing
+  const outbox = {
+    findExistingRows: (ids: readonly string[]) => withOutbox(databases, (outbox) => findExistingRows(outbox, ids)),
+  }
+  const round: PruneRound = {
+    ...{ retention, turn: 'wait', goOn },
     onProgress(soFar) {
       pruned = soFar
-      tell(soFar)
     },
-  })
-  return { pruned, end }
-}
-
-function totalsOf(due: readonly PrunableCount[]) {
-  const sum = (what: 'submissions' | 'toEmpty') => due.reduce((total, each) => total + each[what], 0)
-  return { submissions: sum('submissions'), toEmpty: sum('toEmpty') }
+  }
+  try {
+    return { end: await pruneRound({ ledger, outbox }, round), pruned }
+  } finally {
+    if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
+  }
 }
 
 function tableOf(due: readonly PrunableCount[], context: CommandContext): string {
@@ -88,15 +90,14 @@ function tableOf(due: readonly PrunableCount[], context: CommandContext): string
 }
 
 function wouldMessage(due: readonly PrunableCount[]): string {
-  const { submissions, toEmpty } = totalsOf(due)
-  return `Would delete ${pluralize(submissions, 'record')} and empty ${toEmpty}.`
+  const sum = (what: 'submissions' | 'toEmpty') => due.reduce((total, each) => total + each[what], 0)
+  return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')}.`
 }
 
 function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
-  const done = `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}`
-  if (end === 'begun') return `${done}, then was interrupted. Run it again for the rest, or leave it to the daemon.`
-  if (end === 'elsewhere') return `${done}. A daemon or another command is pruning now: run it again.`
-  return `${done}.`
+  const rest =
+    end === 'through' ? '' : ' The rest is left, because it was interrupted or another instance prunes: run it again.'
+  return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 
 function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string {
@@ -104,8 +105,3 @@ function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string
     return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0, so the ledger keeps everything.'
   return 'Nothing is due.'
 }
-
-const retentionJson = ({ days, payloadDays }: StoreConfig['retention']) => ({
-  retentionDays: days,
-  retentionPayloadDays: payloadDays,
-})

@@ -9,11 +9,11 @@ import {
   changedAtOnceMax,
   choiceProblems,
   chooseSubmissions,
+  previewChange,
   type Skipped,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
-import { previewChange } from '../operations/previewChange.ts'
 import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
@@ -95,7 +95,7 @@ export async function changeSubmissions(
   const chosen = await selectForChange(context, databases, change, { ids, options })
   if (chosen.kind === 'over') return chosen.exitCode
   const { submissions } = chosen
-  const { done, skipped: left } = await carryOut(submissions, { signal: context.signal, onProgress() {} })
+  const { done, skipped: left } = await carryOut(submissions, { signal: context.signal })
   const skipped = [...chosen.skipped, ...left]
   if (options.dryRun && !options.json) {
     const would = new Set(done)

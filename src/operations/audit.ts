@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAuditEntries.ts'
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
-import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
@@ -11,15 +11,6 @@ export type AuditLine =
   | PrunedRecord
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
-
-/** The mapping files, or none if they are broken, because an audit takes only column names from them. */
-export function loadMappingsOrNone(folder: string): Mappings {
-  try {
-    return loadMappings(folder)
-  } catch {
-    return new Map()
-  }
-}
 
 export function auditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
@@ -50,12 +41,15 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-export const amountFieldNames = (mappings: Mappings): string[] =>
-  [
-    ...new Set(
-      [...mappings.values()].flatMap(({ fields }) => fields.flatMap(({ name, isAmount }) => (isAmount ? [name] : []))),
-    ),
-  ].toSorted()
+/** Column names; none if the mapping files are broken. */
+export function readAmountFieldNames(mappingsDir: string): string[] {
+  try {
+    const fields = [...loadMappings(mappingsDir).values()].flatMap((mapping) => mapping.fields)
+    return [...new Set(fields.flatMap(({ name, isAmount }) => (isAmount ? [name] : [])))].toSorted()
+  } catch {
+    return []
+  }
+}
 
 export interface AuditSum {
   month: string | null
@@ -68,38 +62,27 @@ export interface AuditSum {
   amounts: Amounts
 }
 
-export interface AuditSums {
-  add(line: AuditLine): void
-  /** Grouped by month, type, outcome and currency. Records without an end come last. */
-  rows(): AuditSum[]
+/** By month, type, outcome and currency. */
+export type AuditSums = Map<string, AuditSum>
+
+export function addToSums(sums: AuditSums, line: AuditLine): void {
+  if (line.kind === 'act') return
+  const month = line.endedMs === null ? null : isoTime(line.endedMs).slice(0, 7)
+  const { amounts: given, currency } = line.kind === 'pruned' ? { amounts: null, currency: null } : line
+  const { type, state: outcome } = line
+  const group = JSON.stringify([month ?? '9', type, outcome, currency ?? ''])
+  const none: AuditSum = { month, type, outcome, currency, records: 0, withoutAmounts: 0, amounts: {} }
+  const { records, withoutAmounts, amounts, ...sum } = sums.get(group) ?? none
+  const added: Record<string, string> = { ...amounts }
+  const decimals = Object.entries(given ?? {}).filter(([, value]) => /^-?\d+(\.\d+)?$/.test(value))
+  for (const [name, value] of decimals) added[name] = addDecimals(added[name] ?? '0', value)
+  const without = decimals.length === 0 ? 1 : 0
+  sums.set(group, { ...sum, records: records + 1, withoutAmounts: withoutAmounts + without, amounts: added })
 }
 
-export function createAuditSums(): AuditSums {
-  const sums = new Map<string, AuditSum>()
-  return {
-    add(line) {
-      if (line.kind === 'act') return
-      const month = line.endedMs === null ? null : new Date(line.endedMs).toISOString().slice(0, 7)
-      const { amounts: given, currency } = line.kind === 'pruned' ? { amounts: null, currency: null } : line
-      const { type, state: outcome } = line
-      const group = JSON.stringify([month ?? '9', type, outcome, currency ?? ''])
-      const none: AuditSum = { month, type, outcome, currency, records: 0, withoutAmounts: 0, amounts: {} }
-      const { records, withoutAmounts, amounts, ...sum } = sums.get(group) ?? none
-      const added: Record<string, string> = { ...amounts }
-      const decimals = Object.entries(given ?? {}).filter(([, value]) => /^-?\d+(\.\d+)?$/.test(value))
-      for (const [name, value] of decimals) added[name] = addDecimals(added[name] ?? '0', value)
-      sums.set(group, {
-        ...{
-          ...sum,
-          records: records + 1,
-          withoutAmounts: withoutAmounts + (decimals.length === 0 ? 1 : 0),
-          amounts: added,
-        },
-      })
-    },
-    rows: () => [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum),
-  }
-}
+/** Records without an end come last. */
+export const sortedSums = (sums: AuditSums): AuditSum[] =>
+  [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 
 export function addDecimals(a: string, b: string): string {
   const scale = Math.max(decimalsOf(a), decimalsOf(b))

@@ -1,6 +1,11 @@
+import { readDaemonActivity } from '../ledger/operator/readActivity.ts'
 import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import type { State } from '../model.ts'
+import { readSnapshot } from '../ledger/snapshot.ts'
+import { type State, states } from '../model.ts'
+import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
+import { showDuration } from '../time.ts'
+import type { Databases } from './databases.ts'
 import {
   type FilterOptions,
   type FiltersRead,
@@ -9,6 +14,7 @@ import {
   readFilters,
   type SearchText,
 } from './filters.ts'
+import { estimateBacklog } from './readStatus.ts'
 import { findEachSubmissionByName } from './references.ts'
 
 export interface BulkChange {
@@ -37,7 +43,7 @@ export interface CarriedOut {
 export interface BulkRun {
   /** If it is aborted, the batch is finished and the rest is left. */
   signal: AbortSignal
-  onProgress(done: number): void
+  onProgress?(done: number): void
 }
 
 const hasChanged = 'has changed'
@@ -62,7 +68,7 @@ export async function carryOutInBatches<T>(
     all.done.push(...done)
     all.skipped.push(...skipped)
     looked += batch.length
-    onProgress(looked)
+    onProgress?.(looked)
   }
   return all
 }
@@ -146,4 +152,77 @@ async function chooseMatching(
   const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, changedAtOnceMax)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
+}
+
+export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
+  count: number
+}
+
+export interface ChangePreview {
+  verb: BulkChange['verb']
+  count: number
+  groups: Group[]
+  first: readonly ListedSubmission[]
+  /** True if there may be more than `changedAtOnceMax`. */
+  isCapped: boolean
+  risk: string
+}
+
+const firstMax = 5
+
+/** @param chosen number of records before some were left out */
+export function previewChange(
+  change: BulkChange,
+  submissions: readonly ListedSubmission[],
+  chosen: number = submissions.length,
+): ChangePreview {
+  return {
+    verb: change.verb,
+    count: submissions.length,
+    groups: groupsOf(submissions),
+    first: submissions.slice(0, firstMax),
+    isCapped: chosen === changedAtOnceMax,
+    risk: change.riskOf(submissions),
+  }
+}
+
+function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
+  const kinds = Map.groupBy(
+    submissions,
+    ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,
+  )
+  return [...kinds.values()]
+    .flatMap(([first, ...others]) => {
+      if (first === undefined) return []
+      const { state, type, code, mayHaveArrived } = first
+      return [{ count: 1 + others.length, state, type, code, mayHaveArrived }]
+    })
+    .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
+}
+
+export interface ReplayCost {
+  requests: number
+  durationMs: number
+}
+
+/** Estimates a replay's cost, as `status` does for the backlog. */
+export async function readReplayCost(
+  { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
+  count: number,
+  rateLimit: { requests: number; windowMs: number },
+): Promise<ReplayCost> {
+  const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
+    readSnapshot(ledger),
+    readDaemonActivity(ledger, config.keyOnFailure),
+  ])
+  const capacity = rateCapacity || rateLimit.requests
+  const { windowMs } = rateLimit
+  const { durationMs, pollsPerRecord: polls } = estimateBacklog({
+    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity, windowMs, lastDueInMs: 0 },
+  })
+  return { requests: Math.ceil(count * (1 + polls)), durationMs }
+}
+
+export function replayCostMessage({ requests, durationMs }: ReplayCost): string {
+  return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
 }

@@ -83,19 +83,16 @@ export function initialBacklogMessage(history: InitialBacklog | null): string | 
 }
 
 export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
-  const prepared = `max_prepared_transactions is ${preparedMax}`
-  const fails = `PREPARE TRANSACTION fails after an insert that ${wakes === 'always' ? 'the trigger announces' : 'found the daemon asleep'}`
-  switch (wakes) {
-    case 'sleepers':
-      if (preparedMax === 0) return 'inserts wake a sleeping daemon'
-      return `inserts wake a sleeping daemon, but ${prepared}, so ${fails}. If the ERP uses that, run \`outboxd migrate --outbox --no-wake\``
-    case 'always':
-      return `the trigger that wakes the daemon is of an earlier version: each COMMIT of an insert locks the whole cluster${preparedMax > 0 ? `, and ${fails} (${prepared})` : ''}. \`outboxd migrate --outbox\` renews it`
-    case 'never':
-      if (preparedMax === 0)
-        return 'no trigger wakes the daemon, so rows wait up to a second. `outboxd migrate --outbox` creates it'
-      return `no trigger wakes the daemon, so rows wait up to a second: ${prepared}, and the trigger would make PREPARE TRANSACTION fail. \`outboxd migrate --outbox --wake\` creates it anyway`
-    default:
-      return wakes satisfies never
+  const fails = `max_prepared_transactions is ${preparedMax}, so PREPARE TRANSACTION fails after an insert that the trigger announces`
+  if (wakes === 'sleepers') {
+    const risk = `, but ${fails}. If the ERP uses that, run \`outboxd migrate --outbox --no-wake\``
+    return `inserts wake a sleeping daemon${preparedMax === 0 ? '' : risk}`
   }
+  const trigger =
+    wakes === 'never'
+      ? 'no trigger wakes the daemon, so rows wait up to a second'
+      : 'the trigger that wakes the daemon is of an earlier version: each COMMIT of an insert locks the whole cluster'
+  return preparedMax === 0
+    ? `${trigger}. \`outboxd migrate --outbox\` creates it`
+    : `${trigger}. ${fails}. \`outboxd migrate --outbox --wake\` creates it anyway`
 }

@@ -1,5 +1,6 @@
 import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
+import { pluralize } from '../plainText.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 
 export interface Explanation {
@@ -44,10 +45,7 @@ interface Explained {
 }
 
 const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
-  queued: (detail) => {
-    const [why, next] = queued(detail)
-    return { why, next: [advise(next)] }
-  },
+  queued,
   sending: (detail) => (detail.probing ? probing(detail) : sending(detail)),
   accepted,
   completed: (detail) => ({
@@ -59,40 +57,33 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
     next: [...replayOrDiscard(detail), ...correctable(detail)],
   }),
   rejected: (detail) => ({ why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }),
-  uncertain: (detail) => ({
-    why: lastMessage(detail, 'it may or may not have arrived'),
-    next: uncertainNext(detail),
-  }),
+  uncertain: (detail) => ({ why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }),
   discarded: (detail) => ({
     why: detail.events.at(-1)?.cause ?? 'an operator gave it up',
     next: [advise(reported(detail))],
   }),
 }
 
-function queued(detail: SubmissionDetail): [why: string, next: string] {
+function queued(detail: SubmissionDetail): Explained {
   const { held, blocker, dueMs, nowMs, pauses, permitsFree } = detail
+  const explain = (why: string, next: string): Explained => ({ why, next: [advise(next)] })
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
-    const endsByItself = blocker.state === 'queued' || blocker.state === 'sending'
-    return [
+    return explain(
       `held behind ${front}, which is ${blocker.state} and has the same key`,
-      endsByItself
-        ? `sent when ${front} is accepted or has ended`
-        : `settle that record first: \`outboxd show ${front}\` says how`,
-    ]
+      `sent when ${front} is accepted or has ended: \`outboxd show ${front}\` says how`,
+    )
   }
   const pause = longestPause(pauses)
-  if (pause !== null) return [pauseMessage(pause), pauseNext(pause, nowMs, 'sent')]
-  if (dueMs !== null && dueMs > nowMs) {
-    const cause = detail.events.at(-1)?.cause
-    return [
-      cause ? `sent again after: ${cause}` : 'it waits before its next attempt',
+  if (pause !== null) return explain(pauseMessage(pause), pauseNext(pause, nowMs, 'sent'))
+  if (dueMs !== null && dueMs > nowMs)
+    return explain(
+      `sent again after: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
       `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
-    ]
-  }
+    )
   return permitsFree > 0
-    ? ['it is next', 'sent within seconds']
-    : ['the budget is spent, so it waits for a slot', 'sent when a slot is free and it is next']
+    ? explain('it is next', 'sent within seconds')
+    : explain('the budget is spent, so it waits for a slot', 'sent when a slot is free and it is next')
 }
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
@@ -103,11 +94,8 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
 }
 
 function probing(detail: SubmissionDetail): Explained {
-  const { id, transactionId, pollMs, nowMs } = detail
-  const why =
-    transactionId === id
-      ? 'the answer did not say whether it arrived, so the daemon asks the service for the id that was sent'
-      : `the service performed the request and named ${transactionId} in its Location, so the daemon asks for that`
+  const { transactionId, pollMs, nowMs } = detail
+  const why = `the answer did not say whether it arrived, so the daemon asks the service for ${transactionId}`
   const next = pollMs === null ? 'asked again soon' : `asked again at ${showMoment(pollMs, nowMs)}`
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
@@ -115,23 +103,18 @@ function probing(detail: SubmissionDetail): Explained {
 function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
   if (fruitless === 0) return []
   const cause = events.at(-1)?.cause
-  return [
-    `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer`,
-    ...(cause === undefined ? [] : [cause]),
-  ]
+  const useless = `the last ${pluralize(fruitless, 'poll')} brought no usable answer`
+  return cause === undefined ? [useless] : [useless, cause]
 }
 
 function accepted(detail: SubmissionDetail): Explained {
-  const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
+  const { transactionId, acceptedMs, nowMs, polls, unknownSinceMs, pollMs, pauses } = detail
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
-  const doubts = [
-    unknownSinceMs === null ? null : `since ${showTime(unknownSinceMs)} the service says that it does not know it`,
-    refusedPolls > 1
-      ? `${refusedPolls} polls were refused while those of other records were answered, so it is polled more and more rarely`
-      : null,
+  const why = [
+    `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`,
+    ...(unknownSinceMs === null ? [] : [`since ${showTime(unknownSinceMs)} the service says that it does not know it`]),
     ...uselessPolls(detail),
-  ].filter((doubt) => doubt !== null)
-  const why = `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`
+  ]
   const pause = longestPause(pauses)
   const next =
     pause !== null
@@ -139,7 +122,7 @@ function accepted(detail: SubmissionDetail): Explained {
       : pollMs === null || pollMs <= nowMs
         ? 'asked as soon as a slot is free'
         : `asked again at ${showMoment(pollMs, nowMs)}`
-  return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
+  return { why: why.join('; '), next: pollNext(detail, next) }
 }
 
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
@@ -233,8 +216,7 @@ const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): $
 
 function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
   if (reason === 'history') return `${what} after \`outboxd recover\``
-  if (untilMs === null) return `${what} after \`outboxd resume\``
-  if (reason === 'operator') return `${what} after ${showMoment(untilMs, nowMs)}, or after \`outboxd resume\``
-  if (untilMs <= nowMs) return `${what} when one request has succeeded`
-  return `${what} after ${showMoment(untilMs, nowMs)}, when one request has succeeded`
+  if (reason === 'operator' || untilMs === null)
+    return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${showMoment(untilMs, nowMs)}`}`
+  return `${what} ${untilMs <= nowMs ? '' : `after ${showMoment(untilMs, nowMs)}, `}when one request has succeeded`
 }

@@ -115,16 +115,13 @@ function severalMessage(
   return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
+/** @param name a reference, or the bare id of an outbox row */
 export async function explainMissing(databases: Databases, name: string): Promise<string> {
   const [reference] = readReferences(name)
-  if (reference?.kind === 'outbox')
-    return (
-      (await explainMissingRow(databases, reference.value)) ??
-      `there is no record ${name}, and the outbox has no row ${reference.value}`
-    )
+  const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
-    (await explainMissingRow(databases, name)) ??
-    `there is no record ${name}. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
+    (await explainMissingRow(databases, outboxId)) ??
+    `there is no record ${name}, and no row ${outboxId} in the outbox. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
   )
 }
 
@@ -133,12 +130,12 @@ export async function explainMissingRow(databases: Databases, outboxId: string):
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
-  if (await withOutbox(databases, (outbox) => isRowBeforeStart(outbox, outboxId)).catch(() => false))
-    return `the row ${outboxId} lies before the start position, so it is never sent. \`outboxd status\` shows the position, \`outboxd adopt --start id:N\` sets an earlier one`
-  if (!(await withOutbox(databases, (outbox) => isRowWaiting(outbox, outboxId)).catch(() => true)))
-    return `the ledger has no record of the row ${outboxId}, and the row does not wait, so it is not sent. It ended before outboxd read this table, or the ledger has lost it: \`outboxd recover --dry-run\` shows lost rows`
-  const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
-  return `the row ${outboxId} waits in the outbox${since} and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${outboxId}\` shows its request`
+  const isWaiting = await withOutbox(databases, async (outbox) =>
+    (await isRowBeforeStart(outbox, outboxId)) ? false : isRowWaiting(outbox, outboxId),
+  ).catch(() => true)
+  return isWaiting
+    ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${outboxId}\` shows its request`
+    : `the ledger has no record of the row ${outboxId}, and it is not sent: it lies before the start position (\`outboxd status\` shows it), or does not wait. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
 }
 
 function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { type AuditEntry, type AuditSpan, readAuditEntries } from '../../ledger/audit/readAuditEntries.ts'
 import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { amountFieldNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
+import { auditCsv, auditCsvHead, auditLine, readAmountFieldNames } from '../../operations/audit.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { readTimeSpan, type Span } from '../../operations/filters.ts'
 import { readRecordName } from '../../operations/references.ts'
@@ -71,7 +71,7 @@ async function* csvOf(
   others: AsyncIterable<AuditEntry>,
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
-  const names = amountFieldNames(loadMappingsOrNone(config.mappingsDir))
+  const names = readAmountFieldNames(config.mappingsDir)
   yield auditCsvHead(names)
   if (first.done) return
   yield auditCsv(auditLine(first.value), names)

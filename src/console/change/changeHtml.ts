@@ -1,6 +1,5 @@
 import { type HtmlValue, html } from '@prairielearn/html'
-import { changedAtOnceMax, type Skipped } from '../../operations/bulkChange.ts'
-import { replayCostMessage } from '../../operations/previewChange.ts'
+import { changedAtOnceMax, replayCostMessage, type Skipped } from '../../operations/bulkChange.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'

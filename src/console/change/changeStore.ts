@@ -2,11 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import type { BulkChange, BulkRun, CarriedOut, Skipped } from '../../operations/bulkChange.ts'
+import type {
+  BulkChange,
+  BulkRun,
+  CarriedOut,
+  ChangePreview,
+  ReplayCost,
+  Skipped,
+} from '../../operations/bulkChange.ts'
 import { type Databases, operatorOf } from '../../operations/databases.ts'
 import { type Discarded, discardSubmissions } from '../../operations/discard.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
-import type { ChangePreview, ReplayCost } from '../../operations/previewChange.ts'
 import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
 import { consoleErrorMessage } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'

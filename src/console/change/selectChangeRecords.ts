@@ -1,10 +1,15 @@
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import { type BulkChange, type Chosen, chooseSubmissions } from '../../operations/bulkChange.ts'
+import {
+  type BulkChange,
+  type Chosen,
+  chooseSubmissions,
+  previewChange,
+  readReplayCost,
+} from '../../operations/bulkChange.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Discarded, discardChange } from '../../operations/discard.ts'
 import type { SearchText } from '../../operations/filters.ts'
-import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { wholeIdPattern } from '../../operations/references.ts'
 import { previewReplay, type ReplayTerms, replayChange } from '../../operations/replay.ts'
 import type { ConsoleParts } from '../parts.ts'

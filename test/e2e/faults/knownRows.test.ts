@@ -188,5 +188,5 @@ test('rows wait before the start position: counted', async () => {
   )
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(3)
-  expect(shown.messages()).toContain('the row 1 lies before the start position, so it is never sent')
+  expect(shown.messages()).toContain('the ledger has no record of the row 1, and it is not sent: it lies before the start position')
 })
