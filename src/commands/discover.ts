@@ -23,7 +23,7 @@ import { nearestWord } from '../yaml/nearestWord.ts'
 import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
-import { askYesOrNo } from './terminal/confirm.ts'
+import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 
 const budgetDefault = 300
@@ -79,14 +79,8 @@ Examples:
     const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)
     context.stderr.write(escapeLines(announce(plan, config, budget)))
-    if (!options.yes) {
-      const answer = await askYesOrNo(context, 'Ask the service?')
-      if (answer !== 'yes') {
-        const why = answer === 'no-terminal' ? ': standard input is not a terminal. Give --yes' : ''
-        context.stderr.write(`Nothing was sent${why}.\n`)
-        return exitCodes.unconfirmed
-      }
-    }
+    const isMeant = options.yes || (await isConfirmed(context, 'Ask the service?', { otherwise: 'Nothing was sent.' }))
+    if (!isMeant) return exitCodes.unconfirmed
     const { answered, exchanges, requests, seen } = await askDiscoverQuestions(context, {
       config,
       plan,

@@ -1,17 +1,10 @@
 import { systemClock } from '../clock.ts'
 import { countFailureCauses } from '../ledger/operator/search.ts'
-import { countSubmissions, type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { statesNeedingAttention } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
-import {
-  createTextSearch,
-  type FiltersRead,
-  hasFilters,
-  isRecordSearch,
-  narrowFilterByText,
-  readListFilters,
-} from '../operations/filters.ts'
+import { createTextSearch, hasFilters, narrowFilterByText, readListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessages.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
@@ -55,84 +48,65 @@ Examples:
     if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
-    if (options.byCause) return listCauses(context, options, read)
-    const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
     return withDatabases(context, async (databases) => {
-      const filter = await narrowFilterByText(
-        createTextSearch(databases.ledger),
-        read,
-        (cut) => void context.stderr.write(`${cut}\n`),
-      )
-      const found = await selectSubmissions(databases.ledger, filter, limit + 1, options.newest ? 'newest' : 'longest')
-      const submissions = found.slice(0, limit)
-      if (options.json) printJson(context, submissions.map(submissionJson))
-      else if (options.csv) context.stdout.write(submissionCsv(submissions))
-      else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
-      await sayWhatIsSkipped(context, databases)
-      if (found.length > limit) context.stderr.write(await totalMessage(databases, filter, limit))
-      if (found.length === 0) {
-        context.stderr.write(noneMessage(options))
-        return exitCodes.nothing
-      }
-      return exitCodes.done
+      const say = (line: string) => void context.stderr.write(`${line}\n`)
+      const filter = await narrowFilterByText(createTextSearch(databases.ledger), read, say)
+      const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
+      const asked = { filter, limit, containing: read.containing }
+      const found = await (options.byCause ? listCauses : listRecords)(context, databases, options, asked)
+      if (found > limit) say(`These are the first ${limit}; --limit shows more.`)
+      if (found === 0) say(!hasFilters(options) ? 'No record needs attention.' : 'No record matches.')
+      else if (options.byCause) say(beforeReplay)
+      return found === 0 ? exitCodes.nothing : exitCodes.done
     })
   },
 })
 
+const beforeReplay =
+  'Before you replay, fix the cause: the mapping, the row (then --refresh), or the data of the service. `outboxd discard` takes the same filters.'
+
 type ListOptions = OptionsOf<typeof command>
 
-async function listCauses(
+interface Asked {
+  filter: SubmissionFilter
+  limit: number
+  containing: string | null
+}
+
+/** @returns the number found, at most one more than the limit */
+async function listRecords(
   context: CommandContext,
-  options: ListOptions,
-  read: Extract<FiltersRead, { kind: 'value' }>,
+  { ledger }: Databases,
+  { json, csv, newest }: ListOptions,
+  { filter, limit }: Asked,
 ): Promise<number> {
-  const limit = read.limit ?? limitDefault
-  return withDatabases(context, async (databases) => {
-    const filter = await narrowFilterByText(
-      createTextSearch(databases.ledger),
-      read,
-      (cut) => void context.stderr.write(`${cut}\n`),
-    )
-    const { causes, lookedAt, isCut } = await countFailureCauses(databases.ledger, filter, causesOfMax)
-    const shown = causes.slice(0, limit)
-    if (options.json)
-      printJson(
-        context,
-        shown.map((cause) => causeJson(cause, read)),
-      )
-    else if (shown.length > 0) context.stdout.write(causesTable(shown, read))
-    if (isCut) context.stderr.write(`Only the newest ${lookedAt} records were read: narrow the list with --since.\n`)
-    if (causes.length > limit) context.stderr.write(`${limit} of ${causes.length} causes; --limit shows more.\n`)
-    if (causes.length === 0) {
-      context.stderr.write(noneMessage(options))
-      return exitCodes.nothing
-    }
-    context.stderr.write(
-      'Before you replay, fix the cause: the mapping, the row (then --refresh), or the data of the service. `outboxd discard` takes the same filters.\n',
-    )
-    return exitCodes.done
-  })
-}
-
-const countedMax = 100_000
-
-async function totalMessage(databases: Databases, filter: SubmissionFilter, shown: number): Promise<string> {
-  const total = await countSubmissions(databases.ledger, filter, countedMax + 1)
-  return `${shown} of ${total > countedMax ? `more than ${countedMax}` : total}; --limit shows more.\n`
-}
-
-function noneMessage(options: ListOptions): string {
-  const what =
-    options.state === undefined && !isRecordSearch(options) ? 'No record needs attention' : 'There is no such record'
-  const { state: _, ...others } = options
-  const hint = options.transaction === undefined ? '' : ': give --transaction the whole id'
-  return `${what}${options.state === undefined && !hasFilters(others) ? '' : ' that matches'}${hint}.\n`
+  const found = await selectSubmissions(ledger, filter, limit + 1, newest ? 'newest' : 'longest')
+  const submissions = found.slice(0, limit)
+  if (json) printJson(context, submissions.map(submissionJson))
+  else if (csv) context.stdout.write(submissionCsv(submissions))
+  else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
+  // Skipped rows never became records.
+  for (const message of skippedRowMessages(await readProblems(ledger, problemsRead)))
+    context.stderr.write(`${message}\n`)
+  return found.length
 }
 
 const problemsRead = 200
 
-/** Names rows that never became records. */
-async function sayWhatIsSkipped(context: CommandContext, databases: Databases): Promise<void> {
-  for (const message of skippedRowMessages(await readProblems(databases.ledger, problemsRead)))
-    context.stderr.write(`${message}\n`)
+async function listCauses(
+  context: CommandContext,
+  { ledger }: Databases,
+  { json }: ListOptions,
+  asked: Asked,
+): Promise<number> {
+  const { causes, lookedAt, isCut } = await countFailureCauses(ledger, asked.filter, causesOfMax)
+  const shown = causes.slice(0, asked.limit)
+  if (json)
+    printJson(
+      context,
+      shown.map((cause) => causeJson(cause, asked)),
+    )
+  else if (shown.length > 0) context.stdout.write(causesTable(shown, asked))
+  if (isCut) context.stderr.write(`Only the newest ${lookedAt} records were read: narrow the list with --since.\n`)
+  return causes.length
 }

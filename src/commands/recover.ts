@@ -1,6 +1,5 @@
 import { readStoreConfig } from '../config.ts'
 import { readSuspectedLoss } from '../ledger/history/readHistory.ts'
-import { type DaemonActivity, readDaemonActivity } from '../ledger/operator/readActivity.ts'
 import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -19,14 +18,12 @@ import {
   exceptRowsNamingTransactionText,
   findLoss,
   type LedgerLoss,
-  type RecaptureOutcome,
   recaptureLostRows,
 } from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
-import { showDuration } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { askYesOrNo } from './terminal/confirm.ts'
+import { isConfirmed } from './terminal/confirm.ts'
 import { createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, byOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
@@ -99,12 +96,9 @@ Examples:
       const unchanged = isStopped
         ? 'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.'
         : 'Nothing was changed.'
-      const reading = {
-        goOn: () => !context.signal.aborted,
-        onProgress: createProgress(context, (done: number, of: number) => `Read ${done} of ${pluralize(of, 'row')} …`),
-      }
+      const goOn = () => !context.signal.aborted
       const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
-      const loss = await findLoss(databases, said, reading).catch((error: unknown) => {
+      const loss = await findLoss(databases, said, goOn).catch((error: unknown) => {
         say(`outboxd: the records to recover could not be read. ${unchanged}`)
         throw error
       })
@@ -120,27 +114,30 @@ Examples:
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
-        if (!options.dryRun) await compareAfterRecovery({ databases, operator, say, ...reading })
+        if (!options.dryRun) await compareAfterRecovery({ databases, operator, say, goOn })
         return exitCodes.nothing
       }
       if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
       if (options.restored && options.dryRun) say('This was a dry run: no daemon was stopped.')
       if (options.dryRun || as === undefined) return exitCodes.done
-      if (loss.history !== null && loss.gap.isCut)
-        say('outboxd: not everything was read. Run the command again after this: only then does sending resume')
       if (context.signal.aborted) return exitCodes.failed
-      if (!options.yes) {
-        const answer = await askYesOrNo(context, question(loss, as))
-        if (answer === 'no-terminal')
-          say('outboxd: you could not be asked, because standard input is not a terminal. Add --yes')
-        if (answer !== 'yes') {
-          if (isStopped) say(unchanged)
-          return exitCodes.unconfirmed
-        }
-      }
+      if (!options.yes && !(await isConfirmed(context, question(loss, as), { otherwise: unchanged })))
+        return exitCodes.unconfirmed
       const onTaken = createProgress(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
-      const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, ...reading }, loss, as)
-      return conclude(databases, taken, { isStanding: loss.history !== null, say })
+      const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, goOn }, loss, as)
+      if (taken === 'interrupted')
+        say(
+          'outboxd: not everything was settled. What was settled stays so. Run the command again: only then does sending resume',
+        )
+      if (taken === 'changed') {
+        const faster = lastRecoveryMessage(await readLastRecovery(databases.ledger))
+        say(
+          `The findings have changed, so nothing more was done. Run the command again.${faster === null ? '' : ` ${escapeControl(faster)}`}`,
+        )
+      }
+      if (taken !== 'done') return exitCodes.failed
+      if (loss.history !== null) say('Sending resumes. `outboxd status` says when a slot is free.')
+      return exitCodes.done
     })
   },
 })
@@ -170,27 +167,4 @@ function question({ gap, history }: LedgerLoss, as: RecoveredAs): string {
     as === 'new' && (history !== null || named < gap.rows.length) ? ' What has arrived will arrive twice.' : ''
   const what = history === null ? `Capture ${pluralize(gap.rows.length, 'row')} again` : 'Settle all of these'
   return `${what} as ${as}${exceptRowsNamingTransactionText(named)}${history === null ? '' : ', and resume sending'}?${risk}`
-}
-
-async function conclude(
-  databases: Databases,
-  taken: RecaptureOutcome,
-  { isStanding, say }: { isStanding: boolean; say(sentence: string): void },
-): Promise<number> {
-  if (taken === 'interrupted')
-    say('outboxd: interrupted. What was settled stays settled. Nothing is sent until you run the command again')
-  if (taken === 'changed') {
-    const last = lastRecoveryMessage(await readLastRecovery(databases.ledger))
-    say(
-      `The findings have changed, so nothing more was done. Run the command again.${last === null ? '' : ` ${escapeControl(last)}`}`,
-    )
-  }
-  if (taken !== 'done') return exitCodes.failed
-  if (isStanding) say(whenItGoesOn(await readDaemonActivity(databases.ledger, databases.config.keyOnFailure)))
-  return exitCodes.done
-}
-
-function whenItGoesOn({ nextSlotMs, nowMs }: Pick<DaemonActivity, 'nextSlotMs' | 'nowMs'>): string {
-  if (nextSlotMs === null) return 'Sending resumes.'
-  return `Sending resumes in ${showDuration(nextSlotMs - nowMs)}, because until then the whole budget counts as spent.`
 }

@@ -21,7 +21,7 @@ import {
 } from '../operations/resolve.ts'
 import { escapeControl, escapeLines, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { isConfirmed, isConfirmedOrScripted } from './terminal/confirm.ts'
+import { isConfirmed } from './terminal/confirm.ts'
 import {
   type CommandContext,
   createProgress,
@@ -91,8 +91,9 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
     }
     const { settling, outcome, question } = found
     if (outcome.kind === 'left' || options.dryRun) return conclude(context, settling, outcome, options)
-    const isMeant = question?.isImplied ? isConfirmedOrScripted : isConfirmed
-    if (question !== null && !options.yes && !(await isMeant(context, question.text))) return exitCodes.unconfirmed
+    const asks = question !== null && !options.yes
+    if (asks && !(await isConfirmed(context, question.text, { inScript: question.isImplied })))
+      return exitCodes.unconfirmed
     const parts = {
       operator: operatorOf(databases, actorOf(context, options)),
       askService: (transaction: TransactionRef) =>

@@ -137,29 +137,15 @@ function eventLines(event: LoggedEvent): string[] {
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 
-const timeFields = [
-  'sinceMs',
-  'recordedMs',
-  'capturedMs',
-  'endedMs',
-  'emptiedMs',
-  'erasedMs',
-  'dueMs',
-  'sentMs',
-  'acceptedMs',
-  'pollMs',
-  'unknownSinceMs',
-] as const
-
 function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
   { why, next }: Explanation,
 ) {
-  const times = Object.fromEntries(timeFields.map((name) => [name.slice(0, -2), isoTimeOrNull(detail[name])]))
-  const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !name.endsWith('Ms')))
+  const facts = Object.entries(detail).map(([name, value]) =>
+    name.endsWith('Ms') ? [name.slice(0, -2), isoTimeOrNull(value as number | null)] : [name, value],
+  )
   return {
-    ...rest,
-    ...times,
+    ...Object.fromEntries(facts),
     why,
     next,
     pauses: pauses.map(({ sinceMs, untilMs, ...pause }) => ({

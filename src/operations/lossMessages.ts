@@ -1,4 +1,3 @@
-import type { SuspectedLoss } from '../ledger/history/readHistory.ts'
 import { clockSkewMaxMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
@@ -7,10 +6,9 @@ import { isoTime, showTime } from '../time.ts'
 import { countRowsNamingTransaction, type LedgerLoss, type LostHistory, type NamedLostRecord } from './recover.ts'
 
 const rowsShown = 10
-const namedShown = 5
 
 export function ledgerLossMessages({ gap, history }: LedgerLoss): string[] {
-  return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
+  return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap)]
 }
 
 function historyMessages({
@@ -24,86 +22,77 @@ function historyMessages({
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
-  const arrived = named.filter(({ whyNot }) => whyNot === null)
-  const wrong = named.filter(({ whyNot }) => whyNot !== null)
+  const counted = ([count, name, then]: readonly [number, string, string]) =>
+    count === 0 ? [] : [`${name}: ${count}. ${then}`]
   return [
     `The ledger may have lost committed data: ${found.detail}.`,
-    `Found at ${showTime(found.atMs)} by ${found.by}. ${sinceWhen(found)}`,
+    `Found at ${showTime(found.atMs)} by ${found.by}. A daemon last found the ledger complete at ${showTime(found.lastMarkMs)}. It may not know what was sent after that, or after its backup.`,
     `Queued in the ledger, but perhaps already sent: ${pluralize(queued, 'record')}${span}.`,
-    ...firstOf(arrived, 'Arrived, because their rows name the transaction (they are tracked, with either --as)'),
-    ...firstOf(wrong, 'Uncertain, because their rows name a transaction that cannot be theirs (with either --as)'),
-    ...count(
-      onWire,
-      'record',
-      'Being sent, according to the ledger',
-      'Those that no daemon works on become uncertain within seconds.',
+    ...firstOf(
+      namedRecords(named, 'arrived'),
+      'Arrived, because their rows name the transaction (they are tracked, with either --as)',
+    ),
+    ...firstOf(
+      namedRecords(named, 'uncertain'),
+      'Uncertain, because their rows name a transaction that cannot be theirs (with either --as)',
     ),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, give --no-waiting.`
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
-    ...count(
-      lockedWaitingRows.length,
-      'row',
-      'Waiting, but locked by a daemon that may have captured them',
-      'They become what --as says.',
-    ),
-    ...count(undatedRows.length, 'row', 'Waiting, without a date', 'All of them count as in doubt.'),
-    ...count(
-      accepted,
-      'transaction',
-      'Still tracked',
-      'If one fails with E002 or E003, it is not sent again by itself, because that may have happened already.',
-    ),
+    ...(
+      [
+        [onWire, 'Records being sent', 'Those that no daemon works on become uncertain within seconds.'],
+        [
+          lockedWaitingRows.length,
+          'Rows that wait, locked by a daemon that may have captured them',
+          'They become what --as says.',
+        ],
+        [undatedRows.length, 'Rows that wait, without a date', 'All of them count as in doubt.'],
+        [
+          accepted,
+          'Transactions still tracked',
+          'If one fails with E002 or E003, it is not sent again by itself, because that may have happened already.',
+        ],
+      ] as const
+    ).flatMap(counted),
   ]
 }
 
-const count = (n: number, what: string, name: string, then: string): string[] =>
-  n === 0 ? [] : [`${name}: ${pluralize(n, what)}. ${then}`]
+type Becomes = 'arrived' | 'uncertain'
 
-const sinceWhen = ({ by, lastMarkMs }: SuspectedLoss): string =>
-  by.startsWith('operator')
-    ? 'The ledger may not know what was sent after its backup.'
-    : `A daemon last found the ledger complete at ${showTime(lastMarkMs)}: it may not know what was sent after that.`
+const namedRecords = (named: readonly NamedLostRecord[], becomes: Becomes) =>
+  named.filter(({ whyNot }) => (whyNot === null) === (becomes === 'arrived'))
 
 function firstOf(named: readonly NamedLostRecord[], name: string): string[] {
   if (named.length === 0) return []
-  const more = named.length - namedShown
-  return [
-    `${name}: ${pluralize(named.length, 'record')}.`,
-    ...named
-      .slice(0, namedShown)
-      .map(({ outboxId, said, transactionId }) => `  ${outboxId}  ${said ?? ''}  ${transactionId}`),
-    ...(more > 0 ? [`  ... and ${more} more`] : []),
-  ]
+  const lines = named.map(({ outboxId, said, transactionId }) => `  ${outboxId}  ${said ?? ''}  ${transactionId}`)
+  return [`${name}: ${pluralize(named.length, 'record')}.`, ...firstLines(lines)]
 }
 
-function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
-  const { canTell, isCut, rows } = gap
-  if (rows.length > 0) return rowsMessages(gap)
-  if (!canTell)
+function firstLines(lines: readonly string[]): string[] {
+  const more = lines.length - rowsShown
+  return more > 0 ? [...lines.slice(0, rowsShown), `  ... and ${more} more: --json shows more`] : [...lines]
+}
+
+function gapMessages({ canTell, isCut, rows }: LedgerGap): string[] {
+  if (!canTell && rows.length === 0)
+    return ['The rows of this outbox show only their end, not that they were captured, so lost ones cannot be found.']
+  if (rows.length === 0)
     return [
-      `The rows of this outbox show only their end, not that they were captured${isHistory ? '' : ', so lost ones cannot be found'}.`,
+      isCut
+        ? 'Interrupted: nothing was found so far.'
+        : 'The ledger knows every row that is marked as under way. Rows marked as ended were not compared.',
     ]
-  return [
-    isCut
-      ? 'Interrupted: nothing was found so far.'
-      : 'The ledger knows every row that is marked as under way. Rows marked as ended were not compared.',
-  ]
-}
-
-function rowsMessages({ rows, isCut }: LedgerGap): string[] {
   const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
   const named = countRowsNamingTransaction(rows)
   const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
+  const lines = rows.map(({ outboxId, stateText, createdAt, transactionId }) =>
+    `  ${outboxId}  ${stateText}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
+  )
   return [
     `${pluralize(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${byState.join(', ')})${when}:`,
-    ...rows
-      .slice(0, rowsShown)
-      .map(({ outboxId, stateText: value, createdAt, transactionId }) =>
-        `  ${outboxId}  ${value}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
-      ),
-    ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
+    ...firstLines(lines),
     ...(named > 0
       ? [`${named} of them name a transaction, so they have arrived: they are tracked, with either --as.`]
       : []),
@@ -124,8 +113,14 @@ export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: Ledge
 })
 
 function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows }: LostHistory) {
-  const becoming = (kind: 'arrived' | 'uncertain') =>
-    named.filter(({ whyNot }) => (whyNot === null ? 'arrived' : 'uncertain') === kind)
+  const ofKind = (becomes: Becomes) =>
+    namedRecords(named, becomes).map(({ outboxId, said, transactionId }) => ({
+      outboxId,
+      becomes,
+      said,
+      transactionId,
+    }))
+  const [arrived, uncertain] = [ofKind('arrived'), ofKind('uncertain')]
   return {
     found: found.detail,
     foundAt: isoTime(found.atMs),
@@ -139,14 +134,10 @@ function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRow
     isOutboxInDoubt,
     rowsInHand: lockedWaitingRows.map(({ outboxId }) => outboxId),
     rowsSay: {
-      arrived: becoming('arrived').length,
-      uncertain: becoming('uncertain').length,
+      arrived: arrived.length,
+      uncertain: uncertain.length,
       open: doubtful.queued - named.filter(({ isQueued }) => isQueued).length,
-      first: (['arrived', 'uncertain'] as const).flatMap((becomes) =>
-        becoming(becomes)
-          .slice(0, rowsShown)
-          .map(({ outboxId, said, transactionId }) => ({ outboxId, becomes, said, transactionId })),
-      ),
+      first: [...arrived.slice(0, rowsShown), ...uncertain.slice(0, rowsShown)],
     },
   }
 }

@@ -59,11 +59,6 @@ export type NamedLostRecord = NamedRecord & Pick<RowWithTransactionId, 'said'>
 /** Beyond this number, rows without a date are not distinguished from newly written rows. */
 const undatedMax = 10_000
 
-export interface LossSearch {
-  goOn(): boolean
-  onProgress(done: number, of: number): void
-}
-
 /**
  * Finds out what the ledger may have lost.
  * @param isWaitingToo true if the outbox was restored, too; undefined if the operator does not say
@@ -73,13 +68,13 @@ export interface LossSearch {
 export async function findLoss(
   databases: Databases,
   { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
-  reading: LossSearch,
+  goOn: () => boolean,
 ): Promise<LedgerLoss> {
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, sayer)
   // before the comparison, because a locked row may say afterwards that it was captured
   const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
-  const gap = await findLostRows(databases, reading.goOn, found !== null)
+  const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, shared: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
   const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
@@ -88,7 +83,7 @@ export async function findLoss(
   const taken = lost.union(new Set(lockedWaitingRows.map(({ outboxId }) => outboxId)))
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
-  const { named, shared } = await readNamedRecords(databases, gap.rows, reading)
+  const { named, shared } = await readNamedRecords(databases, gap.rows, goOn)
   const doubtful = await countDoubtfulRecords(ledger)
   return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows } }
 }
@@ -109,11 +104,10 @@ const readAtOnce = 1_000
 async function readNamedRecords(
   databases: Databases,
   lost: readonly LostRow[],
-  { goOn, onProgress }: LossSearch,
+  goOn: () => boolean,
 ): Promise<{ named: NamedLostRecord[]; shared: ReadonlySet<string> }> {
   const records = await readDoubtfulRecords(databases.ledger)
   const naming: (DoubtfulRecord & RowWithTransactionId & { heldBy: string | null })[] = []
-  let read = 0
   for (const batch of batches(records, readAtOnce)) {
     if (!goOn()) break
     const ids = batch.map(({ outboxId }) => outboxId)
@@ -128,8 +122,6 @@ async function readNamedRecords(
       const { isFormer = false, heldBy = null } = known.get(each.id) ?? {}
       if (!isFormer) naming.push({ ...each, heldBy })
     }
-    read += batch.length
-    onProgress(read, records.length)
   }
   const shared = transactionsNamedTwice([...lost, ...naming])
   const named = naming.map(({ heldBy, ...record }) => {
@@ -161,7 +153,8 @@ export function whyTransactionIsNotTrusted(transactionId: string, shared: Readon
 export const countRowsNamingTransaction = (rows: readonly LostRow[]): number =>
   rows.filter(({ transactionId }) => transactionId !== null).length
 
-export interface RecaptureParts extends LossSearch {
+export interface RecaptureParts {
+  goOn(): boolean
   databases: Databases
   operator: Operator
   mappings: Mappings
@@ -169,10 +162,8 @@ export interface RecaptureParts extends LossSearch {
   say(sentence: string): void
 }
 
-/**
- * `changed`: the finding is different now, or another operator was faster. `incomplete` leaves rows for another run.
- */
-export type RecaptureOutcome = 'done' | 'interrupted' | 'changed' | 'incomplete'
+/** `changed`: the finding is different now, or another operator was faster. Others leave the rest for another run. */
+export type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
 /** Captures lost rows again, in batches that stay. Sending resumes after the last one. */
 export async function recaptureLostRows(
@@ -198,7 +189,7 @@ export async function recaptureLostRows(
     await logOperatorAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
   if (history === null) return 'done'
-  return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
+  return gap.isCut ? 'interrupted' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
 export const exceptRowsNamingTransactionText = (named: number): string =>
@@ -279,7 +270,7 @@ async function goOnAfter(
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
   // Records that have changed are read again before anything is sent.
-  for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, parts)) {
+  for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, goOn)) {
     let done = 0
     for (const batch of batches(named, batchSize)) {
       if (!goOn()) return 'interrupted'

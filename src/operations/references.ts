@@ -121,7 +121,7 @@ export async function explainMissing(databases: Databases, name: string): Promis
   const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
     (await explainMissingRow(databases, outboxId)) ??
-    `there is no record ${name}, and no row ${outboxId} in the outbox. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
+    `there is no record ${name}, and the outbox has no row ${outboxId}. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
   )
 }
 

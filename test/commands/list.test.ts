@@ -69,7 +69,7 @@ test('it says of how many it shows the first', async () => {
   for (let i = 0; i < 3; i++) await fixture.end(failedE003)
   const { printed, messages } = await run({ limit: '2', json: true })
   expect(JSON.parse(printed)).toHaveLength(2)
-  expect(messages).toBe('2 of 3; --limit shows more.\n')
+  expect(messages).toBe('These are the first 2; --limit shows more.\n')
   expect((await run({ limit: '3' })).messages).toBe('')
 })
 
@@ -95,13 +95,13 @@ test('--transaction and --containing find a record whatever its state, and narro
   expect(await ids({ transaction: 'tx-1', state: 'failed' })).toEqual([])
   const beginning = fixture.context()
   expect(await list.action(beginning, { transaction: 'tx' })).toBe(3)
-  expect(beginning.messages()).toBe('There is no such record that matches: give --transaction the whole id.\n')
+  expect(beginning.messages()).toBe('No record matches.\n')
   expect(await ids({ containing: 'müller' })).toEqual(['1', '2'])
   expect(await ids({ containing: 'müller', state: 'failed' })).toEqual(['2'])
   expect(await ids({ containing: 'c-42' })).toEqual(['2'])
   expect(await run({ containing: '100%' })).toMatchObject({
     code: 3,
-    messages: 'There is no such record that matches.\n',
+    messages: 'No record matches.\n',
   })
 })
 

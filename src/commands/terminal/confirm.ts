@@ -5,36 +5,32 @@ import type { CommandContext } from './context.ts'
 
 type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
-export type Confirmed = 'yes' | 'no' | 'no-terminal'
-
-export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
-  const answer = await askYesOrNo(context, question)
-  if (answer === 'no-terminal')
-    context.stderr.write(
-      'Nothing was changed, because standard input is not a terminal, so you could not be asked. Add --yes.\n',
-    )
-  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
-  return answer === 'yes'
+/**
+ * Asks the operator. Any answer but y or yes is a no.
+ * @param inScript the answer if standard input is not a terminal
+ * @param otherwise what a no means
+ */
+export async function isConfirmed(
+  context: AskingContext,
+  question: string,
+  { inScript = false, otherwise = 'Nothing was changed.' }: { inScript?: boolean; otherwise?: string } = {},
+): Promise<boolean> {
+  const isTerminal = (context.stdin as { isTTY?: boolean }).isTTY ?? false
+  const isYes = isTerminal ? await askYesOrNo(context, question) : inScript
+  const why = isTerminal ? '' : ' Standard input is not a terminal, so you could not be asked: add --yes.'
+  if (!isYes) context.stderr.write(`${otherwise}${why}\n`)
+  return isYes
 }
 
-/** True unless the operator answers no. In a script, the command itself is the confirmation. */
-export async function isConfirmedOrScripted(context: AskingContext, question: string): Promise<boolean> {
-  const answer = await askYesOrNo(context, question)
-  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
-  return answer !== 'no'
-}
-
-/** Any answer but y or yes is a no. */
-export async function askYesOrNo({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
-  if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
+async function askYesOrNo({ stdin, stderr, signal }: AskingContext, question: string): Promise<boolean> {
   const terminal = createInterface({ input: stdin, output: stderr })
   // Ctrl-D closes the terminal without an answer.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), ended])
-    return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
+    return /^y(es)?$/i.test(answer.trim())
   } catch (error) {
-    if (signal.aborted) return 'no'
+    if (signal.aborted) return false
     throw error
   } finally {
     terminal.close()

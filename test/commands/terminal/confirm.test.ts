@@ -1,31 +1,32 @@
 import { expect, test } from 'vitest'
-import { askYesOrNo } from '../../../src/commands/terminal/confirm.ts'
+import { isConfirmed } from '../../../src/commands/terminal/confirm.ts'
 import { testContext } from '../../support/context.ts'
 
 test.each([
-  ['y\n', 'yes'],
-  ['Yes\n', 'yes'],
-  ['n\n', 'no'],
-  ['\n', 'no'],
-  ['yess\n', 'no'],
-  ['', 'no'],
-])('%j is a %s', async (input, answer) => {
+  ['y\n', true],
+  ['Yes\n', true],
+  ['n\n', false],
+  ['\n', false],
+  ['yess\n', false],
+  ['', false],
+])('%j is confirmed: %j', async (input, isYes) => {
   const context = testContext({}, input)
-  expect(await askYesOrNo(context, 'Sure?')).toBe(answer)
+  expect(await isConfirmed(context, 'Sure?')).toBe(isYes)
   expect(context.messages()).toContain('Sure? [y/N]')
 })
 
 test('where standard input is no terminal nobody is asked', async () => {
   const context = testContext({})
   context.stdin.end('y\n')
-  expect(await askYesOrNo(context, 'Sure?')).toBe('no-terminal')
-  expect(context.messages()).toBe('')
+  expect(await isConfirmed(context, 'Sure?')).toBe(false)
+  expect(context.messages()).toMatch(/^Nothing was changed\. .*add --yes\.\n$/)
+  expect(await isConfirmed(context, 'Sure?', { inScript: true })).toBe(true)
 })
 
 test('Ctrl-C while it asks is a no', async () => {
   const context = testContext({})
   context.stdin.isTTY = true
-  const asked = askYesOrNo(context, 'Sure?')
+  const asked = isConfirmed(context, 'Sure?')
   context.abort()
-  expect(await asked).toBe('no')
+  expect(await asked).toBe(false)
 })
