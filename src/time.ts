@@ -59,6 +59,14 @@ export function isoTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
 }
 
+/** Replaces each field such as `endedMs` by `ended`, with an ISO time. */
+export function withIsoTimes(fields: object): Record<string, unknown> {
+  const shown = Object.entries(fields).map(([name, value]) =>
+    name.endsWith('Ms') ? [name.slice(0, -2), isoTimeOrNull(value as number | null)] : [name, value],
+  )
+  return Object.fromEntries(shown)
+}
+
 /** `2026-11-03 10:22:33Z (2 h ago)`. */
 export function showMoment(ms: number, nowMs: number): string {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`

@@ -25,17 +25,11 @@ const leftInDoubt = 1
 /** Finds broken files before a second daemon starts with them. */
 const lookEveryMs = 60_000
 
-const renewed: Record<CredentialPart, string> = {
-  secret: 'client id or secret changed',
-  authority: 'SERVICE_CA_FILE changed: new connections use it',
-  certificate: 'client certificate changed: new connections use it',
-  proxy: 'SERVICE_PROXY changed: new connections use it',
-}
-const broken: Record<CredentialPart, string> = {
-  secret: 'client id and secret cannot be used',
-  authority: 'SERVICE_CA_FILE cannot be used',
-  certificate: 'SERVICE_CERT_FILE and SERVICE_KEY_FILE cannot be used',
-  proxy: 'SERVICE_PROXY cannot be used',
+const namesOfParts: Record<CredentialPart, string> = {
+  secret: 'client id or secret',
+  authority: 'SERVICE_CA_FILE',
+  certificate: 'client certificate',
+  proxy: 'SERVICE_PROXY',
 }
 
 export const command: CommandModule = {
@@ -89,9 +83,10 @@ export async function run(context: CommandContext): Promise<number> {
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(earliestExpiryMs(cert), { certificate: 'client' })
       metrics.certificateExpiry.set(earliestExpiryMs(ca), { certificate: 'ca' })
-      log.info(renewed[part])
+      log.info(`${namesOfParts[part]} changed`)
     },
-    onBroken: (part, detail) => log.error(`${broken[part]}: the daemon keeps what is in use`, { detail }),
+    onBroken: (part, detail) =>
+      log.error(`${namesOfParts[part]} cannot be used: the daemon keeps what is in use`, { detail }),
   })
   const reload = async () => {
     credentials.renew(credentialParts)

@@ -24,7 +24,7 @@ import {
   submissionFacts,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
-import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
+import { showMoment, showTime, withIsoTimes } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
@@ -141,18 +141,10 @@ function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
   { why, next }: Explanation,
 ) {
-  const facts = Object.entries(detail).map(([name, value]) =>
-    name.endsWith('Ms') ? [name.slice(0, -2), isoTimeOrNull(value as number | null)] : [name, value],
-  )
   return {
-    ...Object.fromEntries(facts),
-    why,
-    next,
-    pauses: pauses.map(({ sinceMs, untilMs, ...pause }) => ({
-      ...pause,
-      since: isoTime(sinceMs),
-      until: isoTimeOrNull(untilMs),
-    })),
-    events: events.map(({ atMs, ...event }) => ({ at: isoTime(atMs), ...event })),
+    ...withIsoTimes(detail),
+    ...{ why, next },
+    pauses: pauses.map(withIsoTimes),
+    events: events.map(withIsoTimes),
   }
 }

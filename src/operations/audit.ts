@@ -3,7 +3,7 @@ import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'
-import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
+import { isoTime, isoTimeOrNull, showTime, withIsoTimes } from '../time.ts'
 import { csvHead, csvLines } from './spreadsheet.ts'
 
 export type AuditLine =
@@ -98,30 +98,15 @@ const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
 export function auditJson(line: AuditLine) {
-  if (line.kind === 'act') {
-    const { kind, act, who, reason, account, untilMs, detail, records } = line
-    return { kind, at: isoTime(line.atMs), act, who, reason, account, until: isoTimeOrNull(untilMs), detail, records }
-  }
-  const { kind, id, outboxId, type, state, transactionId } = line
-  const times = { recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) }
-  if (line.kind === 'pruned')
-    return { kind, id, outboxId, type, state, transactionId, ...times, pruned: isoTime(line.prunedMs) }
-  const { key, code, amounts, attempts, customer, currency } = line
+  if (line.kind !== 'record') return withIsoTimes(line)
+  const { kind, id, outboxId, type, state, transactionId, key, code, amounts, attempts, customer, currency } = line
+  const { recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
   return {
     ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
-    ...{ ...times, captured: isoTime(line.capturedMs), sent: isoTimeOrNull(line.sentMs) },
-    ...{
-      accepted: isoTimeOrNull(line.acceptedMs),
-      emptied: isoTimeOrNull(line.emptiedMs),
-      erased: isoTimeOrNull(line.erasedMs),
-    },
-    steps: line.steps.map(stepJson),
-    hands: line.hands.map(stepJson),
+    ...withIsoTimes({ recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs }),
+    steps: line.steps.map(withIsoTimes),
+    hands: line.hands.map(withIsoTimes),
   }
-}
-
-function stepJson({ atMs, from, to, attempt, cause, who, reason, account, amounts }: AuditStep) {
-  return { at: isoTime(atMs), from, to, attempt, cause, who, reason, account, amounts }
 }
 
 const columns = [

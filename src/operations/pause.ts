@@ -87,31 +87,26 @@ export function resumeMessages(
 ): string[] {
   const tried = remaining.filter(({ reason }) => shortened.includes(reason))
   const standing = remaining.filter(({ reason }) => !shortened.includes(reason))
+  const mayBeTried = !all && !believeRefusals && standing.some(({ untilMs }) => untilMs !== null)
+  const none = remaining.length === 0 ? 'Nothing was paused.' : 'There is no operator’s pause to end.'
   return [
-    ...endedMessage(ended, remaining.length, tried.length, dryRun),
+    ...(ended === null
+      ? []
+      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncate(ended, 300)}`]),
+    ...(ended === null && tried.length === 0 ? [none] : []),
     ...believed.map((summary) => `For a day, these records are rejected: ${truncate(summary, 300)}`),
     ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal.'] : []),
     ...tried.map(
       ({ reason, detail }) => `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncate(detail, 300)}`,
     ),
-    ...(tried.length === 0
-      ? []
-      : [
-          `${dryRun ? 'One request would go first' : 'One request goes first, now'}. If the service answers it well, all sending resumes. \`outboxd status\` shows it.`,
-        ]),
+    ...(tried.length === 0 ? [] : [oneGoesFirst]),
     ...standing.map(({ reason, untilMs, detail }) => {
       const until = untilMs === null ? 'until `outboxd recover`' : `at least until ${showMoment(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncate(detail, 300)}`
     }),
-    ...(standing.some(({ untilMs }) => untilMs !== null) && !all && !believeRefusals
-      ? ['These end by themselves. `outboxd resume --all` tries at once.']
-      : []),
+    ...(mayBeTried ? ['These end by themselves. `outboxd resume --all` tries at once.'] : []),
   ]
 }
 
-function endedMessage(ended: string | null, remaining: number, tried: number, dryRun: boolean): string[] {
-  if (ended !== null)
-    return [`${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`]
-  if (remaining === 0) return ['Nothing was paused.']
-  return tried > 0 ? [] : ['There is no operator’s pause to end.']
-}
+const oneGoesFirst =
+  'One request goes first. If the service answers it well, all sending resumes. `outboxd status` shows it.'

@@ -3,7 +3,7 @@ import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/s
 import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
-import { isoTime, isoTimeOrNull, showTime } from '../../time.ts'
+import { isoTime, isoTimeOrNull, showTime, withIsoTimes } from '../../time.ts'
 
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
   const columns: Record<string, (submission: ListedSubmission) => string> = {
@@ -20,19 +20,7 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
   return renderColumns(submissions, columns, terminal)
 }
 
-export function submissionJson(submission: ListedSubmission) {
-  const { id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs } = submission
-  const { transactionId, idempotencyKey, attempts } = submission
-  return {
-    ...{ id, outboxId, type, key, state, code, since: isoTime(sinceMs), mayHaveArrived, error },
-    ...{ transactionId, idempotencyKey, attempts },
-    recorded: isoTime(submission.recordedMs),
-    captured: isoTime(submission.capturedMs),
-    sent: isoTimeOrNull(submission.sentMs),
-    accepted: isoTimeOrNull(submission.acceptedMs),
-    ended: isoTimeOrNull(submission.endedMs),
-  }
-}
+export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => withIsoTimes(submission)
 
 /** The column that you fill in for `outboxd resolve --file`. */
 export const arrivedAsColumn = 'arrived_as'
