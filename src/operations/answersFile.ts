@@ -168,7 +168,10 @@ export async function matchAnswersToRecords(
       wrong('its record was pruned just now')
       continue
     }
-    const answer = { arrived: arrivedAs ?? undefined, notArrived: arrivedAs === null, takeBack: false, ...terms }
+    const answer: ResolveAnswer = {
+      ...{ arrived: arrivedAs ?? undefined, notArrived: arrivedAs === null, takeBack: false },
+      ...{ unchecked: terms.unchecked, newKey: terms.newKey },
+    }
     const transaction = transactionIn(detail, answer)
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue

@@ -93,6 +93,6 @@ export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState
       ? 'no trigger wakes the daemon, so rows wait up to a second'
       : 'the trigger that wakes the daemon is of an earlier version: each COMMIT of an insert locks the whole cluster'
   return preparedMax === 0
-    ? `${trigger}. \`outboxd migrate --outbox\` creates it`
+    ? `${trigger}. \`outboxd migrate --outbox\` ${wakes === 'never' ? 'creates' : 'renews'} it`
     : `${trigger}. ${fails}. \`outboxd migrate --outbox --wake\` creates it anyway`
 }

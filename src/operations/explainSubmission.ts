@@ -69,9 +69,12 @@ function queued(detail: SubmissionDetail): Explained {
   const explain = (why: string, next: string): Explained => ({ why, next: [advise(next)] })
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
+    const endsByItself = blocker.state === 'queued' || blocker.state === 'sending'
     return explain(
       `held behind ${front}, which is ${blocker.state} and has the same key`,
-      `sent when ${front} is accepted or has ended: \`outboxd show ${front}\` says how`,
+      endsByItself
+        ? `sent when ${front} is accepted or has ended`
+        : `settle that record first: \`outboxd show ${front}\` says how`,
     )
   }
   const pause = longestPause(pauses)
