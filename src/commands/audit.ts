@@ -142,7 +142,7 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
       '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
     ])
   return withDatabases(context, async (databases) => {
-    const verdict = await verifyChain(databases.ledger, noted, () => {})
+    const verdict = await verifyChain(databases.ledger, noted)
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)

@@ -24,7 +24,7 @@ const payload = payloadOf({ field2: `"${person}"` })
 const given = { key: person, reason: 'request 2026-17', as: 'officer', yes: true }
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
 const chain = () => appendLogsToChain(fixture.ledger.pool, () => true)
-const verify = () => verifyChain(fixture.ledger.pool, null, () => {})
+const verify = () => verifyChain(fixture.ledger.pool, null)
 
 async function run(options: Partial<OptionsOf<typeof erase>> = {}) {
   const context = fixture.context()

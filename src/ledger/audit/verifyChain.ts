@@ -47,11 +47,7 @@ function emptyVerdict(): ChainVerdict {
 }
 
 /** Recomputes the chain from the logs, outside the database, up to the first difference. */
-export async function verifyChain(
-  db: Database,
-  noted: ChainHead | null,
-  onProgress: (verdict: ChainVerdict) => void,
-): Promise<ChainVerdict> {
+export async function verifyChain(db: Database, noted: ChainHead | null): Promise<ChainVerdict> {
   const verdict = emptyVerdict()
   let last = beginning
   let isNotedSeen = noted === null
@@ -64,7 +60,6 @@ export async function verifyChain(
     if (verdict.broken !== null) return verdict
     verdict.head = { number: block.number, hash }
     verdict.blocks += 1
-    onProgress(verdict)
     last = block
   }
   if (!isNotedSeen && noted !== null) verdict.broken = `the noted block ${noted.number} is missing`

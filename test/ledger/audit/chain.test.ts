@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
 const run = () => appendLogsToChain(fixture.ledger.pool, () => true)
-const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted, () => {})
+const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted)
 
 /** What whoever owns the database can do: no trigger looks. */
 async function asOwner(text: string, values: unknown[] = []) {
