@@ -111,7 +111,7 @@ export interface History {
 /** Chains what is left, and looks whether each event is in the chain, once and as it was. */
 async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
   await appendLogsToChain(ledger, () => true)
-  const { broken, entries, gone } = await verifyChain(ledger, null, () => {})
+  const { broken, entries, gone } = await verifyChain(ledger, null)
   const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
   const expected = events + (rows[0]?.acts ?? 0)
   return (
