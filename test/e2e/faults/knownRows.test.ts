@@ -188,5 +188,7 @@ test('rows wait before the start position: counted', async () => {
   )
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(3)
-  expect(shown.messages()).toContain('the ledger has no record of the row 1, and it is not sent: it lies before the start position')
+  expect(shown.messages()).toContain(
+    'the ledger has no record of the row 1, and it is not sent: it lies before the start position',
+  )
 })
