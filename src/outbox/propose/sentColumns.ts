@@ -1,10 +1,5 @@
 import { isUsualName, normalizeName, splitNameIntoWords } from '../../mapping/usualNames.ts'
-import {
-  type CatalogColumn,
-  isNumberColumn,
-  isTextColumn,
-  isTimeColumn,
-} from './catalogTable.ts'
+import { type CatalogColumn, isNumberColumn, isTextColumn, isTimeColumn } from './catalogTable.ts'
 
 /** Words about data. In a business table `delivered` and `sent` are about goods. */
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
