@@ -8,7 +8,6 @@ import {
   describeSeen,
   type Exchange,
   endedAtMs,
-  isSuccess,
   isThrottled,
   type SeenAnswer,
   showMs,
@@ -88,12 +87,7 @@ export class Sender {
       if (answer.code === 'E003' || this.#unanswered >= unansweredMax) this.stop(why)
       throw new Stopped(why)
     }
-    if (isElsewhere(exchange)) {
-      const why = `something other than the service answered a POST: ${describeSeen(answer)}`
-      this.stop(why)
-      if (this.exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each)))
-        throw new Stopped(why)
-    }
+    if (isElsewhere(exchange)) this.#end(`something other than the service answered a POST: ${describeSeen(answer)}`)
     return exchange
   }
 
@@ -178,14 +172,13 @@ const saysDown = (seen: SeenAnswer) =>
   seen.status >= 400 &&
   (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
 
-const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
-
-/** True for a redirect, or a success that is not JSON. */
-const isElsewhere = (exchange: Exchange) =>
-  isPost(exchange) &&
-  exchange.answer.kind === 'response' &&
-  exchange.answer.status < 400 &&
-  exchange.answer.json === undefined
+/** True if a record got a redirect, or a success that is not JSON. */
+const isElsewhere = ({ method, accessToken, answer }: Exchange) =>
+  method === 'POST' &&
+  accessToken !== null &&
+  answer.kind === 'response' &&
+  answer.status < 400 &&
+  answer.json === undefined
 
 function seenOf(answer: HttpAnswer): SeenAnswer {
   if (answer.kind === 'no-answer') return answer

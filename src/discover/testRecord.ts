@@ -125,8 +125,9 @@ export const observeTestRecord = (parts: QuestionParts, change: RecordChange): P
 export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
-export interface Control {
-  shape: RecordShape | null
+export interface Control<Shape> {
+  /** Null if the service refused all shapes. */
+  shape: Shape | null
   tried: readonly AnsweredExchange[]
 }
 
@@ -134,19 +135,24 @@ export interface Control {
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
-export const testRecordSample: Sample<Control> = {
+export const testRecordSample: Sample<Control<RecordShape>> = {
   name: 'a test record',
-  async take(parts) {
-    const tried: AnsweredExchange[] = []
-    for (const shape of shapesFor(parts)) {
-      const exchange = await submitAs(parts, shape, {})
-      tried.push(exchange)
-      if (isAcceptedRecord(exchange)) return { shape, tried }
-      const { status, code } = exchange.answer
-      if (!shapeStatuses.includes(status) || code === 'E001') break
-    }
-    return { shape: null, tried }
-  },
+  take: (parts) => tryShapes(shapesFor(parts), (shape) => submitAs(parts, shape, {})),
+}
+
+export async function tryShapes<Shape>(
+  shapes: readonly Shape[],
+  submit: (shape: Shape) => Promise<AnsweredExchange>,
+): Promise<Control<Shape>> {
+  const tried: AnsweredExchange[] = []
+  for (const shape of shapes) {
+    const exchange = await submit(shape)
+    tried.push(exchange)
+    if (isAcceptedRecord(exchange)) return { shape, tried }
+    const { status, code } = exchange.answer
+    if (!shapeStatuses.includes(status) || code === 'E001') break
+  }
+  return { shape: null, tried }
 }
 
 export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amount'] =>
@@ -175,8 +181,10 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
   return shapes.toSorted((one, other) => one.differences - other.differences).map(({ shape }) => shape)
 }
 
-export async function requireRecordShape(parts: QuestionParts): Promise<RecordShape> {
-  const { shape, tried } = await parts.sample(testRecordSample)
+export const requireRecordShape = (parts: QuestionParts): Promise<RecordShape> => requireShape(parts, testRecordSample)
+
+export async function requireShape<Shape>(parts: QuestionParts, control: Sample<Control<Shape>>): Promise<Shape> {
+  const { shape, tried } = await parts.sample(control)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return shape
 }

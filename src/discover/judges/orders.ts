@@ -1,26 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { serviceResources } from '../../resources.ts'
-import { submittedId } from '../../service/responses.ts'
-import { type AnsweredExchange, describeSeen, jsonOf, statusAndCode } from '../exchange.ts'
+import { type AnsweredExchange, describeSeen } from '../exchange.ts'
+import { describeObserved, followTwo, type Observed, observeTwice, repeatUnlessArrived } from '../observe.ts'
+import { type Finding, likelyFinding, type QuestionParts, type Sample, sureFinding } from '../question.ts'
 import {
-  describeObserved,
-  followTwo,
-  isAcceptedRecord,
-  type Observed,
-  observeTwice,
-  repeatUnlessArrived,
-} from '../observe.ts'
-import {
-  CannotAsk,
-  type Finding,
-  likelyFinding,
-  type QuestionParts,
-  type Sample,
-  sureFinding,
-  unknownFinding,
-} from '../question.ts'
-import { explainRefusedRecord, type KeyShape, keyHeaders, requireRecordShape, usualKeyHeaders } from '../testRecord.ts'
-import { judgeAccepted, judgeStatusValues } from './records.ts'
+  type Control,
+  type KeyShape,
+  keyHeaders,
+  requireShape,
+  testRecordSample,
+  tryShapes,
+  usualKeyHeaders,
+} from '../testRecord.ts'
+import { askAccepted, judgeStatusValues } from './records.ts'
 import { judgeUnknownCustomer } from './refusals.ts'
 
 interface OrderShape {
@@ -28,30 +20,20 @@ interface OrderShape {
   ownId: boolean
 }
 
-interface OrderControl {
-  shape: OrderShape | null
-  tried: readonly AnsweredExchange[]
-}
-
 /** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
-export const orderSample: Sample<OrderControl> = {
+export const orderSample: Sample<Control<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
-    const tried: AnsweredExchange[] = []
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
     const ours: KeyShape = { headers: [idempotencyHeader], form }
-    const ofRecords = await requireRecordShape(parts).then(
-      ({ key }) => key,
-      () => ours,
-    )
-    const keys = [ofRecords, { ...ours, form: 'bare' } as const, { headers: usualKeyHeaders, form: 'quoted' } as const]
-    for (const shape of keys.flatMap((key) => [false, true].map((ownId): OrderShape => ({ key, ownId })))) {
-      const exchange = await postAs(parts, shape, {})
-      tried.push(exchange)
-      if (isAcceptedRecord(exchange)) return { shape, tried }
-      if (![400, 409, 422, 428].includes(exchange.answer.status) || exchange.answer.code === 'E001') break
-    }
-    return { shape: null, tried }
+    const { shape } = await parts.sample(testRecordSample)
+    const keys: KeyShape[] = [
+      shape?.key ?? ours,
+      { ...ours, form: 'bare' },
+      { headers: usualKeyHeaders, form: 'quoted' },
+    ]
+    const shapes = keys.flatMap((key) => [false, true].map((ownId): OrderShape => ({ key, ownId })))
+    return tryShapes(shapes, (shape) => postAs(parts, shape, {}))
   },
 }
 
@@ -72,11 +54,8 @@ function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): P
   })
 }
 
-export async function postOrder(parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> {
-  const { shape, tried } = await parts.sample(orderSample)
-  if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
-  return postAs(parts, shape, change)
-}
+export const postOrder = async (parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> =>
+  postAs(parts, await requireShape(parts, orderSample), change)
 
 const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observed> =>
   observeTwice(
@@ -84,20 +63,8 @@ const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observ
     () => postOrder(parts),
   )
 
-const idIn = ({ answer }: AnsweredExchange): string | null => submittedId('orders', jsonOf(answer))
-
-export async function askOrder(parts: QuestionParts): Promise<Finding> {
-  const { shape, tried } = await parts.sample(orderSample)
-  const last = tried.at(-1)
-  if (last === undefined) return unknownFinding('no order was sent')
-  if (shape === null)
-    return unknownFinding(explainRefusedRecord(last.answer), {
-      cannot: `an order is answered ${statusAndCode(last.answer)}`,
-    })
-  const { idField } = serviceResources.orders
-  const hasId = idIn(last) !== null
-  return judgeAccepted([last, await postOrder(parts)], { idField, hasId, status: 201, pair: 'order_ok' })
-}
+export const askOrder = (parts: QuestionParts): Promise<Finding> =>
+  askAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
 /** The control has an item with sku and quantity. */
 export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {

@@ -1,10 +1,12 @@
-import { serviceResources } from '../../resources.ts'
+import { type Resource, serviceResources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
+import { submittedId } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
   describeSeen,
   fieldOf,
   isSuccess,
+  jsonOf,
   type Response,
   statusAndCode,
   transactionStatusIn,
@@ -20,6 +22,7 @@ import {
   unknownFinding,
 } from '../question.ts'
 import {
+  type Control,
   explainRefusedRecord,
   observeTestRecord,
   otherAmountType,
@@ -28,39 +31,35 @@ import {
   requireRecordShape,
   submitTestRecord,
   testRecordSample,
-  transactionIdIn,
 } from '../testRecord.ts'
 
-export async function askSubmission(parts: QuestionParts): Promise<Finding> {
-  const { shape, tried } = await parts.sample(testRecordSample)
-  const last = tried.at(-1)
-  if (last === undefined) return unknownFinding('no record was sent')
-  if (shape === null) {
-    const why = explainRefusedRecord(last.answer)
-    return unknownFinding(why, { cannot: `a record is answered ${statusAndCode(last.answer)}`, advice: [why] })
+export const askSubmission = (parts: QuestionParts): Promise<Finding> =>
+  askAccepted(parts, testRecordSample, submitTestRecord, { resource: 'data', status: 200, pair: 'submit_ok' })
+
+/** @param expected the status and the name in the contract */
+export async function askAccepted(
+  parts: QuestionParts,
+  control: Sample<Control<unknown>>,
+  submit: (parts: QuestionParts) => Promise<AnsweredExchange>,
+  expected: { resource: Resource; status: number; pair: 'submit_ok' | 'order_ok' },
+): Promise<Finding> {
+  const { shape, tried } = await parts.sample(control)
+  const first = tried.at(-1)
+  if (shape === null || first === undefined) {
+    const why = explainRefusedRecord(first?.answer)
+    const seen = first === undefined ? 'nothing' : statusAndCode(first.answer)
+    return unknownFinding(why, { cannot: `such a record is answered ${seen}`, advice: [why] })
   }
-  const { idField } = serviceResources.data
-  const hasId = transactionIdIn(last) !== null
-  return judgeAccepted([last, await submitTestRecord(parts)], { idField, hasId, status: 200, pair: 'submit_ok' })
-}
-
-interface AcceptedAs {
-  idField: string
-  hasId: boolean
-  status: number
-  pair: 'submit_ok' | 'order_ok'
-}
-
-export function judgeAccepted(
-  [first, second]: readonly [AnsweredExchange, AnsweredExchange],
-  { idField, hasId, status, pair }: AcceptedAs,
-): Finding {
+  const second = await submit(parts)
   const why = `${describeSeen(first.answer)}; ${describeSeen(second.answer)}`
-  const seen = first.answer.status
-  if (seen !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
-  if (hasId) return sureFinding(String(seen), why, { differs: seen !== status, contract: { [pair]: String(seen) } })
+  const { status } = first.answer
+  if (status !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
+  const contract = { [expected.pair]: String(status) }
+  if (submittedId(expected.resource, jsonOf(first.answer)) !== null)
+    return sureFinding(String(status), why, { differs: status !== expected.status, contract })
+  const { idField } = serviceResources[expected.resource]
   const cannot = `without an ${idField} that can be read, the service cannot be asked for it: each one becomes uncertain`
-  return sureFinding(`${seen} without ${idField}`, why, { differs: true, cannot })
+  return sureFinding(`${status} without ${idField}`, why, { differs: true, cannot })
 }
 
 /** The polls of two transactions (docs/reference/interface.md, 3.1). */

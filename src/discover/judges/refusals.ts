@@ -4,10 +4,10 @@ import { type Resource, serviceResources } from '../../resources.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import {
   describeSeen,
-  type Exchange,
   isRefusal,
   isSuccess,
   type Response,
+  type SeenAnswer,
   statusAndCode,
   transactionStatusIn,
   whyNoAnswer,
@@ -26,35 +26,35 @@ import {
 import { customerOf, observeTestRecord, testRecordSample, transactionIdIn } from '../testRecord.ts'
 
 interface FirstCall {
-  first: Exchange
-  /** The answer for a path that the service does not have, asked if the first call was a success. */
-  beside: Exchange | null
+  finding: Finding
+  /** The reason why nothing more should be asked; null if more can be. */
+  stop: string | null
 }
 
 /** Asks for a transaction that does not exist. Nothing more is sent unless the service answers. */
 const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   async take(parts) {
-    const first = await parts.call({ method: 'GET', path: `${serviceResources.data.path}/${randomUUID()}` })
-    const beside = isSuccess(first.answer) ? await parts.call({ method: 'GET', path: `/api/v1/${randomUUID()}` }) : null
-    const { stop } = judgeAddress({ first, beside })
-    if (stop !== null) parts.stop(stop)
-    return { first, beside }
+    const look = async (path: string) => (await parts.call({ method: 'GET', path })).answer
+    const first = await look(`${serviceResources.data.path}/${randomUUID()}`)
+    const beside = isSuccess(first) ? await look(`/api/v1/${randomUUID()}`) : null
+    const call = judgeAddress(first, beside)
+    if (call.stop !== null) parts.stop(call.stop)
+    return call
   },
 }
 
 /** @throws Stopped if the service did not let the first call in */
 export async function requireFirstCall(parts: QuestionParts): Promise<void> {
-  const { stop } = judgeAddress(await parts.sample(firstCallSample))
+  const { stop } = await parts.sample(firstCallSample)
   if (stop !== null) throw new Stopped(stop)
 }
 
 export const askAddress = async (parts: QuestionParts): Promise<Finding> =>
-  judgeAddress(await parts.sample(firstCallSample)).finding
+  (await parts.sample(firstCallSample)).finding
 
-/** @returns also the reason why nothing more should be asked; null if more can be */
-function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: string | null } {
-  const seen = first.answer
+/** @param beside the answer for a path that the service does not have, asked if `seen` is a success */
+function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
   const line = describeSeen(seen)
   const stop = (why: string) => `the first call with a good token ${why}`
   if (seen.kind === 'no-answer') return { finding: unknownFinding(line), stop: stop(`was not answered: ${line}`) }
@@ -73,7 +73,7 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
     const cannot = 'all sending pauses (unauthorized) at a redirect: check SERVICE_BASE_URL, or a proxy in between'
     return { finding: unknownFinding(stop(why), { differs: true, cannot }), stop: stop(why) }
   }
-  if (isSuccess(seen) && (beside === null || !isRefusal(beside.answer)))
+  if (beside !== null && !isRefusal(beside))
     return refused(
       'something else',
       `was answered ${line}, although the transaction does not exist. A path that the service does not have got the same answer, so something else answers`,
