@@ -65,6 +65,7 @@ type Asking = Pick<Question, 'run'> & Partial<Pick<Question, 'needs' | 'harmless
 
 const harmless = (run: Question['run']): Asking => ({ run, harmless: true })
 const ofRecords = (run: Question['run']): Asking => ({ run, needs: ['customer'] })
+const ofCounts = (run: Question['run']): Asking => ({ run, needs: ['customer', 'rate'] })
 const ofOrders = (run: Question['run']): Asking => ({ run, needs: ['orderCustomer'] })
 
 const askings: Record<keyof typeof texts, Asking> = {
@@ -99,9 +100,9 @@ const askings: Record<keyof typeof texts, Asking> = {
   'unknown-order': harmless(refusals.askUnknownOrder),
   'body-size': { run: records.askBodySize, needs: ['customer', 'size'] },
   'token-lifetime': { run: token.askTokenLifetime },
-  'rate-window': ofRecords(limit.askRateWindow),
-  'rate-limit': ofRecords(limit.askRateLimit),
-  'rate-throttled': ofRecords(limit.askIfThrottledCount),
+  'rate-window': ofCounts(limit.askRateWindow),
+  'rate-limit': ofCounts(limit.askRateLimit),
+  'rate-throttled': ofCounts(limit.askIfThrottledCount),
   'rate-header': harmless(limitHeader.askRateHeader),
   'error-body': harmless(refusals.askErrorCode),
 }

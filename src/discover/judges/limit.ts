@@ -201,16 +201,9 @@ export function readLimitCounts({ counts, between }: LimitCounts): CountsRead | 
   return { limit, isAgreed: same.length > 1, throttledCount: isSeen ? extra === between.sent : null }
 }
 
-const countsOf = async (parts: QuestionParts): Promise<LimitCounts | null> =>
-  parts.given.rate ? parts.sample(limitCountsSample) : null
-
-const notCounted = 'the limit was not counted: --rate counts it'
-
 export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
   const { rateLimit } = parts.config
-  const counts = await countsOf(parts)
-  if (counts === null) return unknownFinding(notCounted)
-  const finding = judgeRateLimit(counts, rateLimit)
+  const finding = judgeRateLimit(await parts.sample(limitCountsSample), rateLimit)
   const second = fewestLetInAtOnce(await parts.sample(burstsSample))
   if (second === null) return finding
   const requests = Number(finding.set[0]?.value ?? rateLimit.requests)
@@ -239,10 +232,10 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   return (isAgreed ? sureFinding : likelyFinding)(String(limit), why, { differs: limit !== requests, set, advice })
 }
 
-export function judgeRateWindow(seen: LimitCounts | null, windowMs: number): Finding {
+export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
   const seconds = windowMs / 1000
-  const [first, second] = seen?.counts ?? []
-  if (seen === null || !first?.refused || second === undefined) return unknownFinding(notCounted)
+  const [first, second] = seen.counts
+  if (!first?.refused || second === undefined) return unknownFinding('the limit was not reached')
   const why = `${first.taken} requests were let in, and ${second.taken} after ${seconds} s`
   if (readLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
   if (second.taken > 0) return unknownFinding(why)
@@ -253,15 +246,14 @@ export function judgeRateWindow(seen: LimitCounts | null, windowMs: number): Fin
 }
 
 export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
-  judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
+  judgeRateWindow(await parts.sample(limitCountsSample), parts.config.rateLimit.windowMs)
 
 export async function askIfThrottledCount(parts: QuestionParts): Promise<Finding> {
-  const seen = await countsOf(parts)
-  const doesCount = seen === null ? null : readLimitCounts(seen)?.throttledCount
-  if (seen === null || doesCount == null)
-    return unknownFinding(seen === null ? notCounted : 'the counts do not show it')
+  const seen = await parts.sample(limitCountsSample)
+  const doesCount = readLimitCounts(seen)?.throttledCount ?? null
   const counts = seen.counts.map(({ taken }) => taken).join(' and ')
   const why = `${seen.between.refused} of ${seen.between.sent} requests were refused between two counts to the limit of ${counts}`
+  if (doesCount === null) return unknownFinding(why)
   if (!doesCount) return likelyFinding('no', why)
   const advice = ['give every other client of these credentials a backoff: each 429 makes the next wait longer']
   return likelyFinding('yes', why, { advice })
