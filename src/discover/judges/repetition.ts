@@ -116,7 +116,7 @@ function recognisedAs(first: AnsweredExchange, second: AnsweredExchange): Recogn
 const isRecognised = ({ repeats }: KeyTry): boolean => repeats !== null && !['no', null].includes(recognised(repeats))
 
 const isDoubtful = ({ tried }: KeysSeen): boolean =>
-  !tried.some(isRecognised) && tried.some(({ repeats }) => repeats !== null && recognised(repeats) === null)
+  tried.some(({ repeats }) => repeats !== null && recognised(repeats) === null)
 
 /** With its own id in each record, a service may recognise the id under any key. */
 const isKnownByContent = ({ asDaemon: { first, otherKey }, ownId }: KeysSeen): boolean =>
