@@ -65,12 +65,15 @@ export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
     | { kind: 'histogram'; buckets: readonly number[] }
-    /** `from`: each instance has its own value, or all read the same one from the databases. */
-    | { kind: 'gauge'; from: 'instance' | 'databases' }
+    /** Each instance has its own value, or all read the same one from the databases. */
+    | { kind: 'own gauge' | 'gauge' }
     /** Set by each snapshot: one value, or one for each value of the only label. */
     | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
-    /** Seconds since that time, growing between snapshots. */
-    | { kind: 'age'; since: (snapshot: Snapshot) => number | null }
+    /**
+     * Epoch milliseconds, set by each snapshot. Has a second metric `…_age_seconds`: the seconds since then, growing
+     * between snapshots.
+     */
+    | { kind: 'moment'; of: (snapshot: Snapshot) => number | null }
     /** Seconds since its last reset, or the process's start. */
     | { kind: 'stopwatch' }
   )
@@ -79,7 +82,7 @@ export type MetricRow = RowBase &
  * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
  * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind
- * `shown` needs only its field in `Snapshot` and in the statement that reads the ledger.
+ * `shown` or `moment` needs only its field in `Snapshot` and in the statement that reads the ledger.
  */
 export const metricRows = {
   requests: {
@@ -128,8 +131,7 @@ export const metricRows = {
     of: (snapshot) => snapshot.rateAvailable,
   },
   rateHeldBack: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_rate_limit_held_back',
     help: 'Requests of the budget that stay unused because another client spends from the same limit.',
   },
@@ -140,8 +142,7 @@ export const metricRows = {
     buckets: [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14400, 86400],
   },
   tokenExpiry: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_token_expiry_timestamp_seconds',
     help: 'Unix time at which the access token expires; 0 before the first token.',
   },
@@ -178,40 +179,22 @@ export const metricRows = {
     of: (snapshot) => snapshot.outboxWaiting,
   },
   oldestUnsent: {
-    kind: 'shown',
+    kind: 'moment',
     name: 'outboxd_oldest_unsent_timestamp_seconds',
     help: 'Unix time at which the oldest row that waits to be sent, or sent again, was created; 0 for none.',
     of: (snapshot) => snapshot.oldestUnsentMs,
   },
-  oldestUnsentAge: {
-    kind: 'age',
-    name: 'outboxd_oldest_unsent_age_seconds',
-    help: 'Seconds since the oldest row that waits to be sent, or sent again, was created; 0 for none.',
-    since: (snapshot) => snapshot.oldestUnsentMs,
-  },
   oldestAccepted: {
-    kind: 'shown',
+    kind: 'moment',
     name: 'outboxd_oldest_accepted_timestamp_seconds',
     help: 'Unix time at which the oldest transaction in process was accepted, or sent if its arrival is unknown; 0 for none.',
     of: (snapshot) => snapshot.oldestAcceptedMs,
   },
-  oldestAcceptedAge: {
-    kind: 'age',
-    name: 'outboxd_oldest_accepted_age_seconds',
-    help: 'Seconds since the oldest transaction in process was accepted, or sent if its arrival is unknown; 0 for none.',
-    since: (snapshot) => snapshot.oldestAcceptedMs,
-  },
   oldestForPerson: {
-    kind: 'shown',
+    kind: 'moment',
     name: 'outboxd_oldest_for_person_timestamp_seconds',
     help: 'Unix time at which the oldest failed or rejected record that needs attention ended; 0 for none.',
     of: (snapshot) => snapshot.oldestForPersonMs,
-  },
-  oldestForPersonAge: {
-    kind: 'age',
-    name: 'outboxd_oldest_for_person_age_seconds',
-    help: 'Seconds since the oldest failed or rejected record that needs attention ended; 0 for none.',
-    since: (snapshot) => snapshot.oldestForPersonMs,
   },
   reportsDue: {
     kind: 'shown',
@@ -220,16 +203,10 @@ export const metricRows = {
     of: (snapshot) => snapshot.reportsDue,
   },
   oldestReportDue: {
-    kind: 'shown',
+    kind: 'moment',
     name: 'outboxd_oldest_report_due_timestamp_seconds',
     help: 'Unix time of the oldest outcome that is not written back yet; 0 for none.',
     of: (snapshot) => snapshot.oldestReportDueMs,
-  },
-  oldestReportDueAge: {
-    kind: 'age',
-    name: 'outboxd_oldest_report_due_age_seconds',
-    help: 'Seconds since the oldest outcome that is not written back yet; 0 for none.',
-    since: (snapshot) => snapshot.oldestReportDueMs,
   },
   pollsPerTransaction: {
     kind: 'histogram',
@@ -243,8 +220,7 @@ export const metricRows = {
     help: 'Submissions that an operator replayed.',
   },
   loopLastSuccess: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_loop_last_success_timestamp_seconds',
     help: 'Unix time at which a loop of this process last succeeded; 0 for never.',
     labels: { loop: loopNames },
@@ -263,13 +239,11 @@ export const metricRows = {
   },
   pruneOverdue: {
     kind: 'gauge',
-    from: 'databases',
     name: 'outboxd_prune_overdue_seconds',
     help: 'Seconds since the oldest submission became due to be deleted or emptied; 0 for none.',
   },
   chainBehind: {
     kind: 'gauge',
-    from: 'databases',
     name: 'outboxd_audit_chain_behind_seconds',
     help: 'Age in seconds of the oldest log entry that is not in the audit chain yet; 0 for none.',
   },
@@ -281,29 +255,31 @@ export const metricRows = {
     of: (snapshot) => snapshot.problems,
   },
   databaseUp: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_database_up',
     help: '1 while the database answers this process, else 0.',
     labels: { database: ['outbox', 'ledger'] },
   },
   certificateExpiry: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_certificate_expiry_timestamp_seconds',
     help: 'Unix time at which a certificate expires: the client’s, the first of SERVICE_CA_FILE, the first that the service showed; 0 for none.',
     labels: { certificate: ['client', 'ca', 'service'] },
   },
   mappingsReloadSuccessful: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_mappings_last_reload_successful',
     help: '1 if the mapping files could be used when they were last read. 0 if not: those read before stay in use.',
   },
   mappingsReloadTime: {
-    kind: 'gauge',
-    from: 'instance',
+    kind: 'own gauge',
     name: 'outboxd_mappings_last_reload_success_timestamp_seconds',
     help: 'Unix time at which the mapping files in use were read; 0 for never.',
   },
 } as const satisfies Record<string, MetricRow>
+
+/** The second metric of a row of kind `moment`. */
+export const ageMetricOf = ({ name, help }: MetricRow) => ({
+  name: name.replace('_timestamp_', '_age_'),
+  help: help.replace('Unix time at which', 'Seconds since').replace('Unix time of', 'Seconds since'),
+})

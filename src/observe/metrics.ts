@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, type GaugeConfiguration, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import { type LabelValues, type MetricRow, metricRows, type Snapshot } from './metricRows.ts'
+import { ageMetricOf, type LabelValues, type MetricRow, metricRows, type Snapshot } from './metricRows.ts'
 
 type Rows = typeof metricRows
 
@@ -19,7 +19,7 @@ type Handle<Row> = Row extends { kind: 'counter' }
   ? { add(by: number, ...labels: LabelsOf<Row>): void }
   : Row extends { kind: 'histogram' }
     ? { observe(value: number | null, ...labels: LabelsOf<Row>): void }
-    : Row extends { kind: 'gauge' }
+    : Row extends { kind: 'own gauge' | 'gauge' }
       ? { set(value: number | null, ...labels: LabelsOf<Row>): void }
       : Row extends { kind: 'stopwatch' }
         ? { restart(...labels: LabelsOf<Row>): void }
@@ -32,7 +32,7 @@ type Handle<Row> = Row extends { kind: 'counter' }
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
-  /** Sets all gauges of kind `shown`, and the start of ages. */
+  /** Sets all gauges of kind `shown` and `moment`. */
   setSnapshot(snapshot: Snapshot): void
   /** Adds their record types as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
@@ -105,13 +105,14 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
       for (const labels of all) histogram.zero(labels)
       return { observe: (value, given) => ifFinite(value, (amount) => histogram.observe(listed(given), amount)) }
     }
+    case 'own gauge':
     case 'gauge':
     case 'shown': {
       const gauge = new Gauge(config)
       for (const labels of all) gauge.set(labels, 0)
       const set = (value: number | null | undefined, given?: Given) =>
         ifFinite(value ?? 0, (amount) => gauge.set(listed(given), amount))
-      if (row.kind === 'gauge') return { set }
+      if (row.kind !== 'shown') return { set }
       return {
         show(snapshot) {
           const value = row.of(snapshot)
@@ -120,12 +121,15 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
         },
       }
     }
-    case 'age': {
+    case 'moment': {
+      const gauge = new Gauge(config)
+      gauge.set(0)
       let ageMs = () => 0
-      growingGauge(config, () => [[{}, Math.max(0, ageMs()) / perUnit]])
+      growingGauge({ ...config, ...ageMetricOf(row) }, () => [[{}, Math.max(0, ageMs()) / perUnit]])
       return {
         show(snapshot) {
-          const fromMs = row.since(snapshot)
+          const fromMs = row.of(snapshot)
+          ifFinite(fromMs ?? 0, (seconds) => gauge.set(seconds))
           const sinceReadMs = clock.stopwatch()
           ageMs = () => (fromMs === null ? 0 : snapshot.nowMs - fromMs + sinceReadMs())
         },

@@ -2,16 +2,6 @@ import type { Clock } from '../clock.ts'
 import type { PauseCall, PauseReason, PauseView } from '../model.ts'
 import type { Log } from './log.ts'
 
-/** For pauses that another instance or an operator began. */
-const meanings: Record<PauseReason, string> = {
-  throttled: 'the service says that requests come too fast',
-  unavailable: 'the service says that it is unavailable',
-  unauthorized: 'the service refused our sign-in',
-  unreachable: 'the service does not answer',
-  operator: 'an operator has paused sending; outboxd resume ends it',
-  history: 'the ledger may have lost committed data',
-}
-
 export type PauseLog = ReturnType<typeof createPauseLog>
 
 /** Logs the begin and end of each pause once, whichever instance raised it. */
@@ -25,7 +15,7 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
     log.warn('paused', {
       reason,
       until: leftMs === null ? undefined : new Date(clock.nowMs() + leftMs).toISOString(),
-      detail: lastCalls.get(reason)?.ownWords ?? `${meanings[reason]} (outboxd status)`,
+      detail: lastCalls.get(reason)?.ownWords ?? '`outboxd status` says why',
     })
   }
 

@@ -92,24 +92,9 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** Meanings of SQLSTATEs, classes and system codes. The first that fits is used. */
-const meanings: readonly (readonly [RegExp, string])[] = [
-  [/^42501$/, 'a permission is missing'],
-  [/^42P01$/, 'a table is missing'],
-  [/^42703$/, 'a column is missing'],
-  [/^3F000$/, 'a schema is missing'],
-  [/^(57014|25P0\d)$/, 'the database took too long'],
-  [/^(55P03|40)/, 'another session holds a lock'],
-  [/^25006$/, 'the database is read-only'],
-  [/^28/, 'the database refused our sign-in'],
-  [/^53/, 'the database is short of resources'],
-  [/^(22|23|P0)/, 'the database refuses the data'],
-  [/^(08|57P|E[A-Z]+$)/, 'the database cannot be reached'],
-]
-
+/** An error in one sentence, with its code. */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)
-  if (code === undefined) return message || name // our own errors explain themselves
-  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? name
-  return `${meaning}: ${message} (${code})`
+  const said = message === withheldMark ? 'the database refuses data, and its message may quote them' : message || name
+  return code === undefined ? said : `${said} (${code})`
 }

@@ -38,7 +38,7 @@ test('a pause is told when it begins and when it ends, once each, with how long 
       event: 'paused',
       reason: 'throttled',
       until: '2026-11-21T10:00:01.000Z',
-      detail: expect.stringContaining('too fast'),
+      detail: '`outboxd status` says why',
     },
     { level: 'info', event: 'resumed', reason: 'throttled', lastedMs: 1_500 },
   ])

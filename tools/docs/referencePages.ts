@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
 import { allowedChangesByTable } from '../../src/ledger/operator/grants.ts'
 import { fieldSchemas, mappingFileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
-import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
+import { ageMetricOf, type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
@@ -70,10 +70,8 @@ async function variablesPage(): Promise<string> {
 function metricsPage(): string {
   const metrics = Object.values(metricRows) as MetricRow[]
   const firstWithLabels = new Map<string, string>()
-  const rows = metrics.flatMap((metric, i) => {
-    const next = metrics[i + 1]
-    if (metric.kind === 'age' && metrics[i - 1]?.name === timestampOf(metric)) return []
-    const names = next?.kind === 'age' && timestampOf(next) === metric.name ? [metric.name, next.name] : [metric.name]
+  const rows = metrics.map((metric) => {
+    const names = metric.kind === 'moment' ? [metric.name, ageMetricOf(metric).name] : [metric.name]
     const labels = labelsText(metric)
     const same = firstWithLabels.get(labels)
     if (labels !== '' && same === undefined) firstWithLabels.set(labels, metric.name)
@@ -98,9 +96,6 @@ every instance: use \`max()\`, because \`sum()\` counts twice. An *own gauge* is
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
   )
 }
-
-/** The metric that has as a time what this one has as an age. */
-const timestampOf = ({ name }: MetricRow) => name.replace(/_age_seconds$/, '_timestamp_seconds')
 
 function labelsText({ labels = {} }: MetricRow): string {
   const texts = Object.entries(labels).map(([label, values]) => `\`${label}\`: ${namesOf(label, values).join(', ')}`)
@@ -256,8 +251,8 @@ function linesByOutcome(tests: FaultTest[]): string[] {
 
 /** A gauge that each instance has for itself is an own gauge; the others come from the databases. */
 function metricType(metric: MetricRow): string {
-  if (metric.kind === 'counter' || metric.kind === 'histogram') return metric.kind
-  return metric.kind === 'stopwatch' || (metric.kind === 'gauge' && metric.from === 'instance') ? 'own gauge' : 'gauge'
+  if (metric.kind === 'stopwatch') return 'own gauge'
+  return metric.kind === 'shown' || metric.kind === 'moment' ? 'gauge' : metric.kind
 }
 
 function page(title: string, lead: string, body: string): string {

@@ -183,7 +183,7 @@ test.concurrent('a loop fails again and again: `loop_failing`', async (context) 
       ),
     ({ rowCount }) => rowCount === 1,
   )
-  expect(rows[0]?.detail).toBe('a table is missing: relation "public.outbox" does not exist (42P01)')
+  expect(rows[0]?.detail).toBe('relation "public.outbox" does not exist (42P01)')
   await bringBack()
   await until(
     () => harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
