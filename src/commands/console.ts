@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { platform } from 'node:os'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
+import { createConcurrencyLimit } from '../console/bounds.ts'
 import { createConsole } from '../console/createConsole.ts'
-import { createSemaphore } from '../console/createSemaphore.ts'
 import { consoleErrorMessage } from '../console/errors.ts'
 import { type Access, readConsoleAccess } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
@@ -29,7 +29,6 @@ const sessions = { connections: 6, lockMs: 2_500 }
 
 /** A search takes up to ten seconds, so some connections stay free for other pages. */
 const searchesAtOnce = 2
-const searchesWaitingMax = 10
 
 export const command = defineCommand({
   description: 'serve web pages that do what the commands do',
@@ -72,7 +71,7 @@ Examples:
     await using app = await createConsole(
       {
         ...{ databases: opened.get, config, clock: systemClock, say },
-        searches: createSemaphore(searchesAtOnce, searchesWaitingMax),
+        searches: createConcurrencyLimit(searchesAtOnce),
         askService: (asked) => askService(context, asked),
       },
       { ...read, host, who, isReadOnly: options.readOnly ?? false },

@@ -5,7 +5,7 @@ import { states } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
 import { joinStatusHalves, type StatusReport } from '../operations/diagnose.ts'
 import { explainError } from '../operations/explainError.ts'
-import { ledgerStatusReads, outboxStatusReads, readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
+import { readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
 import { performanceJson } from '../operations/serviceTargets.ts'
 import { escapeControl, escapeLines } from '../plainText.ts'
@@ -51,8 +51,8 @@ Examples:
 const usualEveryMs = 2_000
 
 async function readReport(databases: Databases): Promise<StatusReport> {
-  const outbox = readOutboxHalf(outboxStatusReads(databases))
-  return joinStatusHalves(await readLedgerHalf(ledgerStatusReads(databases)), await outbox, databases.config)
+  const outbox = readOutboxHalf(databases)
+  return joinStatusHalves(await readLedgerHalf(databases), await outbox, databases.config)
 }
 
 const clearScreen = '\x1b[2J\x1b[H'

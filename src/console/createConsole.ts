@@ -6,15 +6,16 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
 import { closeOldestBeyond } from '../observe/httpServer.ts'
-import { auditRoutes } from './audit/routes.ts'
-import { changeRoutes } from './change/routes.ts'
+import { auditRoutes } from './auditPage.ts'
 import { answerConsoleErrors, refuseUnreadableAddress } from './errors.ts'
-import { createGuard, type GuardOptions, refuseNulCharacters } from './guard/createGuard.ts'
-import { mappingRoutes } from './mapping/routes.ts'
-import { nowRoutes } from './now/routes.ts'
+import { createGuard, type GuardOptions } from './guard/createGuard.ts'
+import { mappingRoutes } from './mappingPage.ts'
+import { nowRoutes } from './now/nowPage.ts'
 import type { ConsoleParts } from './parts.ts'
-import { recordRoutes } from './record/routes.ts'
-import { recordsRoutes } from './records/routes.ts'
+import { recordRoutes } from './record/recordPage.ts'
+import { resolveRoutes } from './record/resolvePage.ts'
+import { changeRoutes } from './records/changePage.ts'
+import { recordsRoutes } from './records/recordsPage.ts'
 
 const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
@@ -31,7 +32,7 @@ const limits = {
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 
-/** Builds the server, which does not listen yet. Each page is a folder with its `routes.ts`. */
+/** Builds the server, which does not listen yet. Each page has a file with its routes. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
   closeOldestBeyond(app.server, connectionsMax)
@@ -46,9 +47,16 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   answerConsoleErrors(app, parts.say)
   createGuard(app, guard, parts)
-  refuseNulCharacters(app)
   assetRoutes(app)
-  for (const routes of [nowRoutes, recordsRoutes, changeRoutes, recordRoutes, mappingRoutes, auditRoutes])
+  for (const routes of [
+    nowRoutes,
+    recordsRoutes,
+    changeRoutes,
+    recordRoutes,
+    resolveRoutes,
+    mappingRoutes,
+    auditRoutes,
+  ])
     routes(app, parts)
   return app
 }

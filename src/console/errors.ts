@@ -4,7 +4,7 @@ import { explainError } from '../operations/explainError.ts'
 import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
-import { notice } from './html/elements.ts'
+import { notice, paragraph } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { nowVersionPath } from './parts.ts'
 
@@ -26,21 +26,27 @@ export interface Trouble {
 
 /** SQLSTATEs of a missing table, column, function or schema: the ledger has a different version. */
 const lacking = ['42P01', '42703', '42883', '3F000']
+/** SQLSTATE of a text that Postgres cannot store. */
+const notStorable = '22021'
 
 export function explainConsoleError(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   // A refusal comes first, because its text may look like a lost connection ("ended", "closed").
-  if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
   if (error.statusCode !== undefined && error.statusCode < 500)
-    return { status: error.statusCode, title: 'Refused', words: error.message, isPassing: false }
+    return refusal(error.statusCode, error.statusCode === 413 ? tooLarge : error.message)
+  if (error.code === notStorable)
+    return refusal(400, 'The request contains the character U+0000, which Postgres cannot store. Leave it out.')
+  const { message } = explainError(error)
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
   if (isLockTimeout(error))
+    return { ...away, words: `The ledger does not answer, because another session holds a lock on it (${message}).` }
+  // The page does not retry a statement that took too long, because the retry would take as long.
+  if (isLockTimeoutOrCanceled(error instanceof DatabaseUnusable ? error.cause : error))
     return {
       ...away,
-      words: `The ledger does not answer, because another session holds a lock on it (${explainError(error).message}).`,
+      ...{ title: 'This took too long', isPassing: false },
+      words: `The database did not finish in time (${message}). Ask for less, or try again later.`,
     }
-  if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
-  if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explainError(error).message) }
-  const { message } = explainError(error)
+  if (error instanceof DatabaseUnusable) return { ...away, words: sentence(message) }
   // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger does not fit this version (${message}). Run \`outboxd migrate\`.` }
@@ -48,35 +54,29 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
-/** True if a statement took too long. Then the page does not retry, because the retry would take as long. */
-function isOfWhatWasAsked(error: Error): boolean {
-  return isLockTimeoutOrCanceled(error instanceof DatabaseUnusable ? error.cause : error)
-}
+const refusal = (status: number, words: string): Trouble => ({ status, title: 'Refused', words, isPassing: false })
 
 const tooLarge =
   'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
 
-const tooLong = (error: Error) =>
-  `The database did not finish in time (${explainError(error).message}). Ask for less, or try again later.`
+const sentence = (message: string) => `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 
 export function consoleErrorMessage(error: unknown): string {
   return explainConsoleError(error instanceof Error ? error : new Error(String(error))).words
 }
 
-function sentence(message: string): string {
-  return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
-}
-
 export function answerConsoleErrors(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
-    sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
+    sendTrouble(request, reply, {
+      ...refusal(404, 'There is no page at this address.'),
+      title: 'Not found',
+    }),
   )
   app.setErrorHandler(async (error: Error, request, reply) => {
     const trouble = explainConsoleError(error)
-    const { status, words } = trouble
-    if (status >= 500 && request.routeOptions.config.isPolled !== true)
-      say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
-    return sendMessage(request, reply, { ...trouble, isPassing: trouble.isPassing && request.method === 'GET' })
+    if (trouble.status >= 500 && request.routeOptions.config.isPolled !== true)
+      say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${trouble.words}`)
+    return sendTrouble(request, reply, trouble)
   })
 }
 
@@ -86,18 +86,12 @@ export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest,
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
 }
 
-interface Message {
-  status: number
-  title: string
-  words: string
-  isPassing?: boolean
-}
-
-function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
-  const { status, title, words, isPassing = false } = message
-  const live = isPassing ? { live: { path: nowVersionPath } } : {}
+function sendTrouble(request: FastifyRequest, reply: FastifyReply, trouble: Trouble): FastifyReply {
+  const { status, title, words } = trouble
+  const willReload = trouble.isPassing && request.method === 'GET'
+  const live = willReload ? { live: { path: nowVersionPath } } : {}
+  const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
+  const said = words.split('\n').map((line) => paragraph(line.trim()))
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
-  const hope = isPassing ? html`<p>This page loads again by itself when the database answers.</p>` : ''
-  const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))
-  return sendPage(reply.code(status), page)
+  return sendPage(reply.code(status), layout(head, notice('bad', [said, hope])))
 }

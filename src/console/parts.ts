@@ -1,15 +1,17 @@
 import type { Clock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import type { Testimony } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
-import type { Semaphore } from './createSemaphore.ts'
+import { explainError } from '../operations/explainError.ts'
+import type { ConcurrencyLimit } from './bounds.ts'
 
 export interface ConsoleParts {
   databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
-  searches: Semaphore
+  searches: ConcurrencyLimit
   /** Spends slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<Testimony>
   /** Writes a line to the console's own log, never a record's data. */
@@ -17,6 +19,17 @@ export interface ConsoleParts {
 }
 
 export const nowVersionPath = '/now/version'
+
+export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
+
+/** Reads the files each time, so that a correction shows at once. */
+export function readMappingFiles({ mappingsDir }: Pick<StoreConfig, 'mappingsDir'>): MappingFiles {
+  try {
+    return { kind: 'value', mappings: loadMappings(mappingsDir) }
+  } catch (error) {
+    return { kind: 'invalid', problem: explainError(error).message }
+  }
+}
 
 export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined
@@ -33,5 +46,36 @@ export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): A
       const opened = await opening?.catch(() => undefined)
       await opened?.[Symbol.asyncDispose]()
     },
+  }
+}
+
+/**
+ * Shares a read that is under way, or that ended less than `forMs` ago. Drops a failed read.
+ *
+ * @param forMs may depend on how long the read took
+ */
+export function shareRead<T>(
+  { stopwatch }: Pick<Clock, 'stopwatch'>,
+  forMs: number | ((tookMs: number) => number),
+  read: () => Promise<T>,
+): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  let isOld = () => false
+  return () => {
+    if (reading !== undefined && !isOld()) return reading
+    const tookMs = stopwatch()
+    const begun = read()
+    reading = begun
+    isOld = () => false
+    begun.then(
+      () => {
+        const [ageMs, restMs] = [stopwatch(), typeof forMs === 'number' ? forMs : forMs(tookMs())]
+        isOld = () => ageMs() >= restMs
+      },
+      () => {
+        if (reading === begun) reading = undefined
+      },
+    )
+    return begun
   }
 }

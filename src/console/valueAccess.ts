@@ -5,7 +5,7 @@ import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
 import type { SearchText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
-import { BoundedMap } from './boundedMap.ts'
+import { BoundedMap } from './bounds.ts'
 import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
@@ -50,7 +50,8 @@ export function logDownload(
 export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
-    const found = await searchInTurn(parts, () => searchText(ledger, filter, text, bounds))
+    using _ = parts.searches.begin('')
+    const found = await searchText(ledger, filter, text, bounds)
     const { ids, lookedAt } = found
     const isFew = lookedAt <= namedMax
     const records = await selectSubmissions(ledger, isFew ? filter : { ...filter, among: ids }, namedMax)
@@ -58,11 +59,6 @@ export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchT
     await logValuesShown(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
     return found
   }
-}
-
-async function searchInTurn<T>({ searches }: ConsoleParts, search: () => Promise<T>): Promise<T> {
-  using _ = await searches.take()
-  return await search()
 }
 
 export const maskedNote = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
@@ -88,21 +84,16 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
   }
 }
 
-interface UnmaskedRecordStore {
-  show(viewer: Pick<Viewer, 'csrf'>, name: string): void
-  hide(viewer: Pick<Viewer, 'csrf'>, name: string): void
-  isShown(viewer: Pick<Viewer, 'csrf'>, name: string): boolean
-}
-
 const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
-export function createUnmaskedRecordStore({ nowMs }: Pick<Clock, 'nowMs'>): UnmaskedRecordStore {
+/** The records whose values a viewer sees. */
+export function createUnmaskedRecordStore({ nowMs }: Pick<Clock, 'nowMs'>) {
   const untilMs = new BoundedMap<string, number>(shownMax)
-  const keyOf = ({ csrf }: Pick<Viewer, 'csrf'>, name: string) => `${csrf} ${name}`
+  const keyOf = ({ csrf }: Viewer, name: string) => `${csrf} ${name}`
   return {
-    show: (viewer, name) => void untilMs.set(keyOf(viewer, name), nowMs() + shownForMs),
-    hide: (viewer, name) => void untilMs.delete(keyOf(viewer, name)),
-    isShown: (viewer, name) => (untilMs.get(keyOf(viewer, name)) ?? 0) > nowMs(),
+    show: (viewer: Viewer, name: string): void => void untilMs.set(keyOf(viewer, name), nowMs() + shownForMs),
+    hide: (viewer: Viewer, name: string): void => void untilMs.delete(keyOf(viewer, name)),
+    isShown: (viewer: Viewer, name: string): boolean => (untilMs.get(keyOf(viewer, name)) ?? 0) > nowMs(),
   }
 }

@@ -45,67 +45,41 @@ export interface StatusFacts extends LedgerHalf {
 
 const problemsMax = 200
 
-/** Separate, because the console reads each at its own pace. */
-export function ledgerStatusReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
-  return {
-    readSnapshot: () => readSnapshot(ledger),
-    readDaemonActivity: () => readDaemonActivity(ledger, config.keyOnFailure),
-    readProblems: () => readProblems(ledger, problemsMax),
-    readServedOutbox: () => readServedOutbox(ledger),
-    readReadOnly: () => readReadOnlyCause(ledger),
-    readRecentRequestCounts: () => readRecentRequestCounts(ledger),
-    readHeartbeatLocks: () => readLockingSessions(ledger, daemonSessionNames.heartbeat),
-  }
-}
-
-export type LedgerReads = ReturnType<typeof ledgerStatusReads>
-
-export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
+export async function readLedgerHalf({ ledger, config }: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerHalf> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
-    reads.readSnapshot(),
-    reads.readDaemonActivity(),
-    reads.readProblems(),
-    reads.readServedOutbox(),
-    reads.readReadOnly(),
-    reads.readRecentRequestCounts(),
+    readSnapshot(ledger),
+    readDaemonActivity(ledger, config.keyOnFailure),
+    readProblems(ledger, problemsMax),
+    readServedOutbox(ledger),
+    readReadOnlyCause(ledger),
+    readRecentRequestCounts(ledger),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
-  const heldUpBy = isSilent ? await reads.readHeartbeatLocks() : []
+  const heldUpBy = isSilent ? await readLockingSessions(ledger, daemonSessionNames.heartbeat) : []
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
-export function outboxStatusReads(databases: Databases) {
-  return {
-    readBacklog: () => withOutbox(databases, readBacklog),
-    countRowsBeforeStart: () => withOutbox(databases, countRowsBeforeStart),
-    readReadOnly: () => readReadOnlyCause(databases.erp),
-    readLocks: () => readOutboxLocks(databases),
-  }
-}
-
-export type OutboxReads = ReturnType<typeof outboxStatusReads>
-
 /** Reads the outbox, or says within two seconds whose lock it waits for. Never throws. */
-export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
+export async function readOutboxHalf(databases: Databases): Promise<OutboxHalf> {
   const watch = new AbortController()
   try {
-    return await Promise.race([askOutbox(reads), untilLocked(reads, watch.signal)])
+    return await Promise.race([askOutbox(databases), untilLocked(databases, watch.signal)])
   } finally {
     watch.abort()
   }
 }
 
 /** @param patient waits for a lock twice, because its holder may be found late */
-async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf> {
+async function askOutbox(databases: Databases, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
-      reads.readBacklog(),
-      reads.countRowsBeforeStart().catch(() => null),
-      reads.readReadOnly().catch(() => null),
+      withOutbox(databases, readBacklog),
+      withOutbox(databases, countRowsBeforeStart).catch(() => null),
+      readReadOnlyCause(databases.erp).catch(() => null),
     ])
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
-    if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(reads, false)
+    if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }
   }
 }
@@ -113,10 +87,10 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
 const lookEveryMs = 300
 
 /** Returns when a lock is seen twice, because a short one does not matter. */
-async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Promise<OutboxHalf> {
+async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
-    const by = await readLocks().catch(() => [])
+    const by = await readOutboxLocks(databases).catch(() => [])
     if (wasLocked && by.length > 0) return { kind: 'locked', by }
     wasLocked = by.length > 0
   }

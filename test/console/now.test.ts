@@ -5,7 +5,6 @@ import { systemClock } from '../../src/clock.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { createNowReader } from '../../src/console/now/readNow.ts'
-import { createOutboxReader } from '../../src/console/now/sharedReads.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
@@ -36,7 +35,7 @@ const pageWith = (wanted: string | RegExp, path = '/') =>
 
 test('a new ledger: no daemon lives, nothing waits, nothing was asked, no minute was written', async () => {
   const text = await pageWith('No daemon is running, so nothing is sent')
-  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None running.', 'There is no minute yet'])
+  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None running.'])
     expect(text).toContain(words)
 })
 
@@ -114,21 +113,7 @@ test('the budget is the window that it is: what is free, and what each request w
   )
   await query(`update outboxd.slot set taken_by = $1 where id = 7`, [randomUUID()])
   const text = await pageWith('91</strong> of <span class="number">100</span>')
-  expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back, 91 free')
-})
-
-test('the plots are of minutes or of hours', async () => {
-  await query(
-    `insert into outboxd.period (span, began_at, completed, failed, rejected, uncertain, discarded, wait_p50_ms, wait_p95_ms, waiting)
-     select 'minute', date_trunc('minute', now()) - i * interval '1 minute', 10, 1, 0, 0, 0, 20000, 40000, 7
-     from generate_series(1, 3) i union all select 'hour', date_trunc('hour', now(), 'UTC') - interval '30 hours', 600, 0, 0, 0, 0, 1, 2, 3`,
-  )
-  const text = await until(
-    async () => (await served.get('/?range=day')).text,
-    (page) => page.includes('33 in the last day'),
-  )
-  expect(text).toMatch(/<path class="line first" d="M0 [\d.]+h0\.1L/)
-  expect((await served.get('/?range=week')).text).toContain('600 in the last week, 10 completed a minute at most')
+  expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back.')
 })
 
 test('the page is made of less than three and a half statements a second: others are left for what else is looked at', async () => {
@@ -147,7 +132,7 @@ test('the page is made of less than three and a half statements a second: others
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
   const parts = { databases: async () => databases, clock, config }
-  const read = createNowReader(parts, createOutboxReader(parts))
+  const read = createNowReader(parts)
   await read()
   asked.mockClear()
   for (const _ of Array(60)) {

@@ -25,7 +25,6 @@ const values = [
 ]
 
 const names = {
-  '/': ['range'],
   '/records': [
     ...['state', 'code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'],
     'after',
@@ -77,7 +76,8 @@ test.each([
     ['/records/choose', { do: 'replay-ticked', id: value }],
     ['/records/choose', { do: 'replay-all', key: value, since: value, limit: value, cause: value }],
     ['/pause', { for: value, reason: value }],
-    [`/records/change/${encodeURIComponent(value)}`, { reason: value }],
+    ['/records/change', { do: 'discard-all', seen: value, reason: 'x' }],
+    ['/records/change', { do: 'replay-all', seen: `${id}.${value}`, reason: value }],
   ]
   const faults: unknown[] = []
   for (const [path, fields] of forms) {

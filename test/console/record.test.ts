@@ -142,7 +142,6 @@ test('what the ERP or the service wrote is not turned into links of ours, on any
   for (const kind of ['row_skipped', 'unknown_type', 'budget_starved', 'loop_failing'])
     await pool.query(problem, [kind, hostile])
   await served.post(`/records/${id}/show`, {}, `/records/${id}`)
-  const chosen = await served.post('/records/choose', { do: 'replay-ticked', id }, '/records')
   const pages = [
     '/',
     '/records',
@@ -152,9 +151,10 @@ test('what the ERP or the service wrote is not turned into links of ours, on any
     `/mapping?outbox=${hostile}`,
     `/records/${hostile}`,
   ]
-  pages.push('/records?by-cause=on', `/records?state=${hostile}`, chosen.headers.location ?? '')
-  for (const path of pages) {
-    const { text } = await served.get(encodeURI(path))
+  pages.push('/records?by-cause=on', `/records?state=${hostile}`)
+  const read = await Promise.all(pages.map(async (path) => ({ path, ...(await served.get(encodeURI(path))) })))
+  const preview = await served.post('/records/choose', { do: 'replay-ticked', id }, '/records')
+  for (const { path, text } of [...read, { path: 'preview', ...preview }]) {
     expect({ path, text: text.match(/href="\/resume\?[^"]*"/)?.[0] }).toEqual({ path, text: undefined })
     expect({ path, link: text.match(/href="\/records\/outbox%3A7"/)?.[0] }).toEqual({ path, link: undefined })
   }
@@ -170,7 +170,6 @@ describe('what a person says became of it', () => {
     expect((await rowOf(id)).state).toBe('uncertain')
     const done = await resolve(id, { answer: 'not-arrived', confirmed: 'on', reason: 'asked them' })
     expect(done).toMatchObject({ status: 303, headers: { location: `/records/${id}` } })
-    expect(await page(id)).toContain('outbox:1 is queued again, under the same idempotency key')
     expect((await rowOf(id)).state).toBe('queued')
   })
 

@@ -26,11 +26,19 @@ const link = (text: string, rel: 'next' | 'prev') =>
 
 const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
 
-/** Chooses from the list, and comes back with where the preview is, and the preview. */
-async function choose(fields: Record<string, string | string[]>) {
-  const chosen = await served.post('/records/choose', fields, '/records')
-  const path = chosen.headers.location?.toString() ?? ''
-  return { status: chosen.status, path, preview: path === '' ? chosen : await served.get(path) }
+type Fields = Record<string, string | string[]>
+
+/** The preview of a change to what is chosen from the list. */
+const choose = (fields: Fields) => served.post('/records/choose', fields, '/records')
+
+/** Confirms a preview, as its form does. */
+function confirm({ text }: { text: string }, fields: Fields) {
+  const form = /<form method="post" action="\/records\/change".*?<\/form>/s.exec(text)?.[0] ?? ''
+  const hidden = [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)]
+  const own = Object.fromEntries(
+    hidden.map(([, name = '', value = '']) => [name, value]).filter(([name]) => name !== 'csrf'),
+  )
+  return served.post('/records/change', { ...own, ...fields }, '/mapping')
 }
 
 describe('the list', () => {
@@ -105,7 +113,7 @@ describe('the list', () => {
     for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
     await fixture.end(uncertain, { outboxId: '3' })
     const { text } = await served.get('/records?by-cause=on')
-    const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2<\/a>/.exec(text) ?? []
+    const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2 records<\/a>/.exec(text) ?? []
     expect(listed((await served.get(path.replaceAll('&amp;', '&'))).text)).toEqual(['1', '2'])
   })
 })
@@ -116,23 +124,37 @@ describe('a change to many', () => {
       (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
       select gen_random_uuid(), n, 'data', now(), 'failed', gen_random_uuid(), now() from generate_series(1, 201) n returning id`)
     const ids = rows.map(({ id }) => id)
-    const refused = async (id: string[]) => (await choose({ do: 'discard-ticked', id })).preview
+    const refused = (id: string[]) => choose({ do: 'discard-ticked', id })
     expect(await refused(ids)).toMatchObject({ status: 400, text: expect.stringContaining('at most 200') })
     expect(await refused(['outbox:r1', 'key:x'])).toMatchObject({ status: 400 })
-    expect((await choose({ do: 'discard-ticked', id: ids.slice(1) })).preview.text).toContain('discard 200 records')
+    expect((await choose({ do: 'discard-ticked', id: ids.slice(1) })).text).toContain('discard 200 records')
+  })
+
+  test('of all that match is for 2,000, tried before it is confirmed: the number is what would be done', async () => {
+    const payloads = [payloadOf(), payloadOf({ amount: '12.345' })]
+    for (let done = 0; done < 2_100; done += 700)
+      await fixture.ledger.capture(
+        Array.from({ length: 700 }, (_, i) => ({ payload: payloads[i % 2] ?? '', error: 'x' })),
+      )
+    const preview = await choose({ do: 'replay-all', state: 'rejected' })
+    expect(preview.text).toContain('The console changes at most 2000 records at once. Repeat it for the rest.')
+    expect(preview.text).toContain('This would replay 1000 records<')
+    expect(preview.text).toContain('<p>It costs about 2000 requests')
+    expect(preview.text).toContain('<button class="main">Replay 1000 records</button>')
+    expect(preview.text).toContain('<b>1000 records</b>: ')
+    expect(preview.text).toContain(' and 980 more')
+    expect((await confirm(preview, {})).text).toContain('Replayed 1000 records.')
   })
 
   test('is previewed with its cost, confirmed by its number, done, and told', async () => {
     const ids = [await fixture.end(failedE003, { outboxId: '1' }), await fixture.end(failedE003, { outboxId: '2' })]
     const other = await fixture.end(failedE003, { outboxId: '3' })
-    const { path, preview } = await choose({ do: 'replay-ticked', id: ids })
+    const preview = await choose({ do: 'replay-ticked', id: ids })
     expect(preview.text).toContain('This would replay 2 records')
     expect(preview.text).toMatch(/It costs about 4 requests, which is \d+ s of the whole budget/)
     expect(await Promise.all(ids.map(stateOf))).toEqual(['failed', 'failed'])
     expect(preview.text).toContain('<button class="main">Replay 2 records</button>')
-    const confirmed = await served.post(path, { reason: 'the service is back' }, path)
-    expect({ status: confirmed.status, to: confirmed.headers.location }).toEqual({ status: 303, to: path })
-    expect((await served.get(path)).text).toContain('Replayed 2 records.')
+    expect((await confirm(preview, { reason: 'the service is back' })).text).toContain('Replayed 2 records.')
     expect(await Promise.all([...ids, other].map(stateOf))).toEqual(['queued', 'queued', 'failed'])
     const { rows } = await fixture.ledger.pool.query(
       "select who, detail->>'reason' as reason from outboxd.submission_event where cause = 'replay'",
@@ -144,46 +166,46 @@ describe('a change to many', () => {
   test('is done to what was previewed: what took a step since is left alone and named, what came since is not touched', async () => {
     const first = await fixture.end(failedE003, { outboxId: '1' })
     const second = await fixture.end(failedE003, { outboxId: '2' })
-    const { path, preview } = await choose({ do: 'discard-all', state: 'failed', limit: '1' })
+    const preview = await choose({ do: 'discard-all', state: 'failed', limit: '1' })
     expect(preview.text).toContain('This would discard 2 records')
     await fixture.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [second])
     const later = await fixture.end(failedE003, { outboxId: '3' })
-    await served.post(path, { reason: 'test data' }, path)
-    const { text } = await served.get(path)
+    const { text } = await confirm(preview, { reason: 'test data' })
     expect(text).toContain('Discarded 1 record; 1 record skipped.')
     expect(text).toMatch(/outbox:<span class="foreign">2<\/span><\/a>.*has changed/)
     expect(await Promise.all([first, second, later].map(stateOf))).toEqual(['discarded', 'failed', 'failed'])
   })
 
-  test('is not done twice, and not by another', async () => {
+  test('is not done twice, nor to a record that may not be changed so, whatever the form says', async () => {
+    const completed = await fixture.end({ state: 'completed' }, { outboxId: '2' })
     const id = await fixture.end(failedE003, { outboxId: '1' })
-    const { path } = await choose({ do: 'replay-ticked', id })
-    await using stranger = await openConsole(fixture.context())
-    expect((await stranger.get(path)).status).toBe(404)
-    await served.post(path, {}, path)
+    const preview = await choose({ do: 'replay-ticked', id })
+    await confirm(preview, {})
     const { revision } = await fixture.ledger.row(id)
-    await served.post(path, {}, path)
+    await confirm(preview, {})
     expect((await fixture.ledger.row(id)).revision).toBe(revision)
+    const seen = `${completed}.${(await fixture.ledger.row(completed)).revision}`
+    expect((await confirm(preview, { do: 'discard-all', seen, reason: 'x' })).text).toContain('Discarded 0 records')
+    expect(await stateOf(completed)).toBe('completed')
   })
 
   test('a discard says why', async () => {
     const id = await fixture.end(failedE003, { outboxId: '1' })
-    const { path } = await choose({ do: 'discard-ticked', id })
-    const refused = await served.post(path, { reason: ' ' }, path)
+    const preview = await choose({ do: 'discard-ticked', id })
+    const refused = await confirm(preview, { reason: ' ' })
     expect(refused.status).toBe(400)
     expect(refused.text).toContain('The reason must not be empty')
-    expect((await served.post(path, { reason: ['one', 'another'] }, path)).status).toBe(400)
+    expect((await confirm(preview, { reason: ['one', 'another'] })).status).toBe(400)
     expect(await stateOf(id)).toBe('failed')
   })
 
   test('what may have arrived is spared until that is asked for, and what it risks is said', async () => {
     await fixture.end({ ...failedE003, mayHaveArrived: true }, { outboxId: '1' })
     await fixture.end(failedE003, { outboxId: '2' })
-    const { path, preview } = await choose({ do: 'replay-all', state: 'failed' })
+    const preview = await choose({ do: 'replay-all', state: 'failed' })
     expect(preview.text).toContain('This would replay 1 record<')
     expect(preview.text).toContain('1 record would be skipped')
-    const again = await served.post(`${path}/again`, { 'even-if-arrived': 'on' }, path)
-    const { text } = await served.get(again.headers.location?.toString() ?? '')
+    const { text } = await choose({ do: 'replay-all', state: 'failed', 'even-if-arrived': 'on' })
     expect(text).toContain('This would replay 2 records')
     expect(text).toContain('1 record may have arrived at the service: it then has them twice, unless')
   })
@@ -196,29 +218,26 @@ describe('a change to many', () => {
     const command = fixture.context()
     await replay.action(command, [], { state: 'rejected', dryRun: true })
     expect(command.printed()).toContain('This would replay 4 records')
-    const { path, preview } = await choose({ do: 'replay-all', state: 'rejected' })
+    const preview = await choose({ do: 'replay-all', state: 'rejected' })
     expect(preview.text).toContain('This would replay 4 records<')
     expect(preview.text).toContain('It costs about 8 requests')
     expect(preview.text).toContain('<button class="main">Replay 4 records</button>')
     expect(preview.text).toContain('4 records would be skipped')
     expect(preview.text.match(/still cannot be sent/g)).toHaveLength(1) // a reason stands once, with all that share it
     expect(listed(preview.text)).toEqual(['5', '6', '7', '8'])
-    await served.post(path, {}, path)
-    const { text } = await served.get(path)
-    expect(text).toContain('Replayed 4 records; 4 records skipped.')
-    expect(text).toMatch(/Skipped<.*outbox:<span class="foreign">1<.*<span class="foreign">4<.*still cannot be sent/s)
+    expect((await confirm(preview, {})).text).toContain('Replayed 4 records.')
   })
 
   test('what cannot be changed so is said, and so is what still does not map', async () => {
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '1' })
     const failed = await fixture.end(failedE003, { outboxId: '2', payload: '{"customerId":"C1"}' })
-    const { preview } = await choose({ do: 'replay-ticked', id: [completed, failed] })
+    const preview = await choose({ do: 'replay-ticked', id: [completed, failed] })
     expect(preview.text).toContain('is completed: it has arrived')
     expect(preview.text).toContain('still cannot be sent')
     expect(preview.text).toContain('2 records would be skipped')
     expect(preview.text).toContain('There is nothing to replay.')
     const none = await choose({ do: 'replay-ticked' })
-    expect(none).toMatchObject({ status: 400, preview: { text: expect.stringContaining('No record is ticked') } })
+    expect(none).toMatchObject({ status: 400, text: expect.stringContaining('No record is ticked') })
   })
 
   test('its button promises no number: of what is listed, some cannot be replayed', async () => {

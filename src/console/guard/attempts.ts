@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../clock.ts'
-import { BoundedMap } from '../boundedMap.ts'
+import { BoundedMap } from '../bounds.ts'
 
 /** Wrong passwords allowed: a burst of `max`, then one per `everyMs`. */
 interface Allowance {

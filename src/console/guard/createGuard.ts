@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import { createSemaphore, type Semaphore } from '../createSemaphore.ts'
+import { createConcurrencyLimit } from '../bounds.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
@@ -22,8 +22,8 @@ export interface GuardOptions extends Place {
   isReadOnly: boolean
 }
 
-const answersAtOnce = 4
-const answersWaitingMax = 40
+/** Of one session. A browser opens six connections at most. */
+const answersAtOnceMax = 10
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
@@ -33,20 +33,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   const loginToken = tokenFor('login')
   const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
-  const turnsOf = new Map<string, Semaphore>()
-
-  async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
-    if (session === '' || needsNoViewer(request)) return
-    const turns = turnsOf.get(session) ?? createSemaphore(answersAtOnce, answersWaitingMax)
-    turnsOf.set(session, turns)
-    const turn = await turns.take()
-    const end = () => {
-      turn[Symbol.dispose]()
-      if (turns.isIdle()) turnsOf.delete(session)
-    }
-    if (raw.closed) end()
-    else raw.once('close', end)
-  }
+  const answers = createConcurrencyLimit(answersAtOnceMax)
 
   app.addHook('onRequest', async (request, reply) => {
     refuseForeignHost(request, options)
@@ -55,7 +42,11 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
     const person = personOf(request, options, sessions)
     if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)
-    await waitForTurn(person.session, request, reply)
+    if (person.session !== '' && !needsNoViewer(request)) {
+      const answer = answers.begin(person.session)
+      if (reply.raw.closed) answer[Symbol.dispose]()
+      else reply.raw.once('close', () => answer[Symbol.dispose]())
+    }
     request.viewer = { ...person, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   })
   app.addHook('preHandler', async (request) => {
@@ -108,16 +99,4 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? normalizePersonName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
-}
-
-export function refuseNulCharacters(app: FastifyInstance): void {
-  app.addHook('preHandler', async ({ params, query, body }) => {
-    if (holdsNul([params, query, body]))
-      throw new Refused(400, 'The request contains the character U+0000, which Postgres cannot store. Leave it out.')
-  })
-}
-
-function holdsNul(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0')
-  return typeof value === 'object' && value !== null && Object.values(value).some(holdsNul)
 }

@@ -2,7 +2,6 @@ import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizePersonName } from '../../operations/actor.ts'
 import { showDuration } from '../../time.ts'
-import { createSemaphore } from '../createSemaphore.ts'
 import { notice } from '../html/elements.ts'
 import { form, hiddenField, textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
@@ -31,12 +30,6 @@ interface LoginDeps {
 
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createLoginAttempts(parts.clock)
-  // Computes one hash at a time, because it takes 46 MB and a thread. `attempts` bounds the queue.
-  const turns = createSemaphore(1, Number.POSITIVE_INFINITY)
-  const isRight = async (password: string) => {
-    using _ = await turns.take()
-    return isPassword(password, hash)
-  }
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
@@ -56,7 +49,7 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
       return again(429, `Too many wrong passwords. Try again in ${showDuration(waitMs)}.`)
     }
     const password = textAsTyped(request.body, 'password')
-    if (password.length > passwordCharsMax || !(await isRight(password))) {
+    if (password.length > passwordCharsMax || !(await isPassword(password, hash))) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'Wrong password.')
     }

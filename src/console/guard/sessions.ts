@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
-import { BoundedMap } from '../boundedMap.ts'
+import { BoundedMap } from '../bounds.ts'
 import type { PasswordHash } from './passwordHash.ts'
 import { isSameToken } from './viewer.ts'
 

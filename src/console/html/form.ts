@@ -21,6 +21,11 @@ ${fields}
 export const hiddenField = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
+export function hiddenIfGiven(fields: unknown, name: string): HtmlValue {
+  const value = formText(fields, name)
+  return value === undefined ? '' : hiddenField(name, value)
+}
+
 export const checkbox = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 

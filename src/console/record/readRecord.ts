@@ -4,27 +4,8 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
-import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
 import { type CurrentRow, readCurrentRow } from '../../operations/submissionFacts.ts'
-
-export type RecordsByName =
-  | { kind: 'one'; submission: ListedSubmission }
-  | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  | { kind: 'none'; message: string; outboxId: string | null }
-
-const severalMax = 50
-
-export async function findRecordByName(databases: Databases, name: string): Promise<RecordsByName> {
-  const { submissions = [] } = (await findSubmissionsByName(databases.ledger, name, severalMax + 1)) ?? {}
-  const [submission] = submissions
-  if (submission === undefined) {
-    const [reference] = readReferences(name)
-    const outboxId = reference?.kind === 'outbox' ? reference.value : null
-    return { kind: 'none', message: await explainMissing(databases, name), outboxId }
-  }
-  if (submissions.length === 1) return { kind: 'one', submission }
-  return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
-}
+import { readMappingFiles } from '../parts.ts'
 
 export interface RecordView {
   submission: ListedSubmission
@@ -33,27 +14,23 @@ export interface RecordView {
   row: CurrentRow | null
   /** Made with the current mapping files. Null without files or payload. */
   mapped: MappedRecord | null
-
+  /** Null if they cannot be read. */
   mappings: Mappings | null
 }
 
-/**
- * @param mappings null if they cannot be read
- * @returns null if the record was pruned
- */
-export async function readRecord(
-  databases: Databases,
-  submission: ListedSubmission,
-  mappings: Mappings | null,
-): Promise<RecordView | null> {
-  const detail = await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
+/** @returns null if the record was pruned */
+export async function readRecord(databases: Databases, submission: ListedSubmission): Promise<RecordView | null> {
+  const { ledger, config } = databases
+  const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
   if (detail === null) return null
   const { type, payload, id } = detail
+  const files = readMappingFiles(config)
+  const mappings = files.kind === 'value' ? files.mappings : null
+  const canMap = mappings !== null && payload !== null
   return {
     ...{ submission, detail, mappings },
     explanation: explainSubmission(detail),
     row: detail.conflict === null ? null : await readCurrentRow(databases, detail.outboxId),
-    mapped:
-      mappings === null || payload === null ? null : mapOutboxRecord(mappings, { type, payload, unreadable: null }, id),
+    mapped: canMap ? mapOutboxRecord(mappings, { type, payload, unreadable: null }, id) : null,
   }
 }

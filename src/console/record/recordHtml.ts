@@ -17,41 +17,21 @@ import {
   type Tone,
 } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
-import { recordTable } from '../records/recordsHtml.ts'
-import { actionsSection } from './actionsHtml.ts'
+import { recordTable } from '../records/recordsPage.ts'
 import type { RecordView } from './readRecord.ts'
+import { actionsSection } from './resolvePage.ts'
 import { mask, valuesSection } from './valuesHtml.ts'
 
-export interface PageMessage {
-  tone: Tone
-  text: string
-}
-
-interface RecordShown {
-  viewer: Viewer
-  isShown: boolean
-  message: PageMessage | null
-}
-
-export function renderRecord(view: RecordView, shown: RecordShown): string {
+export function renderRecord(view: RecordView, viewer: Viewer, isShown: boolean): string {
   const { detail, submission } = view
-  const version = `${submission.revision}.${detail.polls}`
-  return layout(
-    {
-      title: `Record outbox:${foreignText(detail.outboxId, 60)}`,
-      current: '/records',
-      viewer: shown.viewer,
-      live: { path: `/records/${detail.id}/version`, version },
-    },
-    [
-      shown.message === null ? '' : notice(shown.message.tone, shown.message.text.split('\n').map(paragraph)),
-      html`<div id="stands" data-live>${standing(view)}</div>`,
-      html`<div id="ways" data-live>${actionsSection(view, shown.viewer)}</div>`,
-      section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, shown.isShown)}</div>`),
-      section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
-      valuesSection(view, shown.viewer, shown.isShown),
-    ],
-  )
+  const live = { path: `/records/${detail.id}/version`, version: `${submission.revision}.${detail.polls}` }
+  return layout({ title: `Record outbox:${foreignText(detail.outboxId, 60)}`, current: '/records', viewer, live }, [
+    html`<div id="stands" data-live>${standing(view)}</div>`,
+    html`<div id="ways" data-live>${actionsSection(view, viewer)}</div>`,
+    section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, isShown)}</div>`),
+    section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
+    valuesSection(view, viewer, isShown),
+  ])
 }
 
 const tones: Record<ListedSubmission['state'], Tone> = {

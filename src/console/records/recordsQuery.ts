@@ -11,6 +11,8 @@ export interface RecordsQuery {
   from: PageWanted['from']
 }
 
+export const rowsMax = 200
+
 const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
 
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>

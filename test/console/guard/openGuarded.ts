@@ -1,7 +1,7 @@
 import { systemClock } from '../../../src/clock.ts'
 import { readStoreConfig } from '../../../src/config.ts'
+import { createConcurrencyLimit } from '../../../src/console/bounds.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
-import { createSemaphore } from '../../../src/console/createSemaphore.ts'
 import { readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { form } from '../../../src/console/html/form.ts'
 import { layout } from '../../../src/console/html/layout.ts'
@@ -38,7 +38,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     databases: () => Promise.reject(new Error('this console has no database')),
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
-    searches: createSemaphore(2, 10),
+    searches: createConcurrencyLimit(2),
     askService: () => Promise.reject(new Error('this console asks nobody')),
     say: (line) => said.push(line),
   }

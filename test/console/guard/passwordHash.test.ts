@@ -16,27 +16,15 @@ test('a password is known again by its line, and no other is', async () => {
   expect(await hashPassword('Käse und Brot am Abend')).not.toBe(line)
 })
 
-test('a line of another program is read, too', async () => {
-  // Of the reference implementation's own tests: test.c of phc-winner-argon2.
-  const line = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
-  const hash = readPasswordHash(line) as PasswordHash
-  expect(await isPassword('password', hash)).toBe(true)
-  expect(await isPassword('differentpassword', hash)).toBe(false)
-})
-
 test.each([
   ['weak', '$argon2id$v=19$m=1024,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U'],
-  [
-    'too much for us',
-    '$argon2id$v=19$m=9999999,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U',
-  ],
   [
     'of another kind',
     '$argon2i$v=19$m=65536,t=3,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U',
   ],
   [
     'two',
-    '$argon2id$v=19$m=16384,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U\n$argon2id$',
+    '$argon2id$v=19$m=47104,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U\n$argon2id$',
   ],
 ])('a line that is %s is none', (_, line) => {
   expect(readPasswordHash(line)).toBeNull()

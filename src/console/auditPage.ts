@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import { type AuditSpan, readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
+import {
+  type ActRecord,
+  type OperatorLogEntry,
+  type OperatorLogPosition,
+  readOperatorLog,
+} from '../ledger/audit/readOperatorActs.ts'
+import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { auditCsv, auditCsvHead, auditLine, readAmountFieldNames } from '../operations/audit.ts'
+import type { Databases } from '../operations/databases.ts'
+import { readTimeSpan } from '../operations/filters.ts'
+import { readRecordName } from '../operations/references.ts'
+import { escapeControl } from '../plainText.ts'
+import { isoTimeOrNull } from '../time.ts'
+import { consoleErrorMessage, Refused } from './errors.ts'
+import { emptyNote, foreignText, momentHtml, table } from './html/elements.ts'
+import { formText, textAsTyped } from './html/form.ts'
+import { layout, sendPage } from './html/layout.ts'
+import type { ConsoleParts } from './parts.ts'
+import { logDownload } from './valueAccess.ts'
+
+const pageRows = 100
+
+export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  app.get('/audit', async ({ viewer, query }, reply) => {
+    const { ledger } = await parts.databases()
+    const { span, given } = readAuditQuery(query, parts.clock.nowMs())
+    const filter = { ...span, who: given.get('who') ?? null }
+    const { hands, next } = await readOperatorLog(ledger, filter, readPosition(query), pageRows)
+    return sendPage(reply, layout({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, hands, next)))
+  })
+  app.get('/audit.csv', async ({ query, viewer }, reply) => {
+    const { span } = readAuditQuery(query, parts.clock.nowMs())
+    const databases = await parts.databases()
+    const csv = Readable.from(csvLines(databases, { ...span, type: null, containing: null }, parts))
+    await once(csv, 'readable') // an unreadable ledger is an error, and not an empty CSV
+    const detail = { file: 'audit.csv', since: isoTimeOrNull(span.sinceMs), until: isoTimeOrNull(span.untilMs) }
+    await logDownload(parts, viewer, await findNamedRecords(databases, span), detail)
+    return reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="audit.csv"')
+      .send(csv)
+  })
+}
+
+const filterNames = ['since', 'until', 'who', 'key', 'record'] as const
+
+/** @throws Refused for a wrong filter */
+function readAuditQuery(query: unknown, nowMs: number) {
+  const texts = filterNames.map((name) => [name, textAsTyped(query, name)] as const)
+  const given = new Map(texts.filter(([, text]) => text !== ''))
+  const read = readTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
+  const problems = read.kind === 'invalid' ? read.problems : []
+  const record = readRecordName(given.get('record'), problems)
+  if (read.kind === 'invalid' || problems.length > 0) throw new Refused(400, problems.join('\n').replaceAll('--', ''))
+  return { given, span: { ...read.value, key: given.get('key') ?? null, record } }
+}
+
+type NamedSpan = ReturnType<typeof readAuditQuery>['span']
+
+function readPosition(query: unknown): OperatorLogPosition | null {
+  const [event = '', act = ''] = [formText(query, 'event'), formText(query, 'act')]
+  return [event, act].every((id) => /^\d{1,18}$/.test(id)) ? { event, act } : null
+}
+
+const namedMax = 1_000
+
+/** The records that the filter names; null if it names none, and so lets all pass. */
+function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
+  if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
+  if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)
+  return findSubmissions(ledger, { kind: 'outbox', value: record.outboxId }, namedMax)
+}
+
+/** If reading fails, breaks off the download, so that the browser notices. */
+async function* csvLines(
+  { ledger }: Databases,
+  span: AuditSpan,
+  { config, say }: ConsoleParts,
+): AsyncGenerator<string> {
+  const names = readAmountFieldNames(config.mappingsDir)
+  let head = auditCsvHead(names)
+  try {
+    for await (const entry of readAuditEntries(ledger, span)) {
+      yield head + auditCsv(auditLine(entry), names)
+      head = ''
+    }
+    if (head !== '') yield head
+  } catch (error) {
+    if (head === '') say(`the download of /audit.csv broke off: ${consoleErrorMessage(error)}`)
+    throw error
+  }
+}
+
+type Given = ReadonlyMap<string, string>
+
+function auditHtml(given: Given, acts: readonly OperatorLogEntry[], next: OperatorLogPosition | null): HtmlValue {
+  const older =
+    next === null
+      ? ''
+      : html`<p><a href="/audit?${String(new URLSearchParams([...given, ...Object.entries(next)]))}">Older</a></p>`
+  const csv = new URLSearchParams([...given].filter(([name]) => name !== 'who')).toString()
+  const none = given.size > 0 ? 'No act matches.' : 'No operator has changed anything yet.'
+  return html`${filterForm(given)}
+<section>${acts.length === 0 ? emptyNote(none) : actsTable(acts)}${older}</section>
+<p class="quiet"><a href="/audit.csv?${csv}" download>As CSV</a>: a line per record that ended in this time, with its amounts, the times of its steps, and what
+operators did, like <code>outboxd audit --csv</code>. Downloads are logged.</p>`
+}
+
+function filterForm(given: Given): HtmlSafeString {
+  const field = (name: (typeof filterNames)[number], words: string, hint: string) =>
+    html`<label>${words} <input name="${name}" value="${given.get(name) ?? ''}" placeholder="${hint}"></label> `
+  return html`<form method="get" action="/audit" class="line">
+${field('since', 'Since', '7d, 2026-11-01')}${field('until', 'Until', '2026-12-01')}
+${field('who', 'Who', 'part of a name')}${field('key', 'Key', "a record's key")}
+${field('record', 'Record', 'outbox:4711')}
+<button>Show</button>
+</form>`
+}
+
+function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
+  return table(
+    'Who did what',
+    ['When', 'Who', 'What', 'Record', 'Why', 'From'],
+    acts.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
+      momentHtml(atMs),
+      escapeControl(who),
+      html`${escapeControl(what)}${untilMs === null ? '' : html` until ${momentHtml(untilMs)}`}`,
+      recordsCell(records, unnamed),
+      reason === null ? '' : html`<span class="foreign reason">${escapeControl(reason)}</span>`,
+      escapeControl(account ?? ''),
+    ]),
+  )
+}
+
+const recordsShown = 5
+
+function recordsCell(records: readonly ActRecord[], unnamed: string | null): HtmlValue {
+  if (unnamed === 'all') return 'all records'
+  const links = records.slice(0, recordsShown).map(({ id, outboxId, type, key }, i) => {
+    const name = html`<a href="/records/${encodeURIComponent(id)}">${escapeControl(`outbox:${outboxId}`)}</a>`
+    return html`${i > 0 ? ', ' : ''}${name} ${escapeControl(type)}${key === null ? '' : `, key ${foreignText(key, 40)}`}`
+  })
+  const more = Math.max(0, records.length - recordsShown) + Number(unnamed ?? 0)
+  return more > 0 ? [links, ` and ${more} more`] : links
+}

@@ -1,0 +1,40 @@
+import { Refused } from './errors.ts'
+
+/** If full, drops the entry that was set longest ago. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  readonly #max: number
+
+  constructor(max: number) {
+    super()
+    this.#max = max
+  }
+
+  override set(key: K, value: V): this {
+    this.delete(key)
+    super.set(key, value)
+    const [oldest] = this.keys()
+    if (this.size > this.#max && oldest !== undefined) this.delete(oldest)
+    return this
+  }
+}
+
+export interface ConcurrencyLimit {
+  /** @throws Refused if `max` of that name are under way */
+  begin(name: string): Disposable
+}
+
+export function createConcurrencyLimit(max: number): ConcurrencyLimit {
+  const underWay = new Map<string, number>()
+  const add = (name: string, by: 1 | -1) => {
+    const count = (underWay.get(name) ?? 0) + by
+    if (count > max) throw new Refused(429, 'Too many requests are under way. Try again in a moment.')
+    if (count === 0) underWay.delete(name)
+    else underWay.set(name, count)
+  }
+  return {
+    begin(name) {
+      add(name, 1)
+      return { [Symbol.dispose]: () => add(name, -1) }
+    },
+  }
+}

@@ -1,0 +1,191 @@
+import { type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Mappings } from '../mapping/loadMappings.ts'
+import { describeField, type Mapping } from '../mapping/mapping.ts'
+import { type Databases, withOutbox } from '../operations/databases.ts'
+import { explainError } from '../operations/explainError.ts'
+import {
+  chooseRecordType,
+  type MapPreview,
+  mapPayloads,
+  previewRowMapping,
+  previewWarnings,
+  splitPayloads,
+} from '../operations/mapRecords.ts'
+import { readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { readOutboxRecord, readWaitingRows } from '../outbox/readRows.ts'
+import { pluralize } from '../plainText.ts'
+import { serviceResources } from '../resources.ts'
+import { Refused } from './errors.ts'
+import type { Viewer } from './guard/viewer.ts'
+import { emptyNote, factList, foreignTextHtml, notice, paragraph, section, table } from './html/elements.ts'
+import { form, hiddenField, textAsTyped } from './html/form.ts'
+import { layout, sendPage } from './html/layout.ts'
+import { type ConsoleParts, readMappingFiles } from './parts.ts'
+import { jsonText, mappedTable } from './record/valuesHtml.ts'
+import { createUnmaskedRecordStore, logValuesShown, maskedNote } from './valueAccess.ts'
+
+/** More would delay other viewers for over 0.1 s. */
+const formMaxBytes = 500_000
+const payloadsMax = 1_000
+
+type MapResult = { previews: MapPreview[]; outboxId: string | null; isMasked: boolean } | { problem: string }
+
+interface MappingForm {
+  type: string
+  payload: string
+}
+
+export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const { databases, config } = parts
+  const shown = createUnmaskedRecordStore(parts.clock)
+
+  async function send(
+    [viewer, reply]: [Viewer, FastifyReply],
+    map: (mappings: Mappings) => Promise<MapResult | null>,
+    typed: MappingForm = { type: '', payload: '' },
+  ): Promise<FastifyReply> {
+    const page = (main: HtmlValue) => layout({ title: 'Mapping', current: '/mapping', viewer }, main)
+    const files = readMappingFiles(config)
+    if (files.kind === 'invalid') return sendPage(reply, page(notice('bad', lines(files.problem))))
+    const result = await map(files.mappings)
+    const isRefused = result !== null && 'problem' in result
+    return sendPage(
+      reply.code(isRefused ? 400 : 200),
+      page([
+        result === null ? '' : resultSection(files.mappings, result, viewer),
+        pasteSection(files.mappings, typed, viewer),
+        section('waiting', 'Rows waiting in the outbox, the next first', await waitingRows(await databases())),
+        filesSection(files.mappings, config.mappingsDir),
+      ]),
+    )
+  }
+
+  app.get<{ Querystring: { outbox?: string } }>('/mapping', ({ query, viewer }, reply) =>
+    send([viewer, reply], async (mappings) => {
+      const { outbox } = query
+      if (typeof outbox !== 'string' || outbox === '') return null
+      const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
+      if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
+      const { outboxId } = record
+      const isMasked = !shown.isShown(viewer, rowName(outboxId))
+      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked }
+    }),
+  )
+
+  app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body, viewer }, reply) => {
+    const typed = { type: textAsTyped(body, 'type'), payload: textAsTyped(body, 'payload') }
+    return send([viewer, reply], async (mappings) => mapTyped(mappings, typed), typed)
+  })
+
+  app.post<{ Body: { outbox?: string } }>(
+    '/mapping/show',
+    { config: { changesNothing: true } },
+    async ({ body: { outbox = '' }, viewer }, reply) => {
+      const record = await withOutbox(await databases(), (erp) => readOutboxRecord(erp, outbox))
+      if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
+      const { outboxId, type } = record
+      const name = rowName(outboxId)
+      await logValuesShown(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
+      shown.show(viewer, name)
+      return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
+    },
+  )
+}
+
+const rowName = (outboxId: string) => `outbox:${outboxId}`
+const lines = (text: string) => text.split('\n').map((line) => paragraph(line.trim()))
+
+function mapTyped(mappings: Mappings, { type, payload }: MappingForm): MapResult {
+  const chosen = chooseRecordType(mappings, type === '' ? undefined : type)
+  if (chosen.kind === 'invalid') return { problem: chosen.problem }
+  const count = splitPayloads(payload).length
+  if (count > payloadsMax)
+    return {
+      problem: `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`,
+    }
+  const previews = mapPayloads(mappings, chosen.type, payload)
+  if (previews.length === 0) return { problem: 'there is no payload in the form' }
+  return { previews, outboxId: null, isMasked: false }
+}
+
+function pasteSection(mappings: Mappings, { type, payload }: MappingForm, viewer: Viewer): HtmlValue {
+  const types = [...mappings.keys()].sort()
+  const options = types.map((each) => html`<option${each === type ? html` selected` : ''}>${each}</option>`)
+  return section('try', 'Try a payload', [
+    html`<p class="quiet">Shows the request that it would become. Nothing is sent or kept.</p>`,
+    form({ action: '/mapping', viewer, class: 'paste', changes: false }, [
+      html`<p><label>Type<select name="type">${options}</select></label></p>`,
+      html`<p><label for="payload">Payload, or one per line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
+${payload}</textarea></p>`,
+      html`<button class="main">Map</button>`,
+    ]),
+  ])
+}
+
+const previewsShown = 20
+
+function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
+  if ('problem' in result) return notice('bad', paragraph(`${result.problem}.`))
+  const { previews, outboxId, isMasked } = result
+  const mapped = previews.filter(({ kind }) => kind === 'mapped').length
+  const warnings = previewWarnings(mappings, previews)
+  const asking = isMasked
+    ? html`<p>${maskedNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
+    : html`<p>You see the values for a quarter of an hour.</p>`
+  const [first] = previews
+  const title = html`What ${previews.length === 1 ? foreignTextHtml(first?.name ?? '', 60) : 'they'} would become`
+  return section('result', title, [
+    previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
+    warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '',
+    outboxId === null ? '' : form({ action: '/mapping/show', viewer, changes: false }, asking),
+    previews
+      .slice(0, previewsShown)
+      .map((preview) => [
+        previews.length > 1 ? html`<h3>${preview.name}</h3>` : '',
+        mappedTable(preview, mappings.get(preview.type), isMasked),
+        preview.kind === 'mapped' ? jsonText(preview.body, isMasked, `The request of ${preview.name}`) : '',
+      ]),
+    previews.length > previewsShown ? html`<p class="quiet">… and ${previews.length - previewsShown} more</p>` : '',
+  ])
+}
+
+const waitingShown = 20
+
+async function waitingRows(databases: Databases): Promise<HtmlValue> {
+  try {
+    const waiting = await withOutbox(databases, (outbox) => readWaitingRows(outbox, waitingShown))
+    if (waiting.length === 0) return emptyNote('No row waits in the outbox.')
+    const rows = waiting.map(({ outboxId, type, key, createdAt }) => [
+      html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreignTextHtml(outboxId, 36)}</a>`,
+      foreignTextHtml(type, 24),
+      key === null ? '–' : foreignTextHtml(key, 24),
+      foreignTextHtml(createdAt ?? '–', 40),
+    ])
+    return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
+  } catch (error) {
+    return notice('attention', lines(explainError(error).message))
+  }
+}
+
+const filesSection = (mappings: Mappings, dir: string): HtmlValue =>
+  section('files', 'The mapping files', [
+    html`<p class="quiet">In <code>${dir}</code> on the machine where this console runs.</p>`,
+    [...mappings.values()].map(fileOf),
+  ])
+
+const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
+${factList([
+  ['becomes', html`<code>POST ${serviceResources[endpoint].path}</code>`],
+  ['tracked', track ? 'until the service has finished it' : 'no: done when it is accepted'],
+  ['sends its id', sendsSubmissionId ? 'yes' : null],
+])}
+${table(
+  `Fields of ${type}`,
+  ['Field', 'From', 'Rule'],
+  fields.map((field) => [
+    html`<code>${field.name}</code>`,
+    field.from === null ? '(constant)' : html`<code>${field.from}</code>`,
+    html`<span class="brief">${describeField(field)}</span>`,
+  ]),
+)}`

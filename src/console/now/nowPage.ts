@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto'
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import type { Cause } from '../../ledger/operator/search.ts'
+import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
+import type { Problem } from '../../model.ts'
+import type { Diagnosis, HealthCondition, StatusReport } from '../../operations/diagnose.ts'
+import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } from '../../operations/renderStatus.ts'
+import {
+  addRequestCounts,
+  type Performance,
+  percent,
+  performanceFromCounts,
+  serviceTargets,
+} from '../../operations/serviceTargets.ts'
+import { capitalize, pluralize } from '../../plainText.ts'
+import {
+  ageHtml,
+  emptyNote,
+  factList,
+  foreignText,
+  foreignTextHtml,
+  notice,
+  paragraph,
+  table,
+} from '../html/elements.ts'
+import { layout, sendPage } from '../html/layout.ts'
+import { type ConsoleParts, nowVersionPath, shareRead } from '../parts.ts'
+import { pauseForms, pauseRoutes, pausesSection } from '../pausePage.ts'
+import { causesTable } from '../records/recordsPage.ts'
+import { budgetSection } from './budgetHtml.ts'
+import { createNowReader, type NowView } from './readNow.ts'
+
+const viewAgeMs = 900
+
+export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const readAnew = () => {
+    const readView = createNowReader(parts)
+    return shareRead(parts.clock, viewAgeMs, async () => {
+      const view = await readView()
+      return { view, version: createHash('sha256').update(renderView(view, '').toString()).digest('base64url') }
+    })
+  }
+  let readPage = readAnew()
+  app.get(nowVersionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
+  app.get('/', async ({ viewer }, reply) => {
+    const { view, version } = await readPage()
+    const head = { title: 'Now', current: '/', viewer, live: { path: nowVersionPath, version } } as const
+    return sendPage(reply, layout(head, renderView(view, pauseForms(viewer))))
+  })
+  pauseRoutes(app, parts, () => {
+    readPage = readAnew()
+  })
+}
+
+const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
+
+/** The same for all viewers, but for the forms. */
+function renderView({ report, slots, needingAttention }: NowView, forms: HtmlValue): HtmlSafeString {
+  const { nowMs, standing } = report
+  return html`${live('sentences', report.diagnoses.map(sentence))}
+<section>${live('person', attentionSection(needingAttention, nowMs))}</section>
+<section>${live('flow', flowSection(report))}</section>
+<div class="side-by-side">
+<section>${live('budget', budgetSection(slots))}</section>
+<section>${live('pauses', pausesSection(report.pauses, nowMs))}${forms}</section>
+</div>
+<div class="side-by-side">
+<section>${live('targets', targetsSection(report.recent))}</section>
+<section>${live('daemons', instancesSection(report))}</section>
+</div>
+${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(standing, nowMs)}</section>`)}`
+}
+
+const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> = {
+  'no other pause': { path: '/resume', words: 'Resume' },
+  'no record needs attention': { path: '/records?by-cause=on', words: 'Records' },
+  'no record is late': { path: '/records?state=queued,sending,accepted', words: 'Records' },
+}
+
+function sentence(diagnosis: Diagnosis): HtmlSafeString {
+  if (diagnosis.isWell) return notice('good', paragraph(diagnosis.message))
+  const page = pageOf[diagnosis.condition]
+  const link = page === undefined ? '' : html`<p><a href="${page.path}">${page.words}</a></p>`
+  return notice('bad', [paragraph(diagnosis.message), link])
+}
+
+const causesShown = 8
+
+export function attentionSection(
+  { causes, lookedAt, isCut }: NowView['needingAttention'],
+  nowMs: number,
+): HtmlSafeString {
+  if (causes.length === 0) return html`<h2>Needs attention</h2>${emptyNote('No record needs attention.')}`
+  const more = causes.length - causesShown
+  const pathOf = ({ state, cause }: Cause) => `/records?state=${state}&cause=${cause}`
+  return html`<h2>Needs attention</h2>
+${causesTable(causes.slice(0, causesShown), pathOf, nowMs)}
+${more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : ''}
+${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that need attention.</p>` : ''}`
+}
+
+const problemsShown = 20
+
+function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
+  const more = problems.length - problemsShown
+  const rows = problems
+    .slice(0, problemsShown)
+    .map(({ kind, subject, detail, sinceMs, retryMs }) => [
+      kind,
+      foreignTextHtml(subject, 40),
+      foreignTextHtml(detail, 400),
+      ageHtml(sinceMs, nowMs),
+      retryMs === null ? '' : retryMs <= nowMs ? 'now' : ageHtml(retryMs, nowMs),
+    ])
+  return html`<h2>Problems</h2>
+${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
+${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists all.</p>` : ''}`
+}
+
+export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
+  const times = [
+    ['hour', recent.lastHour],
+    ['day', recent.lastDay],
+    ['28\u00a0days', recent.last28Days],
+  ] as const
+  const rows = times.map(([name, counts]) => rowOf(name, performanceFromCounts(addRequestCounts(counts))))
+  return html`<h2>The service, against its targets</h2>
+${table(
+  'the service against its targets',
+  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${serviceTargets.answerSeconds} s` }],
+  rows,
+)}`
+}
+
+function rowOf(name: string, { counts, successShare, fastShare }: Performance): HtmlValue[] {
+  return [
+    name,
+    counts.requests.toLocaleString('en'),
+    against(successShare, serviceTargets.successShare),
+    against(fastShare, serviceTargets.fastShare),
+  ]
+}
+
+function against(share: number | null, target: number): HtmlValue {
+  if (share === null) return html`<span class="quiet">none</span>`
+  return share < target ? html`<span class="bad">below: ${percent(share)}</span>` : percent(share)
+}
+
+function instancesSection(report: StatusReport): HtmlSafeString {
+  const { instances, nowMs } = report
+  if (instances.length === 0) return html`<h2>Daemons</h2>${emptyNote(`${capitalize(whyNoInstance(report))}.`)}`
+  return html`<h2>Daemons</h2>
+${table(
+  'running daemons',
+  ['id', 'host', 'version', 'started'],
+  instances.map(({ id, host, version, startedMs }) => [
+    html`<code>${id.slice(0, 8)}</code>`,
+    foreignTextHtml(host, 40),
+    version,
+    ageHtml(startedMs, nowMs),
+  ]),
+)}`
+}
+
+function flowSection(report: StatusReport): HtmlSafeString {
+  const { submissions, outbox, probing, nowMs } = report
+  const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
+  const atService = submissions.accepted + probing
+  const ended = (state: 'completed' | 'uncertain' | 'failed' | 'rejected' | 'discarded', tone: Step['tone'] = '') =>
+    stepHtml({ name: state, count: submissions[state], state, tone }, nowMs)
+  const held = heldRecordsMessage(report.heldForPerson).replace(/^; /, '')
+  return html`<h2>Records</h2>
+<ol class="flow">
+${stepHtml({ name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
+${stepHtml({ name: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, state: 'queued' }, nowMs)}
+${stepHtml({ name: 'sending', count: submissions.sending - probing, state: 'sending' }, nowMs)}
+${stepHtml(
+  {
+    ...{ name: 'at the service', count: atService, oldestMs: report.oldestAcceptedMs },
+    state: probing > 0 ? 'sending,accepted' : 'accepted',
+  },
+  nowMs,
+)}
+</ol>
+<ul class="flow ends">${ended('completed', 'good')}${ended('uncertain', 'bad')}${ended('failed', 'bad')}${ended('rejected', 'bad')}${ended('discarded')}</ul>
+${factList([
+  ['Outbox', outbox.kind === 'unreadable' ? foreignText(outbox.problem, 400) : null],
+  ['Backlog', backlogMessage(report)],
+  ['Held', held || null],
+  ['To write back', dueReportsMessage(report)],
+])}`
+}
+
+interface Step {
+  name: string
+  /** Null if it is not known. */
+  count: number | null
+  oldestMs?: number | null
+  /** The list's filter; none for rows that are not captured. */
+  state?: string
+  tone?: 'good' | 'bad' | ''
+}
+
+function stepHtml({ name, count, oldestMs = null, state, tone = '' }: Step, nowMs: number): HtmlSafeString {
+  const number: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
+  const figure = html`<span class="figure number ${count === 0 && tone === 'bad' ? '' : tone}">${number}</span> <span class="step">${name}</span>`
+  const oldest = oldestMs === null || count === 0 ? '' : html`<small>oldest ${ageHtml(oldestMs, nowMs)}</small>`
+  return html`<li>${state === undefined ? html`<span>${figure}</span>` : html`<a href="/records?state=${state}">${figure}</a>`}${oldest}</li>\n`
+}

@@ -1,0 +1,149 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import { raiseOperatorPause } from '../ledger/operator/pauses.ts'
+import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import { reasonProblem } from '../operations/actor.ts'
+import { operatorOf } from '../operations/databases.ts'
+import {
+  type PauseRead,
+  type PauseRequest,
+  pauseMessage,
+  previewResume,
+  type ResumeTerms,
+  readPause,
+  resumeMessages,
+  resumeSending,
+} from '../operations/pause.ts'
+import { pauseEndText } from '../operations/renderStatus.ts'
+import { Refused } from './errors.ts'
+import type { Viewer } from './guard/viewer.ts'
+import { ageHtml, emptyNote, foreignTextHtml, momentHtml, notice, paragraph } from './html/elements.ts'
+import { checkbox, form, formText, hiddenField } from './html/form.ts'
+import { layout, sendPage } from './html/layout.ts'
+import type { ConsoleParts } from './parts.ts'
+
+/** @param onChanged called after a change, so that the page Now shows it at once */
+export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
+  app.get('/pause', async ({ viewer, query }, reply) => {
+    const page = renderPausePreview(formText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())
+    return sendPage(reply, page)
+  })
+
+  app.post('/pause', async ({ viewer, body }, reply) => {
+    const { reason, forMs } = readPauseForm(body)
+    await raiseOperatorPause(operatorOf(await databases(), { who: viewer.who, reason }), forMs)
+    onChanged()
+    return reply.redirect('/', 303)
+  })
+
+  app.get('/resume', async ({ viewer, query }, reply) => {
+    const terms = resumeTerms(query)
+    const would = await previewResume((await databases()).ledger, terms)
+    const lines = resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() })
+    return sendPage(reply, renderResumePreview(lines, terms, viewer))
+  })
+
+  app.post('/resume', async ({ viewer, body }, reply) => {
+    const reason = formText(body, 'reason') ?? null
+    const wrong = reason === null ? null : reasonProblem(reason)
+    if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
+    await resumeSending(operatorOf(await databases(), { who: viewer.who, reason }), resumeTerms(body))
+    onChanged()
+    return reply.redirect('/', 303)
+  })
+}
+
+const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
+
+function readPauseForm(fields: unknown): Extract<PauseRead, { kind: 'value' }> {
+  const read = readPause({ reason: formText(fields, 'reason'), for: formText(fields, 'for') })
+  if (read.kind === 'value') return read
+  throw new Refused(400, read.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`).join('\n'))
+}
+
+const resumeTerms = (fields: unknown): ResumeTerms => ({
+  all: formText(fields, 'all') !== undefined,
+  believeRefusals: formText(fields, 'believeRefusals') !== undefined,
+})
+
+function renderPausePreview(
+  duration: string,
+  { reason, forMs }: Extract<PauseRead, { kind: 'value' }>,
+  viewer: Viewer,
+  nowMs: number,
+): string {
+  return page('Pause', viewer, [
+    notice('attention', [
+      paragraph(pauseMessage(forMs, { dryRun: true, nowMs })),
+      html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
+      html`<p>Why: ${foreignTextHtml(reason, 1_000)}</p>`,
+    ]),
+    form({ action: '/pause', viewer }, [
+      hiddenField('reason', reason),
+      hiddenField('for', duration),
+      html`<button class="main">Pause now</button> <a href="/">Cancel</a>`,
+    ]),
+    readOnlyNotice(viewer),
+  ])
+}
+
+function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
+  const chosen = (['all', 'believeRefusals'] as const)
+    .filter((name) => terms[name])
+    .map((name) => hiddenField(name, 'on'))
+  const tickOf = (name: keyof ResumeTerms, words: string) => checkbox(name, words, { isOn: terms[name] })
+  return page('Resume', viewer, [
+    notice('attention', would.map(paragraph)),
+    form({ action: '/resume', viewer }, [
+      chosen,
+      html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">Cancel</a>`,
+    ]),
+    readOnlyNotice(viewer),
+    html`<h2>More</h2>
+<form class="line" action="/resume">
+${tickOf('all', 'end the other pauses, too, because their cause is gone')}
+${tickOf('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same one')}
+<button>Preview</button>
+</form>`,
+  ])
+}
+
+const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
+  canChange
+    ? ''
+    : notice('quiet', paragraph('This console was started with --read-only: you cannot change anything here.'))
+
+const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
+  layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
+
+type Pause = LedgerSnapshot['pauses'][number]
+
+export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
+  const standing: HtmlValue =
+    pauses.length === 0 ? emptyNote('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
+  return html`<h2>Pauses</h2>${standing}`
+}
+
+function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
+  return notice(
+    'attention',
+    html`<p><strong>${pause.reason}</strong>, began ${ageHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
+<p>${foreignTextHtml(pause.detail, 400)}</p>`,
+  )
+}
+
+function endOf(pause: Pause, nowMs: number): HtmlValue {
+  const { untilMs } = pause
+  if (untilMs === null || untilMs <= nowMs) return pauseEndText(pause, nowMs)
+  return html`until ${momentHtml(untilMs)}, ${ageHtml(untilMs, nowMs)}`
+}
+
+export function pauseForms({ canChange }: Viewer): HtmlValue {
+  if (!canChange) return ''
+  return html`<form class="line" action="/pause">
+<label>why <input name="reason" maxlength="1000" required></label>
+<label>for how long <input name="for" size="10" placeholder="2h, 1h30m"></label>
+<button>Pause…</button>
+</form>
+<form class="line" action="/resume"><button>Resume…</button></form>`
+}

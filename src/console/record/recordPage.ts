@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import {
+  readRevisions,
+  readSubmissionDetail,
+  type SubmissionDetail,
+} from '../../ledger/operator/readSubmissionDetail.ts'
+import type { Databases } from '../../operations/databases.ts'
+import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
+import { BoundedMap } from '../bounds.ts'
+import { Refused } from '../errors.ts'
+import { sendPage } from '../html/layout.ts'
+import { type ConsoleParts, shareRead } from '../parts.ts'
+import { createUnmaskedRecordStore, logDownload, logValuesShown } from '../valueAccess.ts'
+import { readRecord } from './readRecord.ts'
+import { renderMatchingRecords, renderMissingRecord, renderRecord } from './recordHtml.ts'
+
+const severalMax = 50
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+type RecordRequest = FastifyRequest<{ Params: { id: string } }>
+
+export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const { databases, clock } = parts
+  const shown = createUnmaskedRecordStore(clock)
+  const readVersion = createVersionReader(parts)
+
+  app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params }: RecordRequest) => ({
+    version: uuid.test(params.id) ? await readVersion(params.id) : '',
+  }))
+
+  app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => {
+    const opened = await databases()
+    const { submissions = [] } = (await findSubmissionsByName(opened.ledger, params.id, severalMax + 1)) ?? {}
+    const [submission] = submissions
+    if (submissions.length > 1) {
+      const isCut = submissions.length > severalMax
+      const listed = submissions.slice(0, severalMax)
+      return sendPage(reply, renderMatchingRecords(params.id, listed, isCut, viewer, clock.nowMs()))
+    }
+    if (submission !== undefined && submission.id !== params.id) return reply.redirect(`/records/${submission.id}`, 303)
+    const view = submission === undefined ? null : await readRecord(opened, submission)
+    if (view !== null) return sendPage(reply, renderRecord(view, viewer, shown.isShown(viewer, view.detail.id)))
+    const [reference] = readReferences(params.id)
+    const outboxId = reference?.kind === 'outbox' ? reference.value : null
+    const message = await explainMissing(opened, params.id)
+    return sendPage(reply.code(404), renderMissingRecord(message, outboxId, viewer))
+  })
+
+  app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
+    const { viewer } = request
+    const detail = await detailOf(await databases(), request.params.id)
+    await logValuesShown(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
+    shown.show(viewer, detail.id)
+    return reply.redirect(`/records/${detail.id}#values-head`, 303)
+  })
+
+  app.post('/records/:id/hide', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
+    shown.hide(request.viewer, request.params.id)
+    return reply.redirect(`/records/${encodeURIComponent(request.params.id)}#values-head`, 303)
+  })
+
+  for (const name of ['payload', 'body', 'result'] as const)
+    app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
+      const { id } = request.params
+      if (!shown.isShown(request.viewer, id)) throw new Refused(403, 'Ask for the values on the record’s page first.')
+      const detail = await detailOf(await databases(), id)
+      await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
+      return reply
+        .type('text/plain; charset=utf-8')
+        .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
+        .send(detail[name] ?? '')
+    })
+}
+
+const versionAgeMs = 2_000
+const versionsMax = 1_000
+
+/** Shares the reads of a record's version between all who look at it. */
+function createVersionReader({ databases, clock }: ConsoleParts): (id: string) => Promise<string> {
+  const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
+  const read = async (id: string) => (await readRevisions((await databases()).ledger, [id])).get(id) ?? ''
+  return (id) => {
+    const reading = readings.get(id) ?? shareRead(clock, versionAgeMs, () => read(id))
+    readings.set(id, reading)
+    return reading()
+  }
+}
+
+async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {
+  const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure) : null
+  if (detail === null) throw new Refused(404, 'There is no such record.')
+  return detail
+}

@@ -1,0 +1,166 @@
+import { type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import { reasonProblem } from '../../operations/actor.ts'
+import { operatorOf } from '../../operations/databases.ts'
+import { discardChange } from '../../operations/discard.ts'
+import { replayable } from '../../operations/replay.ts'
+import {
+  previewResolution,
+  type Question,
+  type ResolveAnswer,
+  resolveOptionProblems,
+  resolveSubmission,
+  whyNotSettled,
+} from '../../operations/resolve.ts'
+import { Refused } from '../errors.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { notice, paragraph, section } from '../html/elements.ts'
+import { checkbox, form, formText, hiddenField, hiddenIfGiven, optionLabel } from '../html/form.ts'
+import { layout, sendPage } from '../html/layout.ts'
+import type { ConsoleParts } from '../parts.ts'
+import type { Fields } from '../records/recordsQuery.ts'
+import type { RecordView } from './readRecord.ts'
+
+/** Settles a record: first a preview, then the change under the revision that the record's page showed. */
+export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  app.post<{ Params: { id: string }; Body: Fields }>('/records/:id/resolve', async (request, reply) => {
+    const { viewer, params, body: fields } = request
+    const answer = answerOf(fields)
+    const reason = formText(fields, 'reason') ?? null
+    const wrongReason = reason === null ? null : reasonProblem(reason)
+    const problems = [...resolveOptionProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
+    if (problems.length > 0) throw new Refused(409, `${problems.join('\n')}.`)
+    const databases = await parts.databases()
+    const found = await previewResolution(databases, params.id, answer)
+    if (found.kind !== 'found') throw new Refused(409, `There is no record ${params.id}.`)
+    const { settling, outcome: would, question } = found
+    const { id, outboxId, revision } = settling.submission
+    if (String(revision) !== fields.revision)
+      throw new Refused(
+        409,
+        `outbox:${outboxId} has changed since this page was loaded, so nothing was done. Load the page again.`,
+      )
+    if (would.kind === 'left') throw new Refused(409, would.reason)
+    if (fields.confirmed === undefined)
+      return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
+    const operator = operatorOf(databases, { who: viewer.who, reason })
+    const asking = { operator, askService: parts.askService, onTestimony: () => {} }
+    const outcome = await resolveSubmission(asking, settling, answer)
+    if (outcome.kind === 'left') throw new Refused(409, outcome.reason)
+    return reply.redirect(`/records/${id}`, 303)
+  })
+}
+
+function answerOf(fields: Fields): ResolveAnswer {
+  const { answer } = fields
+  return {
+    arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,
+    notArrived: answer === 'not-arrived',
+    takeBack: answer === 'take-back',
+    unchecked: fields.unchecked !== undefined,
+    newKey: fields['new-key'] !== undefined,
+  }
+}
+
+interface Preview {
+  id: string
+  answer: ResolveAnswer
+  fields: Fields
+  message: string
+  question: Question | null
+}
+
+function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): string {
+  const asked = question === null ? '' : notice('attention', paragraph(question.text))
+  const carried = ['revision', 'answer', 'transaction', 'unchecked', 'new-key']
+  return layout({ title: 'Confirm', current: '/records', viewer }, [
+    html`<section>${paragraph(message)}${asked}
+${form({ action: `/records/${id}/resolve`, viewer }, [
+  carried.map((name) => hiddenIfGiven(fields, name)),
+  hiddenField('confirmed', 'on'),
+  html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
+  html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
+])}</section>`,
+  ])
+}
+
+function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
+  if (arrived !== undefined) return 'It arrived'
+  return notArrived ? 'It did not arrive: send it again' : 'Take the id back'
+}
+
+/** The forms of a record's page, each for a command that would do something now. */
+export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
+  if (!viewer.canChange) return ''
+  const { detail } = view
+  const forms = ways
+    .filter(({ isOpen }) => isOpen(detail))
+    .map(({ id, title, means, fields, button }) => {
+      const isBulk = id === 'replay' || id === 'discard'
+      const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
+      // A record that has changed since the page was loaded is skipped.
+      const seen = isBulk ? hiddenField('id', detail.id) : hiddenField('revision', String(view.submission.revision))
+      const submit = isBulk
+        ? html`<button name="do" value="${id}-ticked">${button}</button>`
+        : html`<button name="answer" value="${id}">${button}</button>`
+      return html`<div class="way" id="${id}"><h3>${title}</h3>
+<p class="quiet">${means}</p>
+${form({ action, viewer }, [seen, fields, submit])}</div>`
+    })
+  return forms.length === 0 ? '' : section('ways', 'What you can do', html`<div class="side-by-side">${forms}</div>`)
+}
+
+interface WayForm {
+  id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
+  title: string
+  isOpen: (detail: RecordView['detail']) => boolean
+  means: string
+  fields: HtmlValue
+  button: string
+}
+
+const canSettle = (detail: RecordView['detail']) => whyNotSettled(detail) === null
+
+const ways: readonly WayForm[] = [
+  {
+    id: 'replay',
+    title: 'Replay',
+    isOpen: ({ state }) => replayable.includes(state),
+    means: 'map it and send it again; --refresh reads the row again',
+    fields: [checkbox('refresh', optionLabel('refresh')), checkbox('new-key', optionLabel('new-key'))],
+    button: 'Replay …',
+  },
+  {
+    id: 'arrived',
+    title: 'It arrived',
+    isOpen: canSettle,
+    means: 'the service has it under this id; outboxd tracks it to its end',
+    fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
+${checkbox('unchecked', optionLabel('unchecked'))}`,
+    button: 'It arrived …',
+  },
+  {
+    id: 'not-arrived',
+    title: 'It did not arrive',
+    isOpen: canSettle,
+    means: 'the service does not have it; outboxd sends it again',
+    fields: checkbox('new-key', optionLabel('new-key')),
+    button: 'It did not arrive …',
+  },
+  {
+    id: 'take-back',
+    title: 'Take the id back',
+    isOpen: ({ idByPerson }) => idByPerson,
+    means: 'the id that an operator gave is wrong; the record becomes uncertain again',
+    fields: '',
+    button: 'Take the id back …',
+  },
+  {
+    id: 'discard',
+    title: 'Discard',
+    isOpen: ({ state }) => discardChange.allowedStates.includes(state),
+    means: 'if it no longer matters',
+    fields: '',
+    button: 'Discard …',
+  },
+]

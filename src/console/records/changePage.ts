@@ -1,0 +1,237 @@
+import { type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import { findSubmissions } from '../../ledger/operator/selectSubmissions.ts'
+import { loadMappings } from '../../mapping/loadMappings.ts'
+import { reasonProblem } from '../../operations/actor.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type ChangePreview,
+  type Choice,
+  chooseSubmissions,
+  listSkippedAsChanged,
+  previewChange,
+  type ReplayCost,
+  readReplayCost,
+  replayCostMessage,
+  type Skipped,
+} from '../../operations/bulkChange.ts'
+import { operatorOf } from '../../operations/databases.ts'
+import { discardChange, discardSubmissions } from '../../operations/discard.ts'
+import { wholeIdPattern } from '../../operations/references.ts'
+import { previewReplay, type ReplayTerms, replayChange, replaySubmissions } from '../../operations/replay.ts'
+import { arrivalNote } from '../../operations/submissionFacts.ts'
+import { pluralize } from '../../plainText.ts'
+import { consoleErrorMessage, Refused } from '../errors.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
+import { form, formText, hiddenField, hiddenIfGiven } from '../html/form.ts'
+import { layout, sendPage } from '../html/layout.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { createLoggedSearch } from '../valueAccess.ts'
+import { recordTable } from './recordsPage.ts'
+import { type Fields, readRecordsQuery, rowsMax } from './recordsQuery.ts'
+
+/** The preview is a form that carries the id and revision of each record that it shows, so nothing else is changed. */
+export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const stopping = new AbortController()
+  const running = new Set<Promise<unknown>>()
+  app.addHook('preClose', async () => stopping.abort())
+  app.addHook('onClose', async () => void (await Promise.allSettled(running)))
+
+  app.post<{ Body: Fields }>('/records/choose', async ({ body, viewer }, reply) => {
+    const page = await renderPreview(parts, viewer, body, readChoice(body))
+    return sendPage(reply, layout({ title: `Preview: ${verbOf(body)}`, current: '/records', viewer }, page))
+  })
+
+  app.post<{ Body: Fields }>('/records/change', async ({ body, viewer }, reply) => {
+    const reason = formText(body, 'reason') ?? null
+    const wrong = reason === null && verbOf(body) === 'replay' ? null : reasonProblem(reason ?? '')
+    if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
+    const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
+    running.add(work)
+    const page = await work.finally(() => running.delete(work))
+    return sendPage(reply, layout({ title: `Done: ${verbOf(body)}`, current: '/records', viewer }, page))
+  })
+}
+
+const carriedFields = ['do', 'refresh', 'even-if-arrived', 'new-key'] as const
+
+/** Bounds the form and the time of a preview. The commands change more at once. */
+const changedMax = 2_000
+
+const termsOf = (fields: Fields): ReplayTerms => ({
+  refresh: fields.refresh !== undefined,
+  evenIfArrived: fields['even-if-arrived'] !== undefined,
+  newKey: fields['new-key'] !== undefined,
+})
+
+function doingOf(fields: Fields): { verb: BulkChange['verb']; isTicked: boolean } {
+  const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec(formText(fields, 'do') ?? '') ?? []
+  if (verb !== 'replay' && verb !== 'discard') throw new Refused(400, 'The form does not say what to do.')
+  return { verb, isTicked: scope === 'ticked' }
+}
+
+const verbOf = (fields: Fields) => doingOf(fields).verb
+const rulesOf = (fields: Fields) => (verbOf(fields) === 'replay' ? replayChange(termsOf(fields)) : discardChange)
+
+function readChoice(fields: Fields): Pick<Choice, 'ids' | 'filters'> {
+  // The list's limit is a page's length, not a limit of the change.
+  if (!doingOf(fields).isTicked)
+    return { ids: [], filters: { ...readRecordsQuery(fields).filters, limit: String(changedMax) } }
+  const ids = [...new Set([fields.id ?? []].flat())]
+  if (ids.length === 0) throw new Refused(400, 'No record is ticked. Tick some, or choose all that match.')
+  if (ids.length > rowsMax || !ids.every((id) => wholeIdPattern.test(id)))
+    throw new Refused(400, `The form takes at most ${rowsMax} ticked records by id. Choose all that match instead.`)
+  return { ids, filters: {} }
+}
+
+async function renderPreview(
+  parts: ConsoleParts,
+  viewer: Viewer,
+  fields: Fields,
+  choice: Pick<Choice, 'ids' | 'filters'>,
+): Promise<HtmlValue> {
+  const databases = await parts.databases()
+  const rules = rulesOf(fields)
+  const warnings: string[] = []
+  const asked = { ...choice, nowMs: parts.clock.nowMs() }
+  const search = createLoggedSearch(parts, viewer)
+  const chosen = await chooseSubmissions(databases.ledger, search, rules, asked, (cut) => void warnings.push(cut))
+  if (chosen.kind !== 'chosen') throw new Refused(400, chosen.problems.join('\n'))
+  if (chosen.submissions.length === changedMax)
+    warnings.push(`The console changes at most ${changedMax} records at once. Repeat it for the rest.`)
+  let { submissions, skipped } = chosen
+  let cost: ReplayCost | null = null
+  if (rules.verb === 'replay') {
+    const trial = { databases, mappings: loadMappings(parts.config.mappingsDir) }
+    const run = { signal: new AbortController().signal, onProgress: () => {} }
+    const tried = await previewReplay(trial, submissions, termsOf(fields), run)
+    const mapped = new Set(tried.done)
+    submissions = submissions.filter(({ id }) => mapped.has(id))
+    skipped = [...skipped, ...tried.skipped]
+    cost = await readReplayCost(databases, submissions.length, parts.config.rateLimit)
+  }
+  const preview = previewChange(rules, submissions)
+  const seen = submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')
+  return [
+    section('would', `This would ${preview.verb} ${pluralize(preview.count, 'record')}`, [
+      [...warnings, preview.risk].filter(Boolean).map((words) => notice('attention', paragraph(words))),
+      preview.count === 0 ? '' : chosenRecords(preview, cost, asked.nowMs),
+      skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
+    ]),
+    preview.count === 0
+      ? notice('quiet', html`<p>There is nothing to ${rules.verb}.</p>`)
+      : confirmation(preview, viewer, [
+          carriedFields.map((name) => hiddenIfGiven(fields, name)),
+          hiddenField('seen', seen),
+        ]),
+    html`<p><a href="/records">Cancel: change nothing</a></p>`,
+  ]
+}
+
+const chosenRecords = ({ groups, first, count }: ChangePreview, cost: ReplayCost | null, nowMs: number): HtmlValue => [
+  cost === null ? '' : html`<p>${replayCostMessage(cost)}</p>`,
+  table(
+    'How many of each kind',
+    [{ number: 'Records' }, 'State', 'Type', 'Code', 'Note'],
+    groups.map((group) => [
+      group.count,
+      group.state,
+      foreignTextHtml(group.type, 24),
+      group.code === null ? '–' : foreignTextHtml(group.code, 16),
+      group.mayHaveArrived ? html`<strong class="attention">${arrivalNote(group)}</strong>` : '',
+    ]),
+  ),
+  html`<h3>${first.length === count ? 'All of them' : `The first ${first.length} of ${count}`}</h3>`,
+  recordTable('The first records', first, nowMs),
+]
+
+function confirmation({ verb, count }: ChangePreview, viewer: Viewer, hidden: HtmlValue): HtmlValue {
+  const isDiscard = verb === 'discard'
+  const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
+  const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
+<input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
+  const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button>`
+  return section('confirm', `${words}?`, [
+    html`<p class="quiet">This changes the records as shown here. A record that changes before is skipped and named.</p>`,
+    form({ action: '/records/change', viewer }, [hidden, reason, button]),
+  ])
+}
+
+async function carryOut(
+  parts: ConsoleParts,
+  fields: Fields,
+  actor: { who: string; reason: string | null },
+  signal: AbortSignal,
+): Promise<HtmlValue> {
+  const rules = rulesOf(fields)
+  const seen = readSeen(formText(fields, 'seen') ?? '')
+  const databases = await parts.databases()
+  const operator = operatorOf(databases, actor)
+  const found = await findSubmissions(databases.ledger, { kind: 'ids', ids: [...seen.keys()] }, seen.size)
+  const asSeen = found.filter(
+    ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
+  )
+  let looked = 0
+  const run: BulkRun = {
+    signal,
+    onProgress(count) {
+      looked = count
+    },
+  }
+  const replayParts = () => ({ databases, operator, mappings: loadMappings(parts.config.mappingsDir) })
+  const change =
+    rules.verb === 'discard'
+      ? discardSubmissions(operator, asSeen, run)
+      : replaySubmissions(replayParts(), asSeen, termsOf(fields), run)
+  const { done, skipped } = await change.catch((error) => {
+    throw new Refused(
+      503,
+      `${consoleErrorMessage(error)} ${looked} of ${seen.size} were looked at before; the rest is unchanged.`,
+    )
+  })
+  const all = [...listSkippedAsChanged(found, new Set(asSeen.map(({ id }) => id))), ...skipped]
+  const rest = seen.size - done.length - all.length
+  return [
+    notice(all.length + rest > 0 ? 'attention' : 'good', html`<p>${courseMessage(rules, done.length, all.length)}</p>`),
+    rest > 0
+      ? notice(
+          'attention',
+          html`<p>${pluralize(rest, 'record')} not changed, because the console ended or the record was deleted.</p>`,
+        )
+      : '',
+    all.length > 0 ? html`<section>${skippedList(all, 'skipped')}</section>` : '',
+    html`<p><a href="/records">Records</a></p>`,
+  ]
+}
+
+const courseMessage = ({ verb }: BulkChange, done: number, skipped: number) =>
+  `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done, 'record')}${skipped > 0 ? `; ${pluralize(skipped, 'record')} skipped` : ''}.`
+
+/** The revision of each record that the preview showed, by id. */
+function readSeen(text: string): Map<string, number> {
+  const seen = text.split(' ').map((pair) => pair.split('.'))
+  const isValid = seen.every(([id = '', revision = '']) => wholeIdPattern.test(id) && /^\d{1,9}$/.test(revision))
+  if (!isValid || seen.length > changedMax)
+    throw new Refused(400, 'The form does not say which records. Choose them again.')
+  return new Map(seen.map(([id = '', revision]) => [id, Number(revision)]))
+}
+
+const namedShown = 20
+
+function skippedList(skipped: readonly Skipped[], words: string): HtmlValue {
+  const alike = [...Map.groupBy(skipped, ({ reason }) => reason)].sort(([, a], [, b]) => b.length - a.length)
+  const items = alike.map(([reason, all]) => {
+    const count = all.length > 1 ? html`<b>${pluralize(all.length, 'record')}</b>: ` : ''
+    const more = all.length > namedShown ? ` and ${all.length - namedShown} more` : ''
+    const named = all
+      .slice(0, namedShown)
+      .map(
+        ({ submission: { id, outboxId } }) =>
+          html`<a href="/records/${id}">outbox:${foreignTextHtml(outboxId, 36)}</a> `,
+      )
+    return html`<li>${count}${named}${more} ${foreignTextHtml(reason, 400)}</li>`
+  })
+  return html`<h3>${pluralize(skipped.length, 'record')} ${words}</h3><ul>${items}</ul>`
+}

@@ -1,0 +1,203 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyInstance } from 'fastify'
+import { type Cause, countFailureCauses } from '../../ledger/operator/search.ts'
+import {
+  countSubmissions,
+  type ListedSubmission,
+  type SubmissionFilter,
+  type SubmissionPage,
+  selectSubmissionPage,
+} from '../../ledger/operator/selectSubmissions.ts'
+import { readProblems } from '../../ledger/problems.ts'
+import { narrowFilterByText, readListFilters } from '../../operations/filters.ts'
+import { skippedRowMessages } from '../../operations/problemMessages.ts'
+import { arrivalNote } from '../../operations/submissionFacts.ts'
+import { pluralize } from '../../plainText.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import {
+  ageHtml,
+  type Column,
+  emptyNote,
+  foreignText,
+  foreignTextHtml,
+  notice,
+  paragraph,
+  section,
+  table,
+} from '../html/elements.ts'
+import { checkbox, form, hiddenField, optionLabel } from '../html/form.ts'
+import { layout, sendPage } from '../html/layout.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { createLoggedSearch } from '../valueAccess.ts'
+import {
+  type Fields,
+  filterForm,
+  queryFields,
+  type RecordsQuery,
+  readRecordsQuery,
+  recordsPath,
+  rowsMax,
+} from './recordsQuery.ts'
+
+export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  app.get<{ Querystring: Fields }>('/records', async ({ query: fields, viewer }, reply) => {
+    const query = readRecordsQuery(fields)
+    // Redirects to an address without the empty fields that a form sends.
+    if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
+    const nowMs = parts.clock.nowMs()
+    const read = readListFilters(query.filters, nowMs)
+    const page = (main: HtmlValue) =>
+      layout({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
+    if (read.kind === 'invalid') return sendPage(reply.code(400), page(notice('bad', read.problems.map(paragraph))))
+    const warnings = await readSkippedRows(parts, query)
+    const search = createLoggedSearch(parts, viewer)
+    const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
+    const listed = query.byCause
+      ? await causesHtml(parts, query, filter, nowMs)
+      : await pageHtml(parts, { query, filter, viewer, nowMs, limit: Math.min(read.limit ?? rowsDefault, rowsMax) })
+    return sendPage(reply, page([warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '', listed]))
+  })
+}
+
+const hasEmpty = (fields: Fields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
+
+const problemsReadMax = 200
+
+async function readSkippedRows({ databases }: ConsoleParts, { filters, from }: RecordsQuery): Promise<string[]> {
+  const isDefault = Object.keys(filters).length === 0 && from === null
+  return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger, problemsReadMax)) : []
+}
+
+const noneNote = emptyNote(html`No record matches. <a href="/records">What needs attention</a>`)
+
+const rowsDefault = 50
+const countedMax = 1_000
+
+interface Shown {
+  query: RecordsQuery
+  filter: SubmissionFilter
+  viewer: Viewer
+  nowMs: number
+  limit: number
+}
+
+async function pageHtml(
+  { databases }: ConsoleParts,
+  { query, filter, viewer, nowMs, limit }: Shown,
+): Promise<HtmlValue> {
+  const { ledger } = await databases()
+  const [page, total] = await Promise.all([
+    selectSubmissionPage(ledger, filter, { order: query.order, from: query.from, limit }),
+    countSubmissions(ledger, filter, countedMax + 1),
+  ])
+  const { submissions } = page
+  if (submissions.length === 0) return noneNote
+  const words =
+    total > countedMax
+      ? `More than ${countedMax} records match`
+      : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
+  const rows = [recordTable('Records', submissions, nowMs, viewer.canChange), turns(query, page)]
+  // The query of the whole list, for a change to all that match.
+  const whole = queryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
+  const change = form({ action: '/records/choose', viewer, class: 'list' }, [whole, rows, changeButtons])
+  return section('listed', words, viewer.canChange ? change : rows)
+}
+
+const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'Since', 'Note', 'Error']
+
+export function recordTable(
+  name: string,
+  submissions: readonly ListedSubmission[],
+  nowMs: number,
+  isChosen = false,
+): HtmlSafeString {
+  const tick: Column = { words: html`<span class="unseen">Choose</span>` }
+  return table(
+    name,
+    isChosen ? [tick, ...columns] : columns,
+    submissions.map((submission) => [...(isChosen ? [tickFor(submission)] : []), ...recordCells(submission, nowMs)]),
+  )
+}
+
+const tickFor = ({ id, outboxId }: ListedSubmission) =>
+  html`<input type="checkbox" name="id" value="${id}" aria-label="${foreignText(`outbox:${outboxId}`, 44)}">`
+
+function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
+  const { id, outboxId, type, key, state, code, sinceMs, error } = submission
+  return [
+    html`<a href="/records/${id}">${foreignTextHtml(outboxId, 36)}</a>`,
+    foreignTextHtml(type, 24),
+    key === null ? '–' : foreignTextHtml(key, 24),
+    state,
+    code === null ? '–' : foreignTextHtml(code, 16),
+    ageHtml(sinceMs, nowMs),
+    submission.mayHaveArrived ? html`<strong class="attention">${arrivalNote(submission)}</strong>` : '',
+    error === null ? '' : foreignTextHtml(error, 160),
+  ]
+}
+
+function turns(query: RecordsQuery, { ends, goesOn }: SubmissionPage): HtmlValue {
+  if (ends === null) return ''
+  const isBack = query.from?.way === 'before'
+  const hasFormer = isBack ? goesOn : query.from !== null
+  const hasNext = isBack || goesOn
+  const link = (way: 'after' | 'before', words: string) => {
+    const position = way === 'after' ? ends.last : ends.first
+    return html`<a href="${recordsPath({ ...query, from: { way, position } })}" rel="${way === 'after' ? 'next' : 'prev'}">${words}</a>`
+  }
+  const first = html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
+  if (!hasFormer && !hasNext) return ''
+  return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
+}
+
+const changeButtons = html`<details id="options"><summary>Options of a replay</summary>
+<p>${checkbox('refresh', optionLabel('refresh'))}${checkbox('even-if-arrived', optionLabel('even-if-arrived'))}
+${checkbox('new-key', optionLabel('new-key'))}</p></details>
+<p class="buttons">
+<button name="do" value="replay-ticked">Replay the ticked …</button>
+<button name="do" value="discard-ticked">Discard the ticked …</button>
+<button name="do" value="replay-all">Replay all that match …</button>
+<button name="do" value="discard-all">Discard all that match …</button>
+</p>
+<p class="quiet">Each shows a preview first.</p>`
+
+const causesOfMax = 100_000
+
+async function causesHtml(
+  { databases, searches }: ConsoleParts,
+  query: RecordsQuery,
+  filter: SubmissionFilter,
+  nowMs: number,
+): Promise<HtmlValue> {
+  using _ = searches.begin('')
+  const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
+  if (causes.length === 0) return noneNote
+  const pathOf = ({ cause, state }: Cause) =>
+    recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
+  const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
+  return section('causes', 'Causes, the most frequent first', [
+    isCut ? notice('attention', paragraph(cutWords)) : '',
+    causesTable(causes, pathOf, nowMs),
+    html`<p>Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
+  ])
+}
+
+/** @param pathOf the list of the records with that cause */
+export const causesTable = (
+  causes: readonly Cause[],
+  pathOf: (cause: Cause) => string,
+  nowMs: number,
+): HtmlSafeString =>
+  table(
+    'Causes',
+    ['Records', 'State', 'Code', 'First', 'Last', 'Type', 'Reason'],
+    causes.map((cause) => [
+      html`<a href="${pathOf(cause)}">${pluralize(cause.count, 'record')}</a>`,
+      cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
+      cause.code === null ? '–' : foreignTextHtml(cause.code, 16),
+      ageHtml(cause.firstMs, nowMs),
+      ageHtml(cause.lastMs, nowMs),
+      foreignTextHtml(cause.types.join(', '), 24),
+      foreignTextHtml(cause.shape, 300),
+    ]),
+  )
