@@ -3,11 +3,10 @@ import { createLastDayVerification } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
 import { deleteStaleInstanceProblems, deleteStaleInstances } from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
-import { prunePeriodStatistics, sumRequestCountsByHour, writePeriodStatistics } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, pruneRound } from '../ledger/prune.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
-import { pruneRequestCounts } from '../ledger/requestCounts.ts'
+import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
 import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissions } from '../ledger/transactions.ts'
@@ -32,7 +31,6 @@ type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'tel
 export function createMaintenance(daemon: Context, options: MaintenanceOptions) {
   const { dispatch } = options
   const { queue } = daemon.databases
-  const periods = createPeriodWriter(daemon)
   return {
     orphans: createOrphanRescue(daemon, options),
     // The queue gives a job to another instance after 10 s without a touch.
@@ -40,15 +38,12 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
     }),
-    reconcile: createReconciling(daemon, dispatch, periods),
+    reconcile: createReconciling(daemon, dispatch),
     compare: createComparing(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
     chain: createChaining(daemon, options.stopping),
     history: createHistoryWatch(daemon),
-    observe: createDatabaseObservation(daemon, (rows) => {
-      options.onBacklog(rows)
-      periods.sawWaiting(rows)
-    }),
+    observe: createDatabaseObservation(daemon, options.onBacklog),
   } satisfies Record<string, LoopPart>
 }
 
@@ -75,15 +70,10 @@ const suspiciousMs = 5_000
 function createReconciling(
   { config, databases, telemetry, wakeups }: Context,
   dispatch: MaintenanceOptions['dispatch'],
-  periods: PeriodWriter,
 ): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let rounds = 0
-  let isBehind = false
-  const writeDuePeriods = async () => {
-    isBehind = await periods.write()
-  }
   const whole = [
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
@@ -91,6 +81,7 @@ function createReconciling(
     },
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
+    () => sumRequestCountsByHour(ledger),
     () => pruneRequestCounts(ledger),
     async () =>
       replaceProblems(
@@ -99,45 +90,13 @@ function createReconciling(
         stuckAfterMs === null ? [] : await findStuckSubmissions(ledger, stuckAfterMs),
       ),
     () => mergeStateCountDeltas(ledger),
-    writeDuePeriods,
   ]
   return createPeriodicPart(3_000, async () => {
     const isWhole = rounds++ % wholeEveryRounds === 0
     // A long overdue poll may belong to a dead instance.
     const isSuspicious = dispatch.pollOverdueMs() > suspiciousMs
-    await runEachStep([
-      ...(isWhole || isSuspicious ? [queue.supervise] : []),
-      ...(isWhole ? whole : isBehind ? [writeDuePeriods] : []),
-    ])
+    await runEachStep([...(isWhole || isSuspicious ? [queue.supervise] : []), ...(isWhole ? whole : [])])
   })
-}
-
-interface PeriodWriter {
-  sawWaiting(rows: number): void
-  /** @returns true if more is due at once */
-  write(): Promise<boolean>
-}
-
-const seenMaxMs = 60_000
-
-function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWriter {
-  let seen: { rows: number; ageMs(): number } | null = null
-  return {
-    sawWaiting(rows) {
-      seen = { rows, ageMs: clock.stopwatch() }
-    },
-    async write() {
-      const waiting = seen !== null && seen.ageMs() < seenMaxMs ? seen.rows : null
-      const minutes = await writePeriodStatistics(ledger, 'minute', waiting)
-      if (minutes.written === 0 || minutes.hasMore) return minutes.hasMore
-      const hours = await writePeriodStatistics(ledger, 'hour', null)
-      if (hours.written > 0) {
-        await sumRequestCountsByHour(ledger)
-        await prunePeriodStatistics(ledger)
-      }
-      return hours.hasMore
-    },
-  }
 }
 
 /** At its start, an instance compares only if no instance began a comparison in the last 60 s. */

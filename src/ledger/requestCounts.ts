@@ -84,6 +84,26 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
+/** Adds up the hours that are over. A request before an hour's end may be committed after it. */
+export async function sumRequestCountsByHour(db: Database): Promise<void> {
+  await db.query(
+    `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
+     select date_trunc('hour', minute, 'UTC'), kind, sum(requests), sum(failed), sum(answered), sum(slow)
+     from outboxd.request_count
+     where minute < date_trunc('hour', clock_timestamp() - interval '5 seconds', 'UTC')
+       and minute >= coalesce((select max(hour) + interval '1 hour' from outboxd.request_hour), '-infinity')
+     group by 1, 2 on conflict (hour, kind) do nothing`,
+  )
+}
+
+/** Also deletes what older versions wrote for plots of the console. */
 export async function pruneRequestCounts(db: Database): Promise<void> {
-  await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'`)
+  await db.query(
+    `with minutes as (
+       delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'
+     ), periods as (
+       delete from outboxd.period where began_at < clock_timestamp() - interval '29 days'
+     )
+     delete from outboxd.request_hour where hour < clock_timestamp() - interval '29 days'`,
+  )
 }

@@ -251,42 +251,6 @@ describe('reconcile', () => {
     await setup({ env: { STUCK_AFTER_SECONDS: '14400' } }).reconcile.runOnce()
     expect(await problems('stuck_transaction')).toEqual([])
   })
-
-  const periods = async (span: string) =>
-    Number((await sql('select count(*) from outboxd.period where span = $1', [span])).rows[0].count)
-
-  test('minutes that were missed are made up for a few at each round, and hours when their minutes are there', async () => {
-    await end({ state: 'uncertain', error: 'lost' })
-    await sql(`update outboxd.submission set ended_at = now() - interval '100 minutes'`)
-    const { reconcile } = setup()
-    await reconcile.runOnce()
-    expect([await periods('minute'), await periods('hour')]).toEqual([60, 0])
-    await reconcile.runOnce()
-    const minutes = await periods('minute')
-    expect(minutes).toBeGreaterThanOrEqual(99)
-    expect(await periods('hour')).toBeGreaterThanOrEqual(1)
-    await reconcile.runOnce()
-    expect(await periods('minute')).toBe(minutes)
-  })
-
-  test('a minute is written with the rows that were seen to wait, and with none if nobody has seen them lately', async () => {
-    const waiting = async () => {
-      const { rows } = await sql(`select waiting::int from outboxd.period where span = 'minute'`)
-      await sql('truncate outboxd.period')
-      return rows.map((row) => row.waiting)
-    }
-    const fresh = setup()
-    await fresh.reconcile.runOnce()
-    expect(await waiting()).toEqual([null])
-    const { reconcile, observe, time } = setup()
-    await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 7)`)
-    await observe.runOnce()
-    await reconcile.runOnce()
-    expect(await waiting()).toEqual([7])
-    time.ms += 60_000
-    for (let i = 0; i < 10; i++) await reconcile.runOnce()
-    expect(await waiting()).toEqual([null])
-  })
 })
 
 describe('compare', () => {

@@ -36,15 +36,6 @@ test('the requests of a record are in the last hour, by kind, and its outcomes a
   expect(service.lastDay).toEqual(service.lastHour)
 })
 
-test('a daemon writes what became of records when a minute is over', async () => {
-  const { pool } = harness
-  const { rows } = await until(
-    () => pool.query('select completed, waiting from outboxd.period'),
-    ({ rowCount }) => (rowCount ?? 0) > 0,
-  )
-  expect(rows[0]?.completed).toBeGreaterThanOrEqual(0)
-})
-
 test('/readyz stays 200 while the service refuses us, and names the pause', async () => {
   const ready = async () => {
     const answer = await fetch(`http://127.0.0.1:${daemon.port}/readyz`)

@@ -18,7 +18,6 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { writePeriodStatistics } from '../../src/ledger/periods.ts'
 import { pruneRound } from '../../src/ledger/prune.ts'
 import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
@@ -145,11 +144,6 @@ async function statements(): Promise<void> {
         undone(daemon, (db) =>
           claimQueuedSubmissions(db, { id: randomUUID(), instanceId: randomUUID(), limit: 32, who: 'bench' }),
         ),
-    ],
-    [
-      'daemon',
-      'minutes that are over (rolled back)',
-      () => undone(daemon, (db) => writePeriodStatistics(db, 'minute', null)),
     ],
     ['daemon', 'a block of the chain', () => chainBlocks(1)],
     ['status', 'activity', () => readDaemonActivity(command, 'continue')],
