@@ -21,7 +21,7 @@ const listed = (text: string) =>
     ([, outboxId]) => outboxId,
   )
 
-const link = (text: string, rel: 'next' | 'prev') =>
+const link = (text: string, rel: 'next') =>
   new RegExp(`<a href="([^"]+)" rel="${rel}">`).exec(text)?.[1]?.replaceAll('&amp;', '&')
 
 const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
@@ -71,7 +71,7 @@ describe('the list', () => {
     expect(text).toContain('In its state since <code>--since</code>')
   })
 
-  test('is paged both ways by its order, each record once, in either order', async () => {
+  test('is paged by its order, each record once, in either order', async () => {
     for (const outboxId of ['1', '2', '3', '4', '5', '6', '7']) await fixture.end(failedE003, { outboxId })
     await fixture.end({ state: 'queued' }, { outboxId: '8' })
     for (const order of ['', '&newest=on']) {
@@ -86,11 +86,7 @@ describe('the list', () => {
       const all = ['1', '2', '3', '4', '5', '6', '7', '8']
       const expected = order === '' ? all : all.toReversed()
       expect(pages).toEqual([expected.slice(0, 3), expected.slice(3, 6), expected.slice(6)])
-      const before = await served.get(link(last, 'prev') ?? '')
-      expect(listed(before.text)).toEqual(expected.slice(3, 6))
-      const first = await served.get(link(before.text, 'prev') ?? '')
-      expect(listed(first.text)).toEqual(expected.slice(0, 3))
-      expect(link(first.text, 'prev')).toBe(undefined)
+      expect(last).toContain('>First page</a>')
     }
   })
 

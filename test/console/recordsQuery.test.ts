@@ -5,8 +5,7 @@ test.each([
   '/records',
   '/records?state=failed,rejected&code=E003&type=data&key=C%26A&since=2h&until=2026-11-03T10:00Z&newest=on',
   '/records?transaction=7f0c&limit=20&may-have-arrived=on&by-cause=on',
-  '/records?containing=M%C3%BCller+%26+Co&cause=0123abcd&after=1763780400123456-42',
-  '/records?before=1763780400123456-9007199254740993',
+  '/records?containing=M%C3%BCller+%26+Co&cause=0123abcd&after=1763780400123456-9007199254740993',
 ])('%s is read and written alike', (path) => {
   const query = readRecordsQuery(Object.fromEntries(new URL(path, 'http://localhost').searchParams))
   expect(recordsPath(query)).toBe(path)

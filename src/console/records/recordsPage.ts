@@ -136,18 +136,10 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   ]
 }
 
-function turns(query: RecordsQuery, { ends, goesOn }: SubmissionPage): HtmlValue {
-  if (ends === null) return ''
-  const isBack = query.from?.way === 'before'
-  const hasFormer = isBack ? goesOn : query.from !== null
-  const hasNext = isBack || goesOn
-  const link = (way: 'after' | 'before', words: string) => {
-    const position = way === 'after' ? ends.last : ends.first
-    return html`<a href="${recordsPath({ ...query, from: { way, position } })}" rel="${way === 'after' ? 'next' : 'prev'}">${words}</a>`
-  }
-  const first = html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
-  if (!hasFormer && !hasNext) return ''
-  return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
+function turns(query: RecordsQuery, { next }: SubmissionPage): HtmlValue {
+  const first = query.from === null ? '' : html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
+  const more = next === null ? '' : html`<a href="${recordsPath({ ...query, from: next })}" rel="next">Next page</a>`
+  return html`<p class="turns">${first} ${more}</p>`
 }
 
 const changeButtons = html`<details id="options"><summary>Options of a replay</summary>

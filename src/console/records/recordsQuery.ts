@@ -1,5 +1,5 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import type { ListOrder, ListPosition, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
+import type { ListOrder, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { checkbox, type OptionName, optionLabel } from '../html/form.ts'
@@ -30,7 +30,7 @@ export function readRecordsQuery(fields: Fields): RecordsQuery {
     filters,
     order: all(fields, 'newest').length > 0 ? 'newest' : 'longest',
     byCause: all(fields, 'by-cause').length > 0,
-    from: readFrom(fields, 'after') ?? readFrom(fields, 'before'),
+    from: readFrom(fields),
   }
 }
 
@@ -40,10 +40,10 @@ function all(fields: Fields, name: string): string[] {
   return [value ?? []].flat().filter((each) => each.trim() !== '')
 }
 
-function readFrom(fields: Fields, way: 'after' | 'before'): PageWanted['from'] {
-  const [text = ''] = all(fields, way)
+function readFrom(fields: Fields): PageWanted['from'] {
+  const [text = ''] = all(fields, 'after')
   const [, micros, seq] = /^(\d{1,16})-(\d{1,18})$/.exec(text) ?? []
-  return micros === undefined || seq === undefined ? null : { way, position: { sinceMicros: Number(micros), seq } }
+  return micros === undefined || seq === undefined ? null : { sinceMicros: Number(micros), seq }
 }
 
 export function queryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
@@ -53,12 +53,10 @@ export function queryFields({ filters, order, byCause, from }: RecordsQuery): [n
     ['may-have-arrived', filters.mayHaveArrived ? 'on' : undefined],
     ['newest', order === 'newest' ? 'on' : undefined],
     ['by-cause', byCause ? 'on' : undefined],
-    [from?.way ?? 'after', from === null ? undefined : positionText(from.position)],
+    ['after', from === null ? undefined : `${from.sinceMicros}-${from.seq}`],
   ]
   return given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
 }
-
-const positionText = ({ sinceMicros, seq }: ListPosition) => `${sinceMicros}-${seq}`
 
 export function recordsPath(query: RecordsQuery): string {
   const search = new URLSearchParams(queryFields(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')

@@ -100,8 +100,8 @@ async function* readRecords(
       const detail = details.get(submission.id)
       if (detail !== undefined) yield { kind: 'record', ...submission, ...detail }
     }
-    if (!page.goesOn || page.ends === null) return
-    from = { way: 'after', position: page.ends.last }
+    if (page.next === null) return
+    from = page.next
   }
 }
 

@@ -181,17 +181,16 @@ export interface ListPosition {
 
 export interface PageWanted {
   order: ListOrder
-  from: { way: 'after' | 'before'; position: ListPosition } | null
+  /** The page begins after this position. */
+  from: ListPosition | null
   limit: number
 }
 
 /** In the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Null if the page is empty. */
-  ends: { first: ListPosition; last: ListPosition } | null
-  /** True if more follow in the direction of reading. */
-  goesOn: boolean
+  /** Where the next page begins; null if this one is the last. */
+  next: ListPosition | null
 }
 
 /** Finds a page by an index's values, not by counting. */
@@ -200,26 +199,20 @@ export async function selectSubmissionPage(
   filter: SubmissionFilter,
   { order, from, limit }: PageWanted,
 ): Promise<SubmissionPage> {
-  const isBack = from?.way === 'before'
-  const read = isBack ? opposite[order] : order
   const values = [...filterParameters(filter), limit + 1]
   const { rows } =
     from === null
-      ? await db.query<Row>(selectSql[read], values)
-      : await db.query<Row>(fromPosition[read], [...values, from.position.sinceMicros, from.position.seq])
+      ? await db.query<Row>(selectSql[order], values)
+      : await db.query<Row>(fromPosition[order], [...values, from.sinceMicros, from.seq])
   const shown = rows.slice(0, limit)
-  const inOrder = isBack ? shown.toReversed() : shown
-  const [first, last] = [inOrder[0], inOrder.at(-1)]
+  const last = shown.at(-1)
   return {
-    submissions: inOrder.map(({ seq: _, ...submission }) => submission),
-    ends: first && last ? { first: positionOf(first), last: positionOf(last) } : null,
-    goesOn: rows.length > limit,
+    submissions: shown.map(({ seq: _, ...submission }) => submission),
+    next: last !== undefined && rows.length > limit ? positionOf(last) : null,
   }
 }
 
 type Row = ListedSubmission & { seq: string }
-
-const opposite = { longest: 'newest', newest: 'longest' } as const
 
 /** Exact, because milliseconds as a double resolve a fifth of a microsecond until the year 9999. */
 const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
