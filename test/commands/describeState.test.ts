@@ -87,6 +87,11 @@ test('beside a payload, too', async () => {
   )
 })
 
+test('of two columns that say so by name, none is chosen without asking', async () => {
+  const { printed } = await describeTable(`${business}, planned_sync_at timestamptz, requested_sync_at timestamptz`)
+  expect(printed).toMatch(/^state: +# FILL IN: .*: planned_sync_at \(.*\), requested_sync_at \(/m)
+})
+
 test('what a column holds is looked at where its name tells nothing', async () => {
   const { printed } = await describeTable(`${business}, phase text`, [
     `'C1', 1, now(), 'old', 'SENT'`,

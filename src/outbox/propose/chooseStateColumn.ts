@@ -32,9 +32,11 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[], warnin
  */
 export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boolean): StateChoice {
   const written = columns.filter(({ isGenerated }) => !isGenerated)
-  const candidates = findSentColumnCandidates(columns)
-  const [mark, ...otherMarks] = written.filter((column) => isMark(column, isOutbox))
-  const isOnly = otherMarks.length === 0 && candidates.every((each) => each === mark || isStatusName(each.name))
+  const marks = written.filter((column) => isMark(column, isOutbox))
+  const likely = findSentColumnCandidates(columns)
+  const candidates = columns.filter((each) => marks.includes(each) || likely.includes(each))
+  const [mark] = marks
+  const isOnly = candidates.every((each) => each === mark || isStatusName(each.name))
   if (mark !== undefined && isOnly) return chosen(mark, isTimeColumn(mark) ? timeLines(mark) : flagLines(mark))
   const status = mark === undefined ? findSendingStatus(written, isOutbox) : null
   if (status !== null) return byStatus(status)
