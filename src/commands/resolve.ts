@@ -203,8 +203,7 @@ const problemsShown = 50
 
 function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
   const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
-  const more = problems.length - shown.length
-  const end = `${more > 0 ? `and ${more} more problems. ` : ''}Nothing was changed. Correct the file and give it again`
+  const end = `Wrong lines: ${problems.length}. Nothing was changed. Correct the file and give it again`
   return usageError(context, [...shown, end])
 }
 

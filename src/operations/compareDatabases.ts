@@ -17,7 +17,6 @@ import {
 } from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { findRowsBehindCursor, type RowsBehindCursor } from '../outbox/rowsBehindCursor.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
@@ -25,7 +24,6 @@ import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox
 import { countUnknownStatuses, noUnknownStatuses, type UnknownStatusCount } from '../outbox/unknownStatuses.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
-
 import { type Databases, withOutbox } from './databases.ts'
 
 export function describeOtherDaemons(databases: Databases): Promise<string | null> {
@@ -68,11 +66,6 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
       ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null },
     }),
   )
-}
-
-export function findRowsPassedByCursor(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
-  const { sliceRows } = ledgerComparisonBounds
-  return withOutbox(databases, (outbox) => findRowsBehindCursor(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
 export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<UnknownStatusCount> {

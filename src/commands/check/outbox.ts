@@ -7,7 +7,6 @@ import {
   countRowsOfUnknownStatus,
   describeOtherDaemons,
   findLostRows,
-  findRowsPassedByCursor,
   findSecondLedgerOfOutbox,
 } from '../../operations/compareDatabases.ts'
 import {
@@ -31,7 +30,6 @@ import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
-import { rowsBehindCursorMessage } from '../../outbox/rowsBehindCursor.ts'
 import { secondLedgerMessage } from '../../outbox/secondLedger.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
 import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
@@ -143,8 +141,6 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
   if (gap.rows.length > 0) return ['problem', ledgerGapMessage(gap)]
-  const passed = await findRowsPassedByCursor(databases, goOn)
-  if (passed.rows > 0) return ['warning', `${rowsBehindCursorMessage(passed)}. A daemon captures them within an hour`]
   const unknown = await countRowsOfUnknownStatus(databases, goOn)
   if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
