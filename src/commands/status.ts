@@ -78,11 +78,11 @@ async function watch(
     const text = escapeControl(failure)
     return isTTY ? draw(`${text}\n`, nowMs) : `${showTime(nowMs)} ${text}\n`
   }
-  const ended = once(signal, 'abort').then(() => null)
+  const ended = once(signal, 'abort')
   while (!signal.aborted) {
-    const text = await Promise.race([readReport(databases).then(show, showFailure), ended])
-    if (text !== null) stdout.write(text)
-    await setTimeout(everyMs, undefined, { signal }).catch(() => {})
+    const looked = readReport(databases).then(show, showFailure)
+    await Promise.race([looked.then((text) => signal.aborted || stdout.write(text)), ended])
+    await Promise.race([setTimeout(everyMs, undefined, { signal }).catch(() => {}), ended])
   }
   return exitCodes.done
 }
