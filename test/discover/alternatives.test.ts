@@ -67,8 +67,6 @@ describe('a service that is otherwise in all', () => {
       'own-id': 'ignored',
       'status-values': expect.stringMatching(/^accepted, (pending, )?completed$/),
       'order-item-shape': 'objects with certain fields',
-      'rate-polls': 'no',
-      'rate-orders': 'apart',
       'rate-failures': 'yes',
     })
     expect(asked.findings['token-unit']).toMatchObject({ certainty: 'likely', differs: true })
@@ -155,7 +153,7 @@ test.each<[SettingsPatch, string, Record<string, string | null>]>([
     'mapped-fields,own-id,field2',
     { 'mapped-fields': 'in data, optional', 'own-id': 'taken', field2: 'below 1,000 characters' },
   ],
-  [{ remainingValue: 'double' }, 'rate-polls,rate-limit', { 'rate-polls': null, 'rate-limit': null }],
+  [{ remainingValue: 'double' }, 'rate-failures,rate-limit', { 'rate-failures': null, 'rate-limit': null }],
   [{ rateLimitFailures: false }, 'rate-failures,rate-limit', { 'rate-failures': 'no' }],
   [{ rateLimitPerSecond: 8 }, 'rate-second', { 'rate-second': '8 a second' }],
   [{ orderItems: 'objects' }, 'order-item-shape', { 'order-item-shape': 'objects' }],

@@ -36,7 +36,7 @@ test('the sandbox as it is by default is found to be what docs/why/contract.md s
     'order-date': 'milliseconds, UTC',
     'idempotency-form': 'either',
     order: '201',
-    'rate-orders': 'shared',
+    'rate-failures': 'yes',
     'error-body': 'read',
     'rate-header': 'all',
   })

@@ -51,7 +51,7 @@ test('a limit that no header tells is counted, twice, and 429s on the way are wa
   const asked = await ask(service.url, { ...known, rate: true }, { RATE_LIMIT_WINDOW_SECONDS: '8' })
   expect(asked.findings['rate-limit']).toMatchObject({ found: '60', certainty: 'sure' })
   expect(asked.set).toMatchObject({ RATE_LIMIT_REQUESTS: '60' })
-  expect(asked.findings['rate-polls']).toMatchObject({ certainty: 'unknown' })
+  expect(asked.findings['rate-failures']).toMatchObject({ certainty: 'unknown' })
   expect(Object.entries(asked.findings).filter(([, { certainty }]) => certainty === 'not asked')).toHaveLength(1)
 })
 
@@ -89,7 +89,7 @@ test('the next id of a service that counts is not taken for one that it has not 
 
 test('a limit that refills is not taken for one of a second, nor its header for one of a window', async () => {
   await using service = await startForeignService({ bucket: { size: 20, perSecond: 2 } })
-  const only = 'rate-second,rate-polls,rate-orders'
+  const only = 'rate-second,rate-failures'
   const asked = await ask(service.url, { ...known, only }, quick)
   for (const name of only.split(',')) expect(asked.findings[name]).toMatchObject({ certainty: 'unknown' })
 })

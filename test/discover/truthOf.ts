@@ -138,13 +138,11 @@ function ofTransactions(service: NotShown): Record<string, Truth> {
 }
 
 function ofTheLimit(service: ServiceSettings): Record<string, Truth> {
-  const { rateLimitPolls, rateLimitOrders, rateLimitFailures, rateLimitRefused } = service
+  const { rateLimitFailures, rateLimitRefused } = service
   const { rateLimitPerSecond, rateLimitKind, rateLimitRequests, rateLimitWindowSeconds, remainingHeader } = service
   return {
     // The answers of the issuer are not judged.
     'rate-header': is(remainingHeader === 'none' ? 'none' : 'all'),
-    'rate-orders': is(rateLimitOrders),
-    'rate-polls': is(rateLimitPolls ? 'yes' : 'no'),
     'rate-failures': is(rateLimitFailures ? 'yes' : 'no'),
     'rate-second': is(rateLimitPerSecond === null ? 'none' : `${rateLimitPerSecond} a second`),
     'rate-limit': is(rateLimitRequests),

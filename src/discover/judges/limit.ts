@@ -12,7 +12,6 @@ import {
 } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
 import { keyHeaders, recordBody, requireRecordShape } from '../testRecord.ts'
-import { askIfKindCounts, findReadableTransactionPath } from './limitHeader.ts'
 
 /**
  * Finds how large the limit is. A limit of a second shows itself with requests at once; the limit of the window is
@@ -29,7 +28,7 @@ const pausesMs = [shortThrottleWaitMs, 1_300, shortThrottleWaitMs]
 const burstsSample: Sample<readonly number[]> = {
   name: `${atOnce} requests at once`,
   async take(parts) {
-    const send = await countedRequest(parts)
+    const send = await createRecordSender(parts)
     const bursts: number[] = []
     for (const pauseMs of pausesMs) {
       await parts.waitMs(pauseMs)
@@ -42,18 +41,14 @@ const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** A request that the service accepts and the limit counts: a question if questions count, else a record. */
-async function countedRequest(parts: QuestionParts): Promise<() => Promise<Exchange>> {
+/** Sends a record that the service accepts, even without a free slot. */
+async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
   const shape = await requireRecordShape(parts)
-  const isPollCounted = (await askIfKindCounts(parts, 'poll')).found === 'yes'
-  const pollPath = isPollCounted ? await findReadableTransactionPath(parts) : null
-  if (pollPath !== null) return () => parts.call({ method: 'GET', path: pollPath, beyondLimit: true })
   const { path } = serviceResources.data
-  return () =>
-    parts.call({
-      ...{ method: 'POST', path, body: recordBody(parts, shape), beyondLimit: true },
-      headers: keyHeaders(shape.key),
-    })
+  return () => {
+    const [body, headers] = [recordBody(parts, shape), keyHeaders(shape.key)]
+    return parts.call({ method: 'POST', path, body, headers, beyondLimit: true })
+  }
 }
 
 /** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. */
@@ -118,7 +113,7 @@ const limitCountsSample: Sample<LimitCounts> = {
   name: 'requests until the limit is reached, twice',
   async take(parts) {
     const { windowMs } = parts.config.rateLimit
-    const send = await countedRequest(parts)
+    const send = await createRecordSender(parts)
     const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
     const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
     const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
