@@ -114,7 +114,7 @@ function confirm(
 }
 
 /** Thrown before any byte of the request has left. */
-export class TunnelRefused extends Error {
+class TunnelRefused extends Error {
   override name = 'TunnelRefused'
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */
   readonly code: string
@@ -130,7 +130,7 @@ export class TunnelRefused extends Error {
  *
  * @throws TunnelRefused
  */
-export function openTunnel(proxy: string, target: string, timeoutMs: number): Promise<Socket> {
+function openTunnel(proxy: string, target: string, timeoutMs: number): Promise<Socket> {
   const { hostname, port, username, password } = new URL(proxy)
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
@@ -210,7 +210,7 @@ export function createInterimResponseFilter(): InterimFilter {
 }
 
 /** Filters what undici's parser reads. Each write begins an exchange, because there is one request at a time. */
-export function skipInterimResponses(socket: Socket): Socket {
+function skipInterimResponses(socket: Socket): Socket {
   const filter = createInterimResponseFilter()
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)

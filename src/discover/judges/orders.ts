@@ -21,7 +21,7 @@ interface OrderShape {
 }
 
 /** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
-export const orderSample: Sample<Control<OrderShape>> = {
+const orderSample: Sample<Control<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
@@ -54,7 +54,7 @@ function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): P
   })
 }
 
-export const postOrder = async (parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> =>
+const postOrder = async (parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> =>
   postAs(parts, await requireShape(parts, orderSample), change)
 
 const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observed> =>

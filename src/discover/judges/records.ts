@@ -62,14 +62,9 @@ export async function askAccepted(
   return sureFinding(`${status} without ${idField}`, why, { differs: true, cannot })
 }
 
-/** The polls of two transactions (docs/reference/interface.md, 3.1). */
-export const recordPollsSample: Sample<readonly (readonly AnsweredExchange[])[]> = {
-  name: 'the lives of two transactions',
-  take: (parts) => followTwo(parts, 'data', () => submitTestRecord(parts)),
-}
-
+/** Follows two transactions (docs/reference/interface.md, 3.1). */
 export const askStatusValues = async (parts: QuestionParts): Promise<Finding> =>
-  judgeStatusValues(await parts.sample(recordPollsSample))
+  judgeStatusValues(await followTwo(parts, 'data', () => submitTestRecord(parts)))
 
 /** The statuses that the daemon reads as pending or as an end (docs/why/contract.md). */
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])

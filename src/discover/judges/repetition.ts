@@ -44,7 +44,7 @@ interface KeysSeen {
 }
 
 /** Tries the configured header, quoted and bare, then the other usual headers until the service recognises a key. */
-export const keysSample: Sample<KeysSeen> = {
+const keysSample: Sample<KeysSeen> = {
   name: 'a record again under its idempotency key',
   async take(parts) {
     const { ownId } = await requireRecordShape(parts)
