@@ -33,7 +33,7 @@ export async function askDiscoverQuestions(
   const http = createHttp({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
-    connections: 20, // rate-second sends that many at once
+    connections: 25, // rate-second sends that many at once
     answerMaxBytes: service.answerMaxBytes,
     settings: () => service,
     onCertificate() {},

@@ -69,7 +69,7 @@ function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
       'every record waits (pause unauthorized) until the operator of the service lets this address in, or gives the client the permission',
     )
   if (seen.status >= 300 && seen.status < 400) {
-    const why = `is redirected to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')} (${seen.status})`
+    const why = `was answered ${seen.status}, a redirect to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`
     const cannot = 'all sending pauses (unauthorized) at a redirect: check SERVICE_BASE_URL, or a proxy in between'
     return { finding: unknownFinding(stop(why), { differs: true, cannot }), stop: stop(why) }
   }
