@@ -32,124 +32,111 @@ export const emptyOutcomeWork: OutcomeWork = {
   remaining: null,
 }
 
-export interface OutcomeWriter {
-  add(work: OutcomeWork): Promise<void>
-  unwritten(): UnwrittenOutcome[]
-}
+export type OutcomeWriter = ReturnType<typeof createOutcomeWriter>
 
 const retryMs = 500
 const asideMs = 1_000
-interface Piece {
-  parts: OutcomeBatch[]
-  submissionIds: readonly string[]
+
+interface Piece extends PromiseWithResolvers<void> {
+  batch: OutcomeBatch
   sinceMs: number
   error: unknown
-  done: () => void
 }
-
-type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; error: unknown }
 
 /**
  * Writes outcomes in groups: one write at a time, each with all that has gathered. A write that fails for every piece
  * is repeated until it succeeds. The fences make that harmless.
  *
- * If one piece may be the cause, each is written alone. Its pauses are written first, so that they do not wait for a
+ * If one piece may be the cause, each is written alone. A pause is a piece of its own, so that it does not wait for a
  * refused step.
  *
  *     fails in passing (a lock)   set aside and tried again each second
  *     refused                     written without foreign texts
  *     refused without them        abandoned
  */
-export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): OutcomeWriter {
+export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   const unwritten = new Set<Piece>()
   let gathered: Piece[] = []
-  let writing = false
+  let isWriting = false
   let aside: Piece[] = []
-  let writingAside = false
+  let isWritingAside = false
 
-  async function write(): Promise<void> {
-    writing = true
+  async function writeGathered(): Promise<void> {
+    isWriting = true
     while (gathered.length > 0) {
-      const group = gathered
+      const group = [pieceOf({ ...empty, slots: deps.takeReturnable() }), ...gathered]
       gathered = []
-      const slots = { ...empty, slots: deps.takeReturnable() }
-      const whole = merge([slots, ...group.flatMap(({ parts }) => parts)])
-      const { kind } = await persist(whole, group)
-      if (kind === 'written') for (const { done } of group) done()
-      else for (const piece of [pieceOf(slots, () => {}), ...group]) await writeApart(piece)
+      const end = await persist(merge(group.map(({ batch }) => batch)), group)
+      for (const piece of group) await (end === 'written' ? piece.resolve() : writeAlone(piece))
     }
-    writing = false
+    isWriting = false
   }
 
-  async function writeApart(piece: Piece): Promise<void> {
-    const left: OutcomeBatch[] = []
-    for (const part of piece.parts.flatMap(split)) if (!(await writePart(part, piece))) left.push(part)
-    piece.parts = left
-    if (left.length === 0) return piece.done()
+  async function writeAlone(piece: Piece): Promise<void> {
+    const { batch } = piece
+    let end = await persist(batch, [piece])
+    if (end === 'piece') {
+      deps.onBared(piece.error, batch)
+      end = await persist(withoutTexts(batch, piece.error), [piece])
+      if (end === 'piece') deps.onAbandoned(piece.error, batch)
+    }
+    if (end !== 'moment') return piece.resolve()
     aside.push(piece)
-    if (!writingAside) void writeAside()
+    if (!isWritingAside) void writeAside()
   }
 
   /** Writes one at a time, so that only one connection waits for locks. */
   async function writeAside(): Promise<void> {
-    writingAside = true
+    isWritingAside = true
     while (aside.length > 0) {
       await deps.waitMs(asideMs)
       const pieces = aside
       aside = []
-      for (const piece of pieces) await writeApart(piece)
+      for (const piece of pieces) await writeAlone(piece)
     }
-    writingAside = false
+    isWritingAside = false
   }
 
-  async function writePart(part: OutcomeBatch, piece: Piece): Promise<boolean> {
-    const whole = await persist(part, [piece])
-    if (whole.kind !== 'piece') return whole.kind === 'written'
-    deps.onBared(whole.error, part)
-    const bare = await persist(withoutTexts(part, whole.error), [piece])
-    if (bare.kind !== 'piece') return bare.kind === 'written'
-    deps.onAbandoned(bare.error, part)
-    return true
-  }
-
-  async function persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<Persisted> {
+  async function persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<'written' | 'moment' | 'piece'> {
     for (;;) {
       try {
         deps.onWritten(await deps.writeOutcomes(batch), batch)
-        return { kind: 'written' }
+        return 'written'
       } catch (error) {
         deps.onFailed(error, batch)
         for (const piece of pieces) piece.error = error
         const blame = deps.blameForDatabaseError(error)
-        if (blame !== 'everyone') return { kind: blame, error }
+        if (blame !== 'everyone') return blame
         await deps.waitMs(retryMs)
       }
     }
   }
 
-  const pieceOf = (batch: OutcomeBatch, done: () => void): Piece => ({
-    parts: [batch],
-    submissionIds: batch.transitions.map(({ submission }) => submission.id),
+  const pieceOf = (batch: OutcomeBatch): Piece => ({
+    ...Promise.withResolvers<void>(),
+    batch,
     sinceMs: deps.nowMs(),
     error: null,
-    done,
   })
 
   return {
-    add({ transition, ...rest }) {
-      return new Promise((resolve) => {
-        const piece = pieceOf({ ...rest, slots: [], transitions: transition ? [transition] : [] }, () => {
-          unwritten.delete(piece)
-          resolve()
-        })
+    async add({ transition, ...rest }: OutcomeWork): Promise<void> {
+      const parts = [
+        { ...rest, slots: [], transitions: [] },
+        ...(transition ? [{ ...empty, transitions: [transition] }] : []),
+      ]
+      const pieces = parts.map(pieceOf)
+      for (const piece of pieces) {
         unwritten.add(piece)
-        gathered.push(piece)
-        if (!writing) void write()
-      })
+        void piece.promise.then(() => unwritten.delete(piece))
+      }
+      gathered.push(...pieces)
+      if (!isWriting) void writeGathered()
+      await Promise.all(pieces.map(({ promise }) => promise))
     },
-    unwritten: () =>
-      [...unwritten].flatMap(({ submissionIds, sinceMs, error }) =>
-        submissionIds.map((submissionId) => ({ submissionId, sinceMs, error })),
+    unwritten: (): UnwrittenOutcome[] =>
+      [...unwritten].flatMap(({ batch, sinceMs, error }) =>
+        batch.transitions.map(({ submission }) => ({ submissionId: submission.id, sinceMs, error })),
       ),
   }
 }
@@ -175,20 +162,6 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
             ageMs: () => Math.max(...remaining.map(({ ageMs }) => ageMs())),
           },
   }
-}
-
-function split({ transitions, ...rest }: OutcomeBatch): OutcomeBatch[] {
-  const parts = [
-    { ...rest, transitions: [] },
-    { ...empty, transitions },
-  ]
-  return parts.filter((part) => part.transitions.length > 0 || !isNothing(part))
-}
-
-function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
-  const { slots, pauses, passages, refusals, trialSucceeded, trialEnded, remaining } = rest
-  const isEmpty = [slots, pauses, passages, refusals].every(({ length }) => length === 0)
-  return isEmpty && !trialSucceeded && !trialEnded && remaining === null
 }
 
 /**
