@@ -3,8 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { ForeignError } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
-import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { isSignInRefused } from '../postgres/sessionPool.ts'
+import { type DatabaseAddress, isSignInRefused } from '../postgres/databaseAddress.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 
 export interface OtherDaemon {

@@ -1,3 +1,5 @@
+import { errorCodeOf } from './sqlState.ts'
+
 /** A database URL whose name and password may change while the daemon runs. */
 export interface DatabaseAddress {
   now(): string
@@ -32,3 +34,9 @@ export function createDatabaseAddress({ url, read, onRenewed, onRefused }: Datab
 }
 
 const withoutName = (url: string): string => url.replace(/^postgres(ql)?:\/\/([^@/?#]*@)?/, '')
+
+/** 28P01 is a wrong password, 28000 an unknown role. Poolers have their own codes. */
+export function isSignInRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return /^28/.test(String(errorCodeOf(error))) || /authentication/i.test(error.message)
+}

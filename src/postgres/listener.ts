@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { type DatabaseAddress, fixedDatabaseAddress } from './databaseAddress.ts'
-import { isSignInRefused } from './sessionPool.ts'
+import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export interface Listener {
@@ -37,8 +37,12 @@ const answerMs = 5_000 // a pooler refuses statement_timeout at the start
 const lockClass = 1_869_968_482
 
 /** Lets the server notice a dead peer in 25 s. */
-const session = `select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false)`
+const settings = {
+  search_path: 'pg_catalog, pg_temp',
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+}
 
 const markStatement = `select case
     when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
@@ -98,10 +102,8 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     try {
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      const isOwn = await applySessionSettings(next)
-      await next.query(isOwn ? `set search_path = pg_catalog, pg_temp; ${session}` : session)
       // Through a pooler, the lock would be in a session that others use too.
-      isReady = isOwn
+      isReady = await applySessionSettings(next, settings)
       onNotice() // rows that came before the connection
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
 import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
-import { applySessionSettings, catalogPathSettings, statementSettings, textFormatSettings } from './sessionSettings.ts'
+import { applySessionSettings, catalogPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
 /** Limits the wait for a lock, because all users of the table wait behind it. */
@@ -26,22 +26,12 @@ export function inMigrationSession<T>(
     client.on('error', () => {}) // the statement that runs reports it
     try {
       await client.connect()
-      // Leaves a pooler's session unchanged, because others use it.
-      if (await applySessionSettings(client)) {
-        const limits = {
-          statement_timeout: '0',
-          idle_in_transaction_session_timeout: '0',
-          lock_timeout: `${lockMaxSeconds}s`,
-        }
-        await client.query('select set_config(key, value, false) from json_each_text($1)', [
-          JSON.stringify({
-            ...statementSettings,
-            ...textFormatSettings,
-            ...limits,
-            ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
-          }),
-        ])
-      }
+      await applySessionSettings(client, {
+        statement_timeout: '0',
+        idle_in_transaction_session_timeout: '0',
+        lock_timeout: `${lockMaxSeconds}s`,
+        ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
+      })
       await assertEncoding(client, variable, url)
       return await work(client)
     } catch (error) {

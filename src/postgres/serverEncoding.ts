@@ -1,19 +1,5 @@
 import type pg from 'pg'
 
-/** For our own messages: one character for one, so that a cut text keeps its length. */
-const alike: ReadonlyMap<string, string> = new Map([
-  ['…', '.'],
-  ['‘', "'"],
-  ['’', "'"],
-  ['“', '"'],
-  ['”', '"'],
-  ['„', '"'],
-  ['–', '-'],
-  ['—', '-'],
-  ['→', '>'],
-  ['•', '*'],
-])
-
 export async function readEncoding(db: {
   query<Row extends pg.QueryResultRow>(text: string): Promise<{ rows: Row[] }>
 }): Promise<string> {
@@ -31,26 +17,14 @@ export function encodingWarning(encoding: string): string | null {
   return `its encoding is ${encoding}, not UTF8. Characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. Use a UTF8 database to avoid both`
 }
 
-export interface Replacement {
-  /** Replaces a character by a similar one, or by a question mark. */
-  ofValue(text: string): string
-  /** Replaces only characters of our own statements. Postgres refuses others. */
-  ofStatement(sql: string): string
-}
-
 /**
- * Replaces characters that a database of this encoding cannot hold. Null for UTF8 and for multi-byte encodings:
- * Postgres refuses such characters, and an outcome is then written without its texts.
+ * Returns a function that replaces characters that a database of this encoding cannot hold by question marks. Null for
+ * UTF8 and for multi-byte encodings: Postgres refuses such characters, and an outcome is then written without its texts.
  */
-export function createCharacterReplacement(encoding: string): Replacement | null {
+export function createCharacterReplacement(encoding: string): ((text: string) => string) | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null
   const held = heldCharacters(encoding)
-  const replaced = (text: string, other: (each: string) => string) =>
-    text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : (alike.get(each) ?? other(each))))
-  return {
-    ofValue: (text) => replaced(text, () => '?'),
-    ofStatement: (sql) => replaced(sql, (each) => each),
-  }
+  return (text) => text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : '?'))
 }
 
 function heldCharacters(encoding: string): ReadonlySet<string> {

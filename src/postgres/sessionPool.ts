@@ -1,9 +1,8 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
-import { type DatabaseAddress, fixedDatabaseAddress } from './databaseAddress.ts'
-import { createCharacterReplacement, type Replacement } from './serverEncoding.ts'
-import { applySessionSettings, statementSettings, textFormatSettings } from './sessionSettings.ts'
-import { errorCodeOf, isReadOnlyError } from './sqlState.ts'
+import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+import { createCharacterReplacement } from './serverEncoding.ts'
+import { applySessionSettings, statementSettings } from './sessionSettings.ts'
 
 export interface PoolOptions {
   url: string | DatabaseAddress
@@ -11,7 +10,7 @@ export interface PoolOptions {
   connections: number
   /** Called when an idle connection broke. The pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Beyond `statementSettings` and `textFormatSettings`. */
+  /** Beyond `sessionSettings`. */
   settings?: Record<string, string>
   /** If true, commits survive a crash, whatever the server's settings. */
   durable?: boolean
@@ -27,23 +26,26 @@ export interface PoolOptions {
 
 const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
 
+type Path = 'catalog' | 'role'
+const catalogPath = 'pg_catalog, pg_temp'
+
+/** In a pooler's session, only a transaction can set the path. */
+const closedLocally = `; set local search_path = ${catalogPath}`
+
 /**
- * Sessions start with their settings. A pooler such as pgbouncer refuses that: then each transaction sets them, and
- * single statements go without. `outboxd check` says how to give them to the role.
+ * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction: then each
+ * transaction sets them, and single statements go without. `outboxd check` says how to give them to the role.
  */
 export class SessionPool extends pg.Pool {
-  beginning: string
   readonly #options: PoolOptions
   readonly #address: DatabaseAddress
-  readonly #openedAs = new WeakMap<object, number>()
+  readonly #settings: Record<string, string>
   readonly #begun = new WeakSet<object>()
   /** The search path that our sessions of the ERP's database have now. */
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
+  #isPooled = false
   readonly byRolePath = new RolePathSessions(this)
-  #opened = 0
-  /** Older sessions are closed, because one of them has shown that its server is read-only. */
-  #goodFrom = 0
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
@@ -57,26 +59,40 @@ export class SessionPool extends pg.Pool {
       query_timeout: limits.answerMs,
       // A session that only reads does not notice when its server becomes a standby.
       maxLifetimeSeconds: 300,
-      ...timeoutsOf(options),
-      options: startOptions(options),
       Client: EncodedClient,
     })
     this.#options = options
     this.#address = address
-    this.beginning = beginningOf([], options)
+    this.#settings = {
+      statement_timeout: String(limits.statementMs),
+      idle_in_transaction_session_timeout: '10000',
+      ...options.settings,
+    }
     this.on('error', options.onIdleError)
-    this.on('connect', (client) => {
-      this.#openedAs.set(client, this.#opened++)
-      // An error event without a listener ends the process.
-      client.on('error', () => {})
-    })
-    this.on('release', (error) => {
-      if (isReadOnlyError(error)) this.#goodFrom = this.#opened
-    })
+    // An error event without a listener ends the process.
+    this.on('connect', (client) => void client.on('error', () => {}))
   }
 
-  async connectByRolePath(): Promise<pg.PoolClient> {
-    return this.#takePath(await this.#connect(), 'role')
+  /** The statements that begin a transaction, known once a session is connected. */
+  beginningFor(path: Path): string {
+    const local = this.#isPooled ? Object.entries({ ...statementSettings, ...this.#settings }).map(setLocal) : []
+    const durable = this.#options.durable ? [committedToDisk] : []
+    const closed = this.#options.isErp && path === 'catalog' ? closedLocally : ''
+    return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed
+  }
+
+  get beginning(): string {
+    return this.beginningFor('catalog')
+  }
+
+  async connectBy(path: Path): Promise<pg.PoolClient> {
+    const client = await this.#connect()
+    const current = this.#paths.get(client)
+    if (current === undefined || current === path) return client
+    return releasingIfFailed(client, async () => {
+      await client.query(`set search_path = ${path === 'role' ? this.#rolePath || `''` : catalogPath}`)
+      this.#paths.set(client, path)
+    })
   }
 
   async readRolePath(): Promise<string | null> {
@@ -84,23 +100,10 @@ export class SessionPool extends pg.Pool {
     return this.#rolePath
   }
 
-  async #takePath(client: pg.PoolClient, path: Path): Promise<pg.PoolClient> {
-    const current = this.#paths.get(client)
-    if (current === undefined || current === path) return client
-    try {
-      await client.query(`set search_path = ${path === 'role' ? this.#rolePath || `''` : catalogPath}`)
-      this.#paths.set(client, path)
-      return client
-    } catch (error) {
-      client.release(true)
-      throw error
-    }
-  }
-
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
-    const connecting = this.#connect().then((client) => this.#takePath(client, 'catalog'))
+    const connecting = this.connectBy('catalog')
     if (callback === undefined) return connecting
     connecting.then(
       (client) => callback(undefined, client, client.release.bind(client)),
@@ -110,61 +113,45 @@ export class SessionPool extends pg.Pool {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    for (;;) {
-      const client = await this.#connectRenewed()
-      if ((this.#openedAs.get(client) ?? this.#opened) < this.#goodFrom) client.release(true)
-      else if (this.#begun.has(client)) return client
-      else return this.#begin(client)
-    }
-  }
-
-  async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
-    try {
-      const isOwn = await applySessionSettings(client)
+    const client = await this.#connectRenewed()
+    if (this.#begun.has(client)) return client
+    return releasingIfFailed(client, async () => {
+      const isOwn = await applySessionSettings(client, this.#settings)
+      this.#isPooled ||= !isOwn
       if (this.#options.isErp) {
         const { rows } = await client.query<{ search_path: string }>('show search_path')
         this.#rolePath = rows[0]?.search_path ?? ''
         if (isOwn) this.#paths.set(client, 'role')
       }
-      if (isOwn && this.#options.prepares) prepareRepeatedStatements(client)
+      if (isOwn && this.#options.prepares) prepareStatements(client)
       this.#begun.add(client)
-      return client
-    } catch (error) {
-      client.release(true)
-      throw error
-    }
+    })
   }
 
   async #connectRenewed(): Promise<pg.PoolClient> {
     const address = this.#address
     try {
-      return await this.#connectAny()
+      return await super.connect()
     } catch (error) {
       if (!isSignInRefused(error)) throw error
       const options: pg.PoolConfig = this.options
       if (address.now() === options.connectionString) address.renew()
       if (address.now() === options.connectionString) throw error
       options.connectionString = address.now()
-      return this.#connectAny()
-    }
-  }
-
-  async #connectAny(): Promise<pg.PoolClient> {
-    try {
-      return await super.connect()
-    } catch (error) {
-      if (!isRefusedStart(error)) throw error
-      const none = { options: undefined, statement_timeout: undefined, idle_in_transaction_session_timeout: undefined }
-      Object.assign(this.options, none)
-      const settings = { ...timeoutsOf(this.#options), ...statementSettings, ...this.#options.settings }
-      this.beginning = beginningOf(Object.entries(settings).map(setLocal), this.#options)
       return super.connect()
     }
   }
 }
 
-type Path = 'catalog' | 'role'
-const catalogPath = 'pg_catalog, pg_temp'
+async function releasingIfFailed(client: pg.PoolClient, work: () => Promise<void>): Promise<pg.PoolClient> {
+  try {
+    await work()
+    return client
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
 
 export class RolePathSessions {
   readonly #pool: SessionPool
@@ -173,11 +160,11 @@ export class RolePathSessions {
   }
 
   get beginning(): string {
-    return this.#pool.beginning.replace(closedLocally, '')
+    return this.#pool.beginningFor('role')
   }
 
   connect(): Promise<pg.PoolClient> {
-    return this.#pool.connectByRolePath()
+    return this.#pool.connectBy('role')
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {
@@ -197,31 +184,33 @@ export class RolePathSessions {
 class EncodedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
-    let replacement: Replacement | null = null
+    let replace: ((text: string) => string) | null = null
     // The server names its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'server_encoding') replacement = createCharacterReplacement(parameterValue)
+      if (parameterName === 'server_encoding') replace = createCharacterReplacement(parameterValue)
     })
+    const holdable = (value: unknown, replaced: (text: string) => string): unknown => {
+      if (Array.isArray(value)) return value.map((each) => holdable(each, replaced))
+      return typeof value === 'string' ? replaced(value) : value
+    }
     const query = this.query.bind(this) as (...args: unknown[]) => unknown
     this.query = ((first: unknown, second: unknown, ...rest: unknown[]) => {
-      if (replacement === null) return query(first, second, ...rest)
-      const values = Array.isArray(second) ? holdable(second, replacement) : second
-      if (typeof first === 'string') return query(replacement.ofStatement(first), values, ...rest)
-      const { text, values: own } = (first ?? {}) as { text?: unknown; values?: unknown }
-      if (typeof text !== 'string') return query(first, values, ...rest)
-      const ofConfig = Array.isArray(own) ? { values: holdable(own, replacement) } : {}
-      return query({ ...(first as object), text: replacement.ofStatement(text), ...ofConfig }, values, ...rest)
+      if (replace === null) return query(first, second, ...rest)
+      if (typeof first === 'string') return query(plainStatement(first), holdable(second, replace), ...rest)
+      const { text, values } = (first ?? {}) as { text?: unknown; values?: unknown }
+      if (typeof text !== 'string') return query(first, second, ...rest)
+      return query(
+        { ...(first as object), text: plainStatement(text), values: holdable(values, replace) },
+        second,
+        ...rest,
+      )
     }) as typeof this.query
   }
 }
 
-function holdable(values: readonly unknown[], replacement: Replacement): unknown[] {
-  return values.map((value) => {
-    if (Array.isArray(value)) return holdable(value, replacement)
-    return typeof value === 'string' ? replacement.ofValue(value) : value
-  })
-}
+/** Our statements have no other sign beyond ASCII, and Postgres refuses one that its encoding cannot hold. */
+const plainStatement = (sql: string) => sql.replaceAll('…', '.')
 
 interface ServerSetting {
   parameterName: string
@@ -234,69 +223,26 @@ type ConnectCallback = (
   done: (release?: boolean | Error) => void,
 ) => void
 
-const timeoutsOf = ({ limits = usualLimits }: PoolOptions) => ({
-  statement_timeout: limits.statementMs,
-  idle_in_transaction_session_timeout: 10_000,
-})
-
-const startOptions = ({ settings }: PoolOptions): string =>
-  Object.entries({ ...statementSettings, ...settings, ...textFormatSettings })
-    .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
-    .join(' ')
-
-const beginningOf = (more: readonly string[], { durable, isErp }: PoolOptions): string =>
-  ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ') +
-  (isErp ? closedLocally : '')
-
-/** In a pooler's session, only a transaction can set the path. */
-const closedLocally = `; set local search_path = ${catalogPath}`
-
 /** Keeps a stronger setting, such as waiting for a standby. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
-const setLocal = ([name, value]: [string, string | number]): string =>
-  `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
+const setLocal = ([name, value]: [string, string]): string =>
+  `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(value)}`
 
-/** 28P01 is a wrong password, 28000 an unknown role. Poolers have their own codes. */
-export function isSignInRefused(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return /^28/.test(String(errorCodeOf(error))) || /authentication/i.test(error.message)
-}
-
-function isRefusedStart(error: unknown): boolean {
-  return error instanceof Error && /unsupported startup parameter/.test(error.message)
-}
-
-const timesBefore = 3
 /** Bounded, because some statements have a different text each time. */
-const preparedMax = 60
-const countedMax = 200
-
-type Client = Pick<pg.ClientBase, 'query'>
+const preparedMax = 100
 
 /**
- * Plans each repeated statement once, which saves a quarter of the server's work on the ledger. A text without values
- * may have several statements, which cannot be prepared.
+ * Plans each statement once, which saves a quarter of the server's work on the ledger. A text without values may have
+ * several statements, which cannot be prepared.
  */
-export function prepareRepeatedStatements(client: Client): void {
-  const times = new Map<string, number>()
+function prepareStatements(client: pg.PoolClient): void {
   const names = new Map<string, string>()
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
-
-  function nameOf(text: string): string | undefined {
-    const known = names.get(text)
-    if (known !== undefined || names.size >= preparedMax) return known
-    const count = (times.get(text) ?? 0) + 1
-    if (count > timesBefore) {
-      times.delete(text)
-      names.set(text, `repeated_${names.size + 1}`)
-    } else if (count > 1 || times.size < countedMax) times.set(text, count)
-    else times.clear()
-    return names.get(text)
-  }
-
   client.query = ((text: unknown, values: unknown, ...rest: unknown[]) => {
-    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined
+    if (typeof text !== 'string' || !Array.isArray(values) || values.length === 0) return query(text, values, ...rest)
+    if (names.size < preparedMax && !names.has(text)) names.set(text, `outboxd_${names.size + 1}`)
+    const name = names.get(text)
     return name === undefined ? query(text, values, ...rest) : query({ name, text, values }, ...rest)
   }) as typeof client.query
 }

@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import pg from 'pg'
 import { errorCodeOf } from './sqlState.ts'
 
 /**
@@ -30,25 +30,37 @@ export const statementSettings = {
   transform_null_equals: 'off',
 } as const
 
+/** The settings of every session of ours. Not every version knows the last three. */
+export const sessionSettings = {
+  ...statementSettings,
+  ...textFormatSettings,
+  idle_session_timeout: '0',
+  session_replication_role: 'origin',
+  transaction_timeout: '0',
+} as const
+
 /**
- * Sets what not every version knows or not every role may set. Leaves a pooler's session unchanged.
+ * Applies settings to a new session. Leaves a pooler's session unchanged, because others use it.
  *
  * @returns true if the session is ours: the process that answers is the one that the server named
  * @throws Error if triggers are off for the role and it may not turn them on
  */
-export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
+export async function applySessionSettings(
+  client: Pick<pg.ClientBase, 'query'>,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<boolean> {
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
+    const wanted = pg.escapeLiteral(JSON.stringify({ ...sessionSettings, ...settings }))
     // One text is one transaction, so that no function in the role's search path can replace the server's.
     const results = (await client.query(
-      `set local search_path = pg_catalog, pg_temp;
+      `set local statement_timeout = 0; set local search_path = pg_catalog, pg_temp;
        select pg_backend_pid() = ${pid} as "isOwn", (
          select count(set_config(s.name, w.value, false)) from pg_settings s
-         join (values ('idle_session_timeout', '0'), ('transaction_timeout', '0'), ('session_replication_role', 'origin')) w (name, value)
-           on w.name = s.name and w.value <> s.setting
+         join json_each_text(${wanted}) w (name, value) on w.name = s.name and w.value <> s.setting
          where pg_backend_pid() = ${pid})`,
     )) as unknown as pg.QueryResult<{ isOwn: boolean }>[]
-    return results[1]?.rows[0]?.isOwn ?? false
+    return results.at(-1)?.rows[0]?.isOwn ?? false
   } catch (error) {
     if (errorCodeOf(error) !== '42501') throw error
     throw new Error(
@@ -62,7 +74,8 @@ export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>)
 export async function isConnectedWithoutPooler(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
-    return await applySessionSettings(client)
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    return rows[0]?.pid === (client as { processID?: number | null }).processID
   } finally {
     client.release()
   }

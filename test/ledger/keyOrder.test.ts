@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { captureClaimLimits } from '../../src/daemon/capture/capturePace.ts'
+import { captureClaimLimits } from '../../src/daemon/capture/capture.ts'
 import { type KeyOnFailure, releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'

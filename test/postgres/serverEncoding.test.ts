@@ -25,7 +25,7 @@ test('what is left after the replacement can be stored in a database of each enc
     )
     const replacement = createCharacterReplacement(encoding)
     const held = new Set(rows[0]?.held)
-    const wrong = characters.filter((each) => held.has(each) !== (replacement?.ofValue(each) === each))
+    const wrong = characters.filter((each) => held.has(each) !== (replacement?.(each) === each))
     wrongs.push(
       ...wrong.map(
         (each) => `${encoding} ${each.codePointAt(0)?.toString(16)} ${held.has(each) ? 'replaced' : 'kept'}`,
@@ -51,8 +51,8 @@ test('a session of a LATIN1 database binds what it can hold, and refuses an exac
     `select array[$1, ($2::text[])[1], $3::json ->> 'a'] as texts`,
     ['Müller… “Ł”', ['€ 😀'], JSON.stringify({ a: 'naïve → Łódź' })],
   )
-  expect(rows[0]?.texts).toEqual(['Müller. "?"', '? ?', 'naïve > ?ód?'])
-  const { rows: said } = await pool.query<{ sign: string }>(`select '…' as sign -- „one of ours“`)
+  expect(rows[0]?.texts).toEqual(['Müller? ???', '? ?', 'naïve ? ?ód?'])
+  const { rows: said } = await pool.query<{ sign: string }>(`select '…' as sign`)
   expect(said).toEqual([{ sign: '.' }])
   await expect(pool.query(`select 'Ł'`)).rejects.toMatchObject({ code: '22P05' })
   const ofExact = (text: string) =>

@@ -75,20 +75,18 @@ async function prepared(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-test('what a session is asked again and again with values is prepared, in transactions as outside; what comes once is not', async () => {
+test('a statement with values is prepared, in transactions as outside', async () => {
   const pool = open()
-  await pool.query('select 7 + $1::int as n', [1])
   await again(pool, 'select $1::int as n')
   for (let i = 0; i < 10; i++) await inTransaction(pool, (db) => db.query('select $1::int + 0 as n', [i]))
   await pool.query('select 8; select 9')
   expect(await prepared(pool)).toEqual(['select $1::int as n', 'select $1::int + 0 as n'])
 })
 
-test('so many statements are prepared and no more, and texts that are written anew each time keep no others from it', async () => {
+test('a hundred statements are prepared and no more', async () => {
   const pool = open()
-  for (let i = 0; i < 1_000; i++) await pool.query(`select ${i}, $1::int as n`, [i])
-  for (let i = 0; i < 70; i++) await again(pool, `select $1::int as n /* ${i} */`, 5)
-  expect((await prepared(pool)).length).toBe(60)
+  for (let i = 0; i < 120; i++) await pool.query(`select ${i}, $1::int as n`, [i])
+  expect((await prepared(pool)).length).toBe(100)
 })
 
 test('where a migration gives a result another type, the next session reads it', async () => {

@@ -7,7 +7,6 @@ import type {
   RowsRequest,
   SkippedRow,
 } from '../../model.ts'
-import { captureClaimLimits, fullPace, nextPace, type Pace } from './capturePace.ts'
 import {
   type CaptureFailure,
   type CaptureRowsDeps,
@@ -44,17 +43,9 @@ export interface CaptureRoundsDeps {
   random(): number
 }
 
-export interface CaptureRounds {
-  /**
-   * Runs one round.
-   * @returns milliseconds until the next round, which a wake shortens
-   */
-  runOnce(): Promise<number>
-}
-
 const publishAgainMs = 10_000
 
-export function createCaptureRounds({ capture, sleep, publishMappedTypes, random }: CaptureRoundsDeps): CaptureRounds {
+export function createCaptureRounds({ capture, sleep, publishMappedTypes, random }: CaptureRoundsDeps) {
   let captured = 0
   let published: string | null = null
   let publishAgainAtMs = 0
@@ -75,7 +66,8 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
     },
   })
   return {
-    async runOnce() {
+    /** @returns milliseconds until the next round, which a wake shortens */
+    async runOnce(): Promise<number> {
       await publishKnownTypes(capture.knownTypes())
       captured = 0
       const round = await runOnce()
@@ -109,10 +101,6 @@ function waitMs(round: CaptureRound, random: number): number {
  */
 export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
 
-export interface Capture {
-  runOnce(): Promise<CaptureRound>
-}
-
 /**
  * Claims rows, maps them, inserts them into the ledger and marks them.
  *
@@ -120,8 +108,8 @@ export interface Capture {
  * that fails, too, or only the mark of a captured row is refused, the row is skipped with its own backoff. Other rows
  * go on.
  */
-export function createCapture(deps: CaptureDeps): Capture {
-  let pace: Pace = fullPace
+export function createCapture(deps: CaptureDeps) {
+  let limit = batchMax
   /** Captured rows whose mark took too long. Capture leaves them until the report has written to them. */
   const leftUntilMs = new Map<string, number>()
 
@@ -137,37 +125,31 @@ export function createCapture(deps: CaptureDeps): Capture {
     await deps.reportLater(outboxIds)
   }
 
+  /** Batches take the lowest rows first, so halving isolates a failing row. Then they grow again, by an eighth. */
   async function captureNew(): Promise<CaptureRound> {
-    const batch = await captureBatch(deps, pace.limit, leftToReport())
+    const batch = await captureBatch(deps, limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
-    const heldType = batch.kind === 'failed' ? deps.faultOf(batch.error, batch.isCaptured).type : null
-    if (batch.kind === 'failed' && heldType !== null) {
-      await deps.stopCaptureOfType(heldType, batch.error)
+    if (batch.kind === 'captured') {
+      // A batch that was not full says nothing about larger ones.
+      if (batch.rows === limit) limit = Math.min(batchMax, Math.ceil(limit * 1.125))
+      return batch.hasMore ? 'again' : 'idle'
+    }
+    const { error, isCaptured, outboxIds } = batch
+    const { type, code } = deps.faultOf(error, isCaptured)
+    if (type !== null) {
+      await deps.stopCaptureOfType(type, error)
       return 'again'
     }
-    if (batch.kind === 'nothing') {
-      if (!pace.isSlow) pace = fullPace
-      return 'idle'
-    }
-    if (batch.kind === 'failed' && batch.outboxIds.length > 1 && tookTooLong(deps, batch)) {
-      if (batch.isCaptured) await leaveToReport(batch.outboxIds)
-      else deps.onBatchFailed(batch.rows, batch.error)
-      pace = nextPace(pace, { kind: 'slow', rows: batch.rows })
-      return 'again'
-    }
-    if (batch.kind === 'failed' && batch.outboxIds.length === 1) {
-      const alone = await captureAlone(deps, batch.outboxIds[0] ?? '', batch)
-      if (alone !== 'again') return alone
-      pace = nextPace(pace, { kind: 'found' })
-      return 'again'
-    }
-    if (batch.kind === 'failed') deps.onBatchFailed(batch.rows, batch.error)
-    pace = nextPace(pace, batch)
-    return batch.kind === 'failed' || batch.hasMore || pace.isNarrowing ? 'again' : 'idle'
+    const [first = ''] = outboxIds
+    if (outboxIds.length === 1) return captureAlone(deps, first, batch)
+    if (isCaptured && code === statementTimeout) await leaveToReport(outboxIds)
+    else deps.onBatchFailed(outboxIds.length, error)
+    limit = Math.ceil(Math.min(limit, outboxIds.length) / 2)
+    return 'again'
   }
 
   return {
-    async runOnce() {
+    async runOnce(): Promise<CaptureRound> {
       const { dueId, leavesTypes, hasNew } = await deps.readDueCaptureWork()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
@@ -180,14 +162,12 @@ export function createCapture(deps: CaptureDeps): Capture {
 type Batch =
   | { kind: 'busy' }
   | { kind: 'waits' }
-  | { kind: 'nothing' }
-  | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
-  | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & CaptureFailure)
+  | { kind: 'captured'; rows: number; hasMore: boolean }
+  | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
+const batchMax = 500
 const leftToReportMs = 300_000
 
-const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: CaptureFailure) =>
-  deps.faultOf(error, isCaptured).code === statementTimeout
 const statementTimeout = '57014'
 
 async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
@@ -227,16 +207,30 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   if (result.kind === 'failed') {
     // if the claim itself fails, a row is not the cause
     if (result.outboxIds.length === 0) throw result.error
-    return { ...result, rows: result.outboxIds.length }
+    return result
   }
   const { claimed, read, unmarked } = result
   if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
   const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
   if (released.length > 0) await deps.resumeCaptureOfTypes(released)
-  if (read === 0) return { kind: 'nothing' }
-  const isWhole = read === claimed
-  return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }
+  return { kind: 'captured', rows: read, hasMore: read > 0 && (read < claimed || claimed === limit) }
 }
+
+/**
+ * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
+ * whose records fill a small part of the window gets no more.
+ */
+export function captureClaimLimits(
+  { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
+  windowMax: number,
+): { limit: number; keyRowsMax: number; exceptKeys: string[] } {
+  const stuck = waitingKeys.reduce((sum, line) => sum + (line.isHeld ? line.length : 0), 0)
+  const keyRowsMax = Math.max(1, Math.floor(windowMax / lineShare))
+  const closed = waitingKeys.filter(({ length, isHeld }) => isHeld || length >= keyRowsMax)
+  return { limit: windowMax - (queued - stuck), keyRowsMax, exceptKeys: closed.map(({ key }) => key) }
+}
+
+const lineShare = 40
 
 function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): RowsRequest['types'] {
   return { known, elsewhere: typesKnown?.filter((type) => !known.includes(type)) ?? null }
