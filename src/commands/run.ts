@@ -22,7 +22,7 @@ import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environ
 /** An outcome could not be read or written. */
 const leftInDoubt = 1
 
-/** Finds broken files before a second daemon starts with them. */
+/** Finds broken credentials before a second daemon starts with them. */
 const lookEveryMs = 60_000
 
 const namesOfParts: Record<CredentialPart, string> = {
@@ -95,7 +95,6 @@ export async function run(context: CommandContext): Promise<number> {
   }
   context.onReload(() => void reload())
   const looking = setInterval(() => {
-    files.look()
     credentials.renew(credentials.broken() === null ? connectionParts : credentialParts)
   }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }

@@ -6,20 +6,15 @@ import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { writeBackRows } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { readLockingSessions } from '../postgres/locks.ts'
-import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import {
-  brokenCredentialsProblem,
-  brokenFilesProblem,
   createHeartbeat,
   createProblemReporter,
   createReloadResponder,
   type Heartbeat,
   instanceProblems,
-  isOutcomeUnwrittenLong,
   type ProblemReporter,
 } from './heartbeat.ts'
 import type { LoopPart } from './loop.ts'
@@ -123,21 +118,19 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
 function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemReporter {
   const { clock, log, health, files, credentials } = daemon
   const { heartbeats, instance } = daemon.databases
-  const { unwritten, lostClaims, lapsedPermits } = dispatch
   return createProblemReporter({
-    waitsLong: () => unwritten().some((outcome) => isOutcomeUnwrittenLong(outcome, clock.nowMs())),
-    readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessionNames.work)).map(({ pid }) => pid),
-    problems: (blockers) => [
-      ...instanceProblems(
-        health.failing(),
-        lostClaims(),
-        lapsedPermits(),
-        { unwritten: unwritten(), blockers },
+    problems: () =>
+      instanceProblems(
+        {
+          failing: health.failing(),
+          lostClaims: dispatch.lostClaims(),
+          lapsedPermits: dispatch.lapsedPermits(),
+          unwritten: dispatch.unwritten(),
+          brokenFiles: files.broken(),
+          brokenCredentials: credentials.broken(),
+        },
         clock.nowMs(),
       ),
-      ...brokenFilesProblem(files.broken()),
-      ...brokenCredentialsProblem(credentials.broken()),
-    ],
     tell: (problems) => writeInstanceProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('problems of this instance could not be written: the daemon tries again', { error }),
   })

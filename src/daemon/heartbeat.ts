@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { InstanceProblem } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
+import { pluralize } from '../plainText.ts'
+import { isoTime } from '../time.ts'
 import type { LostClaim } from './dispatch/inFlight.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
@@ -47,9 +49,7 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
 }
 
 export interface ProblemReporterDeps<Problem> {
-  waitsLong(): boolean
-  readBlockers(): Promise<number[]>
-  problems(blockers: readonly number[]): readonly Problem[]
+  problems(): readonly Problem[]
   tell(problems: readonly Problem[]): Promise<void>
   onFailed(error: unknown): void
 }
@@ -57,29 +57,21 @@ export interface ProblemReporterDeps<Problem> {
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
 /** Writes the problems that `outboxd status` shows. Never throws, because the next round tries again. */
-export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem>) {
-  /** Kept while an outcome waits, because between two tries Postgres shows no blocking session. */
-  let blockers: number[] = []
+export function createProblemReporter<Problem>({ problems, tell, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
-
-  async function tellOnce(): Promise<void> {
-    const isLong = deps.waitsLong()
-    const seen = isLong ? await deps.readBlockers().catch(() => []) : []
-    if (!isLong || seen.length > 0) blockers = seen
-    await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
-  }
-
   return {
     /** Skips a round while one runs, because a slow round must not overwrite a later one. */
     runOnce(): Promise<void> {
-      underWay ??= tellOnce().finally(() => {
-        underWay = null
-      })
+      underWay ??= tell(problems())
+        .catch(onFailed)
+        .finally(() => {
+          underWay = null
+        })
       return underWay
     },
     async clear(): Promise<void> {
       await underWay
-      await deps.tell([]).catch(deps.onFailed)
+      await tell([]).catch(onFailed)
     },
   }
 }
@@ -102,66 +94,50 @@ export function createReloadResponder({ reload, answer, onFailed }: ReloadRespon
   }
 }
 
-const lostToTellMs = 10_000
-
-const unwrittenToTellMs = 10_000
-
-export const isOutcomeUnwrittenLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean =>
-  nowMs - sinceMs >= unwrittenToTellMs
+/** Claims and outcomes that wait for a shorter time usually pass. */
+const waitToTellMs = 10_000
 
 const lapsedToTell = 5
 
-const permitsLapse: InstanceProblem = {
-  kind: 'budget_starved',
-  part: 'permits',
-  detail: 'slots expire before their requests can leave: the ledger’s database is far away or slow',
+export interface InstanceTroubles {
+  failing: readonly FailingLoop[]
+  lostClaims: readonly Pick<LostClaim, 'sinceMs'>[]
+  /** Consecutive permits that expired before their request could leave. */
+  lapsedPermits: number
+  unwritten: readonly UnwrittenOutcome[]
+  brokenFiles: string | null
+  brokenCredentials: string | null
 }
 
-export function instanceProblems(
-  failing: readonly FailingLoop[],
-  claims: readonly LostClaim[],
-  lapsedPermits: number,
-  outcomes: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
-  nowMs: number,
-): InstanceProblem[] {
-  const lost = claims.filter(({ sinceMs }) => nowMs - sinceMs >= lostToTellMs)
-  const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
-  return [
-    ...failing.map(({ loop, error }) => ({ kind: 'loop_failing' as const, part: loop, detail: failureMessage(error) })),
-    ...unwrittenProblem(outcomes, nowMs),
-    ...(lapsedPermits < lapsedToTell ? [] : [permitsLapse]),
-    ...(lost.length === 0
-      ? []
-      : [
-          {
-            kind: 'claim_lost' as const,
-            part: lost.length === 1 ? 'a claim' : `${lost.length} claims`,
-            detail: `the COMMIT has had no answer since ${new Date(oldestMs).toISOString()}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`,
-          },
-        ]),
-  ]
+export function instanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
+  const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs
+  const { failing, lapsedPermits, brokenFiles, brokenCredentials } = troubles
+  const problems: InstanceProblem[] = failing.map(({ loop, error }) => ({
+    kind: 'loop_failing',
+    part: loop,
+    detail: failureMessage(error),
+  }))
+  const unwritten = troubles.unwritten.filter(isOld)
+  const [first] = unwritten
+  if (first !== undefined) {
+    const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
+    const detail = `${unwritten.length} not written, the first (of ${first.submissionId}) since ${isoTime(first.sinceMs)}: ${why}`
+    problems.push({ kind: 'loop_failing', part: 'outcomes', detail })
+  }
+  if (lapsedPermits >= lapsedToTell) {
+    const detail = 'slots expire before their requests can leave: the ledger’s database is far away or slow'
+    problems.push({ kind: 'budget_starved', part: 'permits', detail })
+  }
+  const lost = troubles.lostClaims.filter(isOld)
+  if (lost.length > 0) {
+    const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
+    const detail = `the COMMIT has had no answer since ${isoTime(oldestMs)}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`
+    problems.push({ kind: 'claim_lost', part: pluralize(lost.length, 'claim'), detail })
+  }
+  if (brokenFiles !== null) problems.push({ kind: 'files_broken', part: 'files', detail: inOneLine(brokenFiles) })
+  if (brokenCredentials !== null)
+    problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
+  return problems
 }
 
-export function brokenFilesProblem(broken: string | null): InstanceProblem[] {
-  return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
-}
-
-export function brokenCredentialsProblem(broken: string | null): InstanceProblem[] {
-  if (broken === null) return []
-  return [{ kind: 'credentials_broken', part: 'credentials', detail: broken.replaceAll('\n', '; ') }]
-}
-
-function unwrittenProblem(
-  { unwritten, blockers }: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
-  nowMs: number,
-): InstanceProblem[] {
-  const waiting = unwritten.filter((outcome) => isOutcomeUnwrittenLong(outcome, nowMs))
-  const [first] = waiting
-  if (first === undefined) return []
-  const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
-  const whose =
-    waiting.length === 1 ? `that of ${first.submissionId}` : `${waiting.length}, first that of ${first.submissionId}`
-  const blocked = blockers.length === 0 ? '' : `; blocked by the database’s process ${blockers.join(', ')}`
-  const detail = `not written since ${new Date(first.sinceMs).toISOString()} (${whose}): ${why}${blocked}`
-  return [{ kind: 'loop_failing', part: 'outcomes', detail }]
-}
+const inOneLine = (text: string) => text.replaceAll('\n', '; ')

@@ -67,21 +67,10 @@ export interface InstanceDatabasesOptions {
 
 /** @throws DatabaseUnusable, OutboxTableUnusable, ForeignOutbox or ForeignService */
 export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
-  const { addresses, onError } = options
-  const ledger = openLedgerPool(addresses.ledger, onError)
-  const heartbeats = openHeartbeatPool(addresses.ledger, onError)
-  const connections = connectionsMax.outbox
-  const erp = createPool({
-    url: addresses.outbox,
-    name: daemonSessionNames.outbox,
-    connections,
-    isErp: true,
-    onIdleError: onError,
-  })
-  const closing = [ledger, heartbeats, erp].map((pool) => () => pool.end())
+  const closing: (() => Promise<unknown>)[] = []
   const closeAll = () => Promise.allSettled(closing.map((close) => close()))
   try {
-    return await connect(options, { ledger, heartbeats, erp }, closing, closeAll)
+    return await connect(options, closing, closeAll)
   } catch (error) {
     await closeAll()
     throw error
@@ -90,11 +79,20 @@ export async function openInstanceDatabases(options: InstanceDatabasesOptions): 
 
 async function connect(
   options: InstanceDatabasesOptions,
-  { ledger, heartbeats, erp }: Record<'ledger' | 'heartbeats' | 'erp', Pool>,
-  closing: (() => Promise<void>)[],
+  closing: (() => Promise<unknown>)[],
   closeAll: () => Promise<unknown>,
 ): Promise<InstanceDatabases> {
   const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
+  const ledger = openLedgerPool(addresses.ledger, onError)
+  const heartbeats = openHeartbeatPool(addresses.ledger, onError)
+  const erp = createPool({
+    url: addresses.outbox,
+    name: daemonSessionNames.outbox,
+    connections: connectionsMax.outbox,
+    isErp: true,
+    onIdleError: onError,
+  })
+  for (const pool of [ledger, heartbeats, erp]) closing.push(() => pool.end())
   const digest = tableDescriptionDigest(toOutboxTable(outboxTable))
   const settings = (): InstanceSettings => ({
     instanceId: instance.id,

@@ -10,8 +10,6 @@ export interface ReloadableFiles {
   broken(): string | null
   /** @returns why the files in the folder cannot be used */
   reload(): Promise<string | null>
-  /** Reads the folder as the next start would, and changes only `broken`. */
-  look(): void
 }
 
 export interface ReloadableFilesDeps {
@@ -34,8 +32,6 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()
   let broken: string | null = null
-  let refused: { outboxTable: OutboxTable | null; why: string } | null = null
-
   let underWay: Promise<string | null> = Promise.resolve(null)
 
   async function reloadOnce(): Promise<string | null> {
@@ -51,22 +47,15 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
     const refusal = isOtherTable ? await tryTable(files.outboxTable) : null
     if (refusal !== null) {
       inForce = { ...files, outboxTable: inForce.outboxTable }
+      broken = failureMessage(refusal)
       onLoaded(files.mappings, false)
-      return refuse(files.outboxTable, refusal)
+      onRefused(refusal)
+      return broken
     }
     inForce = files
     broken = null
-    refused = null
     onLoaded(files.mappings, isOtherTable)
     return null
-  }
-
-  function refuse(outboxTable: OutboxTable | null, error: unknown): string {
-    const why = failureMessage(error)
-    broken = why
-    refused = { outboxTable, why }
-    onRefused(error)
-    return why
   }
 
   return {
@@ -76,14 +65,6 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
     reload() {
       underWay = underWay.then(reloadOnce)
       return underWay
-    },
-    look() {
-      try {
-        const { outboxTable } = read()
-        broken = refused !== null && isDeepStrictEqual(outboxTable, refused.outboxTable) ? refused.why : null
-      } catch (error) {
-        broken = failureMessage(error)
-      }
     },
   }
 }

@@ -4,7 +4,6 @@ import type { Answer, Submission, Transition } from '../model.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { Dispatch } from './createDispatch.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
-import { runEachStep } from './loop.ts'
 
 export interface RescueOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer'>
@@ -38,24 +37,17 @@ export async function rescueOrphans(
     ...own.map((submission) => settle(submission, forgotten)),
   ]
   let rescued = 0
-  const write = async (some: readonly Transition[]) => {
-    const written = await writeStepsAndReleaseKeys(databases, some)
-    onWritten({ written, heldBack: 0 })
-    rescued += written.length
+  const failures: unknown[] = []
+  for (const transition of transitions) {
+    try {
+      const written = await writeStepsAndReleaseKeys(databases, [transition])
+      onWritten({ written, heldBack: 0 })
+      rescued += written.length
+    } catch (error) {
+      if (blameForDatabaseError(error, 'maintenance') === 'everyone') throw error
+      failures.push(error)
+    }
   }
-  if (transitions.length > 0) await writeTogether(write, transitions)
+  if (failures.length > 0) throw failures[0]
   return rescued
-}
-
-/** Writes all records together, or one by one if one of them may be the cause of a failure. */
-async function writeTogether(
-  write: (some: readonly Transition[]) => Promise<void>,
-  transitions: readonly Transition[],
-): Promise<void> {
-  try {
-    return await write(transitions)
-  } catch (error) {
-    if (transitions.length < 2 || blameForDatabaseError(error, 'maintenance') === 'everyone') throw error
-  }
-  await runEachStep(transitions.map((transition) => () => write([transition])))
 }

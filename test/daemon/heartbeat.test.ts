@@ -70,6 +70,9 @@ test('a reload that was asked for is told with each beat until it is answered', 
 
 test('five permits in a row that ran out are a problem, four may be chance', () => {
   const kinds = (lapsedPermits: number) =>
-    instanceProblems([], [], lapsedPermits, { unwritten: [], blockers: [] }, 0).map(({ kind }) => kind)
+    instanceProblems(
+      { failing: [], lostClaims: [], lapsedPermits, unwritten: [], brokenFiles: null, brokenCredentials: null },
+      0,
+    ).map(({ kind }) => kind)
   expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -19,7 +19,7 @@ function setup(refusal: Error | null = null) {
     onRefused: () => told.push('refused'),
     tryTable: async () => state.refusal,
   })
-  return { folder, told, files, state, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
+  return { told, files, state, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
 }
 
 test('a reload takes the mappings into force, and says whether the table is read in another way', async () => {
@@ -44,21 +44,6 @@ test('what is broken changes nothing, and is told until it is mended', async () 
   expect({ told, broken: files.broken() }).toEqual({ told: ['broken', 'a'], broken: null })
 })
 
-test('a look says that the next start would fail, and takes nothing into force', () => {
-  const { folder, files, told, write } = setup()
-  write('outbox.yaml', 'table: [')
-  files.look()
-  expect(files.broken()).toContain('outbox.yaml')
-  rmSync(join(folder, 'outbox.yaml'))
-  write('b.yaml', mapping('b'))
-  files.look()
-  expect({ told, broken: files.broken(), types: [...files.mappings().keys()] }).toEqual({
-    told: [],
-    broken: null,
-    types: ['a'],
-  })
-})
-
 test('a table that is not as outbox.yaml says, or cannot be tried, is read as before; another reload tries it again', async () => {
   const { files, told, write, state } = setup(new Error('no table orders'))
   write('outbox.yaml', outboxYaml)
@@ -69,8 +54,6 @@ test('a table that is not as outbox.yaml says, or cannot be tried, is read as be
     broken: 'no table orders',
     table: null,
   })
-  files.look()
-  expect(files.broken()).toBe('no table orders')
   state.refusal = null
   expect(await files.reload()).toBe(null)
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })

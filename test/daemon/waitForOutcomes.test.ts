@@ -10,12 +10,11 @@ const record = { submissionId: 's1', outboxId: '7', transactionId: 'tx' }
 function setup() {
   const lines: { event: string; fields: LogFields | undefined }[] = []
   const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
-  const hand = { inFlight: 1, claims: 2 }
+  const hand = { claims: 2 }
   let drained = () => {}
   const leaving = waitForOutcomes({
     log: { info: say, warn: say, error: say },
     async stopTaking() {},
-    inFlight: () => hand.inFlight,
     drained: () =>
       new Promise((resolve) => {
         drained = resolve
@@ -33,11 +32,10 @@ test('it is said every 10 s what is waited for, and of which records, until all 
   const { leaving, lines, hand, drain } = setup()
   await vi.advanceTimersByTimeAsync(25_000)
   expect(lines).toHaveLength(2)
-  expect(lines[0]?.event).toMatch(/^stopping takes long: .*answers.* and .*claims/)
+  expect(lines[0]?.event).toMatch(/^stopping takes long: .*answers.* or .*claims/)
   expect(lines[0]?.fields).toEqual({ lastedMs: 10_000, count: 1, records: [record] })
   hand.claims = 0
   await vi.advanceTimersByTimeAsync(10_000)
-  expect(lines[2]?.event).not.toContain('claims')
   drain()
   expect(await leaving).toBe(true)
   await vi.advanceTimersByTimeAsync(60_000)
