@@ -1,4 +1,5 @@
 import type { Readiness } from '../observe/httpServer.ts'
+import { isoTime } from '../time.ts'
 
 export interface LoopPart {
   /** @returns milliseconds until the next round, which a wake shortens */
@@ -18,10 +19,8 @@ export async function runEachStep(steps: readonly (() => Promise<void>)[]): Prom
   if (failures.length > 0) throw failures[0]
 }
 
-/** Repeats a part's rounds: when the part asks, when woken, and after a failure with backoff. */
-export interface Loop {
-  stop(): Promise<void>
-}
+/** A loop that runs. */
+export type Loop = ReturnType<typeof startLoop>
 
 export interface LoopDeps {
   part: LoopPart
@@ -33,7 +32,8 @@ export interface LoopDeps {
 
 const backoffMinMs = 250
 
-export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps): Loop {
+/** Repeats a part's rounds: when the part asks, when woken, and after a failure with backoff. */
+export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps) {
   let stopped = false
   let failures = 0
   /** Only `stop` ends a backoff, because a wake says nothing about the failure. */
@@ -63,7 +63,7 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
 
   const running = run()
   return {
-    stop() {
+    stop(): Promise<void> {
       stopped = true
       backoff.wake()
       wakeup.wake()
@@ -72,26 +72,22 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
   }
 }
 
-export interface Wakeup {
-  /** Ends the current wait, or skips the next one. */
-  wake(): void
-  reset(): void
-  /** Waits `ms`, unless woken since the last reset. */
-  sleep(ms: number): Promise<void>
-}
+export type Wakeup = ReturnType<typeof createWakeup>
 
-export function createWakeup(): Wakeup {
+export function createWakeup() {
   let isWoken = false
   let interrupt = () => {}
   return {
-    wake() {
+    /** Ends the current wait, or skips the next one. */
+    wake(): void {
       isWoken = true
       interrupt()
     },
-    reset() {
+    reset(): void {
       isWoken = false
     },
-    sleep(ms) {
+    /** Waits `ms`, unless woken since the last reset. */
+    sleep(ms: number): Promise<void> {
       if (isWoken) return Promise.resolve()
       return new Promise((resolve) => {
         const timer = setTimeout(resolve, ms)
@@ -109,14 +105,7 @@ export interface FailingLoop {
   error: unknown
 }
 
-export interface LoopHealth {
-  started(loop: string): void
-  succeeded(loop: string): void
-  failed(loop: string, error: unknown): void
-  failing(): FailingLoop[]
-  live(): Readiness
-  ready(needed: readonly string[]): Readiness
-}
+export type LoopHealth = ReturnType<typeof createLoopHealth>
 
 interface State {
   lastRoundMs: number
@@ -133,7 +122,7 @@ const staleMs = 30_000
 const failuresToTell = 3
 const failingToTellMs = 10_000
 
-export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
+export function createLoopHealth({ nowMs }: { nowMs(): number }) {
   const states = new Map<string, State>()
   const stateOf = (loop: string): State => states.get(loop) ?? fresh(nowMs())
   const stuck = () =>
@@ -141,9 +130,9 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
       .map(([loop, { lastRoundMs }]) => ({ loop, lastRoundMs }))
       .filter(({ lastRoundMs }) => lastRoundMs < nowMs() - stuckMs)
   return {
-    started: (loop) => void states.set(loop, fresh(nowMs())),
-    succeeded: (loop) => void states.set(loop, { ...fresh(nowMs()), lastSuccessMs: nowMs() }),
-    failed(loop, error) {
+    started: (loop: string): void => void states.set(loop, fresh(nowMs())),
+    succeeded: (loop: string): void => void states.set(loop, { ...fresh(nowMs()), lastSuccessMs: nowMs() }),
+    failed(loop: string, error: unknown): void {
       const { failures, failingSinceMs, lastSuccessMs } = stateOf(loop)
       states.set(loop, {
         lastRoundMs: nowMs(),
@@ -153,7 +142,7 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
         error,
       })
     },
-    failing: () => [
+    failing: (): FailingLoop[] => [
       ...[...states]
         .filter(
           ([, { failures, failingSinceMs }]) =>
@@ -165,10 +154,10 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
         error: new Error(`it hangs: its last round ended at ${isoTime(lastRoundMs)}`),
       })),
     ],
-    live: () => ({
+    live: (): Readiness => ({
       reasons: stuck().map(({ loop, lastRoundMs }) => `the loop ${loop} has been stuck since ${isoTime(lastRoundMs)}`),
     }),
-    ready: (needed) => ({
+    ready: (needed: readonly string[]): Readiness => ({
       reasons: needed
         .map((loop) => ({ loop, lastSuccessMs: stateOf(loop).lastSuccessMs }))
         .filter(({ lastSuccessMs }) => lastSuccessMs === null || lastSuccessMs < nowMs() - staleMs)
@@ -187,5 +176,3 @@ const fresh = (nowMs: number): State => ({
   failingSinceMs: nowMs,
   error: null,
 })
-
-const isoTime = (ms: number) => new Date(ms).toISOString()

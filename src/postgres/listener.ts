@@ -30,7 +30,6 @@ export interface ListenerDeps {
 }
 
 const reconnectMs = 2_000
-const lookEveryMs = 10_000
 const answerMs = 5_000 // a pooler refuses statement_timeout at the start
 
 /** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
@@ -53,15 +52,14 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
- * can be missed, so callers must also look by themselves.
+ * Connects again after a break. Notices can be missed, for example if a different server became the primary, so callers
+ * must also look by themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let looking: NodeJS.Timeout | undefined
   let isReady = false
   let isMarked = false
 
@@ -70,7 +68,6 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     isReady = false
     isMarked = false
     onError(error)
-    clearInterval(looking)
     hangUp(client)
     timer = setTimeout(() => {
       timer = undefined
@@ -105,17 +102,10 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       // Through a pooler, the lock would be in a session that others use too.
       isReady = await applySessionSettings(next, settings)
       onNotice() // rows that came before the connection
-      const wasReadOnly = await isReadOnly(next)
-      looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
       if (isSignInRefused(error)) address.renew()
       again(error as Error)
     }
-  }
-
-  async function look(listening: pg.Client, wasReadOnly: boolean) {
-    if ((await isReadOnly(listening)) && !wasReadOnly)
-      throw new Error('the server that is listened to became read-only')
   }
 
   void connect()
@@ -139,15 +129,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     async close() {
       closed = true
       clearTimeout(timer)
-      clearInterval(looking)
       hangUp(client)
     },
   }
-}
-
-async function isReadOnly(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ on: boolean }>(`select current_setting('transaction_read_only')::boolean as on`)
-  return rows[0]?.on ?? false
 }
 
 /** A half-open connection never answers. */

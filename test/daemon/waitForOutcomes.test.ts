@@ -5,7 +5,7 @@ import type { LogFields } from '../../src/observe/log.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const record = { submissionId: 's1', outboxId: '7', transactionId: 'tx' }
+const record = { submissionId: 's1', outboxId: '7' }
 
 function setup() {
   const lines: { event: string; fields: LogFields | undefined }[] = []

@@ -14,7 +14,7 @@ import {
   wasProcessSuspended,
 } from '../../model.ts'
 import type { SlotBalance } from './allocateSlots.ts'
-import { createInFlightRequests, createLostClaimStore, type InFlightRequests, type LostClaim } from './inFlight.ts'
+import { createInFlightRequests, createLostClaimStore } from './inFlight.ts'
 import {
   type Interpretation,
   interpretAttempt,
@@ -61,28 +61,16 @@ export interface AnswerSigns {
   judged: JudgedTrial
 }
 
-export interface Dispatcher {
-  /** @returns milliseconds until the next round, which a wake shortens */
-  runOnce(): Promise<number>
-  pollsInFlight(): PollJob[]
-  inFlight(): number
-  unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
-  /** True if it is in flight here, or in a lost claim. */
-  holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
-  lostClaims(): LostClaim[]
-  pollOverdueMs(): number
-  recoverClaims(): Promise<void>
-  drained(): Promise<void>
-}
+export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Counting more hardly changes the price of a poll, and costs more than sending. */
 export const readyCountMax = 1_000
 
-export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+export function createDispatcher(deps: DispatcherDeps) {
   const requests = createInFlightRequests(deps)
   const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
   const seen = { permitsFree: 0, pollOverdueMs: 0 }
-  const answers = createAnswerHandling(deps, requests, seen)
+  const answers = createAnswerHandling(deps, seen)
   let balance: SlotBalance | null = null
   let lastTrialWasPoll = false
 
@@ -103,6 +91,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     balance,
   })
 
+  /** @returns milliseconds until the next round, which a wake shortens */
   async function runOnce(): Promise<number> {
     await lost.recover()
     if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcomeWork)
@@ -175,7 +164,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
     const permit = deps.slotPool.acquire('others')
-    requests.follow(null, () => answers.questionEnded({ permit, accessToken, ageMs }))
+    requests.follow({ submission: null, job: null }, () => answers.questionEnded({ permit, accessToken, ageMs }))
     return 1
   }
 
@@ -184,8 +173,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     pollsInFlight: requests.polls,
     inFlight: requests.count,
     unsettled: () =>
-      [...requests.held(), ...lost.held()].map(({ submission, transactionId }) => unsettled(submission, transactionId)),
-    holds: ({ id, claimId }) =>
+      [...requests.held(), ...lost.list().flatMap(({ submissions }) => submissions)].map(({ id, outboxId }) => ({
+        submissionId: id,
+        outboxId,
+      })),
+    /** True if it is in flight here, or in a lost claim. */
+    holds: ({ id, claimId }: Pick<Submission, 'id' | 'claimId'>): boolean =>
       (claimId !== null && lost.has(claimId)) ||
       requests.sending().some((each) => each.id === id && each.claimId === claimId),
     lostClaims: lost.list,
@@ -194,12 +187,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     drained: requests.drained,
   }
 }
-
-const unsettled = ({ id, outboxId }: Submission, transactionId: string | null) => ({
-  submissionId: id,
-  outboxId,
-  transactionId,
-})
 
 interface Sent {
   permit: Permit
@@ -214,22 +201,9 @@ interface SentAttempt extends Sent {
   trial: boolean
 }
 
-interface AnswerHandling {
-  ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void>
-  questionEnded(sent: Sent): Promise<void>
-  pausesCalled(): number
-  /** True while a pause of ours is being written. After 5 s it counts as blocked by a lock. */
-  isPausing(): boolean
-  silentRecords(): number
-}
-
 const pauseWriteMaxMs = 5_000
 
-function createAnswerHandling(
-  deps: DispatcherDeps,
-  requests: Pick<InFlightRequests, 'gotId'>,
-  seen: Readonly<{ permitsFree: number }>,
-): AnswerHandling {
+function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree: number }>) {
   let heard = noStreaks
   let [called, written] = [0, 0]
   let lastCalledAgeMs = () => 0
@@ -250,11 +224,13 @@ function createAnswerHandling(
   }
 
   return {
-    async ended({ submission, job, trial, permit, accessToken, ageMs }, working) {
+    async ended(
+      { submission, job, trial, permit, accessToken, ageMs }: SentAttempt,
+      working: Promise<AttemptResult>,
+    ): Promise<void> {
       const attempted = await working.finally(permit.release)
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
-      requests.gotId(submission, step.change.transactionId ?? submission.transactionId)
       const signs = answer === null ? null : deps.signsOf(answer, accessToken)
       const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
       const judged = isJudged && signs !== null ? signs.judged : null
@@ -262,13 +238,14 @@ function createAnswerHandling(
       const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
       await write(interpretAttempt(end, heard, circumstances(ageMs)), accessToken)
     },
-    async questionEnded({ permit, accessToken, ageMs }) {
+    async questionEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
       const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.signsOf(answer, accessToken).judged } : null
       await write(interpretTrial(asked, heard, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
+    /** True while a pause of ours is being written. After 5 s it counts as blocked by a lock. */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
     silentRecords: () => heard.silentRecords,
   }

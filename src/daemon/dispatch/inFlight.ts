@@ -1,48 +1,38 @@
 import type { PollJob, Submission } from '../../model.ts'
 
-export interface Held {
-  submission: Submission
+interface InFlight {
+  /** Null for a question that belongs to no submission. */
+  submission: Submission | null
+  /** Null after a POST. */
   job: PollJob | null
-}
-
-export interface InFlightDeps {
-  onFailed(error: unknown): void
-  onRoom(): void
 }
 
 export type InFlightRequests = ReturnType<typeof createInFlightRequests>
 
-export function createInFlightRequests({ onFailed, onRoom }: InFlightDeps) {
-  const running = new Set<Promise<void>>()
-  const all = new Map<Submission, Held & { transactionId: string | null }>()
-  const polls = () => [...all.values()].flatMap(({ submission, job }) => (job === null ? [] : [{ submission, job }]))
+export function createInFlightRequests({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
+  const running = new Map<InFlight, Promise<void>>()
+  const polls = () => [...running.keys()].filter(({ job }) => job !== null)
   return {
-    /**
-     * @param finishing writes the outcome
-     * @param held null for a question that belongs to no submission
-     */
-    follow(held: Held | null, finishing: () => Promise<void>): void {
-      if (held !== null) all.set(held.submission, { ...held, transactionId: held.submission.transactionId })
-      const attempt = finishing().catch(onFailed)
-      running.add(attempt)
-      void attempt.then(() => {
-        running.delete(attempt)
-        if (held !== null) all.delete(held.submission)
-        onRoom()
-      })
-    },
-    gotId(submission: Submission, transactionId: string | null): void {
-      const held = all.get(submission)
-      if (held !== undefined) held.transactionId = transactionId
+    /** @param finishing writes the outcome */
+    follow(request: InFlight, finishing: () => Promise<void>): void {
+      running.set(request, Promise.resolve())
+      const finished = finishing()
+        .catch(onFailed)
+        .then(() => {
+          running.delete(request)
+          onRoom()
+        })
+      running.set(request, finished)
     },
     count: (): number => running.size,
-    polls: (): PollJob[] => polls().map(({ job }) => job),
-    rarePolls: (): number => polls().filter(({ submission }) => submission.polledRarely).length,
+    polls: (): PollJob[] => polls().flatMap(({ job }) => job ?? []),
+    rarePolls: (): number => polls().filter(({ submission }) => submission?.polledRarely).length,
     sending: (): Submission[] =>
-      [...all.values()].filter(({ job }) => job === null).map(({ submission }) => submission),
-    held: (): { submission: Submission; transactionId: string | null }[] => [...all.values()],
+      [...running.keys()].flatMap(({ submission, job }) => (submission === null || job !== null ? [] : submission)),
+    /** Submissions whose outcome is not written. */
+    held: (): Submission[] => [...running.keys()].flatMap(({ submission }) => submission ?? []),
     async drained(): Promise<void> {
-      while (running.size > 0) await Promise.all(running)
+      while (running.size > 0) await Promise.all(running.values())
     },
   }
 }
@@ -70,9 +60,5 @@ export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (c
       for (const id of [...lost.keys()]) if (await requeueUnsentClaim(id)) lost.delete(id)
     },
     list: (): LostClaim[] => [...lost.values()],
-    held: (): { submission: Submission; transactionId: null }[] =>
-      [...lost.values()].flatMap((claim) =>
-        claim.submissions.map((submission) => ({ submission, transactionId: null })),
-      ),
   }
 }

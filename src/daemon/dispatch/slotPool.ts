@@ -8,15 +8,7 @@ export interface Permit {
 
 type SpentOn = 'submissions' | 'polls' | 'others'
 
-export interface SlotPool {
-  available(): number
-  /** @param ageMs a stopwatch that was started before the slots were taken */
-  add(slots: readonly Slot[], ageMs: () => number): void
-  acquire(spentOn: SpentOn): Permit
-  hasReturnable(): boolean
-  /** Removes the slots that are used up and answered, expired, or unused. */
-  takeReturnable(): ReturnableSlot[]
-}
+export type SlotPool = ReturnType<typeof createSlotPool>
 
 interface HeldSlot extends Slot, Record<SpentOn, number> {
   left: number
@@ -29,7 +21,7 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
  *
  * @see docs/why/budget.md
  */
-export function createSlotPool(windowMs: number): SlotPool {
+export function createSlotPool(windowMs: number) {
   const held = new Set<HeldSlot>()
   const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < slotHoldMs(windowMs)
 
@@ -37,12 +29,13 @@ export function createSlotPool(windowMs: number): SlotPool {
     [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))
 
   return {
-    available: () => [...held].reduce((sum, slot) => sum + (isOpen(slot) ? slot.left : 0), 0),
-    add(slots, ageMs) {
+    available: (): number => [...held].reduce((sum, slot) => sum + (isOpen(slot) ? slot.left : 0), 0),
+    /** @param ageMs a stopwatch that was started before the slots were taken */
+    add(slots: readonly Slot[], ageMs: () => number): void {
       for (const slot of slots)
         held.add({ ...slot, left: slot.permits, submissions: 0, polls: 0, others: 0, unanswered: 0, ageMs })
     },
-    acquire(spentOn) {
+    acquire(spentOn: SpentOn): Permit {
       const slot = held.values().find(isOpen) ?? held.values().find(({ left }) => left > 0)
       if (!slot) return { isValid: () => false, release: () => {} }
       slot.left -= 1
@@ -55,8 +48,9 @@ export function createSlotPool(windowMs: number): SlotPool {
         },
       }
     },
-    hasReturnable: () => returnable().length > 0,
-    takeReturnable() {
+    hasReturnable: (): boolean => returnable().length > 0,
+    /** Removes the slots that are used up and answered, expired, or unused. */
+    takeReturnable(): ReturnableSlot[] {
       const taken = returnable()
       for (const slot of taken) held.delete(slot)
       return taken.map(({ id, lease, permits, left, submissions, polls, others }) => ({
@@ -81,29 +75,25 @@ export interface TokenSlotDeps {
   onReturnable(): void
 }
 
-export interface TokenSlot<Answered> {
-  sawCapacity(capacity: number): void
-  isOneAtATime(): boolean
-  /** @returns `no-slot` if the budget has none */
-  spend(
-    request: (mayLeave: () => boolean) => Promise<Answered | null>,
-    need: 'missing' | 'renewal',
-  ): Promise<Answered | 'no-slot'>
-}
+export type TokenSlot<Answered> = ReturnType<typeof createTokenRequestSlot<Answered>>
 
 /** Below this limit a token is fetched only if a slot is left to use it. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
-export function createTokenRequestSlot<Answered>(deps: TokenSlotDeps): TokenSlot<Answered> {
+export function createTokenRequestSlot<Answered>(deps: TokenSlotDeps) {
   const { slotPool } = deps
   let { capacity } = deps
   return {
-    sawCapacity(inForce) {
+    sawCapacity(inForce: number): void {
       capacity = inForce
     },
-    isOneAtATime: () => capacity === 1,
-    async spend(request, need) {
+    isOneAtATime: (): boolean => capacity === 1,
+    /** @returns `no-slot` if the budget has none */
+    async spend(
+      request: (mayLeave: () => boolean) => Promise<Answered | null>,
+      need: 'missing' | 'renewal',
+    ): Promise<Answered | 'no-slot'> {
       const permits = permitsForToken(capacity)
       if (need === 'renewal' && capacity === 1) return 'no-slot'
       const ageMs = deps.stopwatch()

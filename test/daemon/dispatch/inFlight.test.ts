@@ -22,7 +22,7 @@ test('what is followed is in hand until its outcome is written, and then makes r
   const written = Promise.withResolvers<void>()
   follow({ submission: record, job: null }, () => written.promise)
   follow({ submission: submission({ polledRarely: true }), job }, () => written.promise)
-  follow(null, () => written.promise)
+  follow({ submission: null, job: null }, () => written.promise)
   expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([3, [record], [job], 1, 0])
   written.resolve()
   await drained()
@@ -32,14 +32,6 @@ test('what is followed is in hand until its outcome is written, and then makes r
 test('it is in hand before it is begun', () => {
   const { follow, sending } = setup()
   follow({ submission: submission(), job: null }, async () => expect(sending()).toHaveLength(1))
-})
-
-test('whoever asks what is in hand hears of the id that the service has given by now', () => {
-  const { follow, gotId, held } = setup()
-  const record = submission({ transactionId: null })
-  follow({ submission: record, job: null }, () => new Promise(() => {}))
-  gotId(record, 'tx')
-  expect(held()).toMatchObject([{ submission: record, transactionId: 'tx' }])
 })
 
 test('what fails is told, and makes room all the same', async () => {
