@@ -152,19 +152,18 @@ const readSecret = ({ value }: Reader) => ({
   clientSecret: value('SERVICE_CLIENT_SECRET'),
 })
 
-function readAuthority({ fileText, mistake }: Reader, inForce: Partial<Credentials> = {}) {
+function readAuthority({ fileText, mistake }: Reader) {
   const ca = fileText('SERVICE_CA_FILE')
-  const problem = ca === null || ca === inForce.ca ? null : authorityFileProblem(ca)
+  const problem = ca === null ? null : authorityFileProblem(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
 
-function readCertificate({ fileText, together, mistake }: Reader, inForce: Partial<Credentials> = {}) {
+function readCertificate({ fileText, together, mistake }: Reader) {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
-  const isInForce = cert === inForce.cert && key === inForce.key
-  const problem = cert === null || key === null || isInForce ? null : certificateKeyProblem(cert, key)
+  const problem = cert === null || key === null ? null : certificateKeyProblem(cert, key)
   if (problem !== null) mistake(problem)
   return { cert, key }
 }
@@ -183,19 +182,9 @@ export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
 export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
-/**
- * Reads a part of the credentials again.
- *
- * @param inForce the credentials in use, whose unchanged texts are not checked again
- * @returns a text if they cannot be used
- */
-export function readCredentials(
-  env: Environment,
-  part: CredentialPart,
-  inForce: Partial<Credentials> = {},
-): Partial<Credentials> | string {
-  return readAgain<Partial<Credentials>>(env, (reader) => credentialReaders[part](reader, inForce))
-}
+/** @returns a text if this part of the credentials cannot be used */
+export const readCredentials = (env: Environment, part: CredentialPart): Partial<Credentials> | string =>
+  readAgain<Partial<Credentials>>(env, credentialReaders[part])
 
 export type DatabaseUrls = ReturnType<typeof databaseUrls>
 

@@ -78,7 +78,7 @@ export async function run(context: CommandContext): Promise<number> {
   const credentials = createReloadableCredentials({
     credentials: config.service,
     nowMs: systemClock.nowMs,
-    read: (part, inForce) => readCredentials(context.env, part, inForce),
+    read: (part) => readCredentials(context.env, part),
     holdsAt: isCertificateValidAt,
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(earliestExpiryMs(cert), { certificate: 'client' })

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import { type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
-import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { earliestExpiryMs } from '../pem.ts'
-import { isTransientError } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
@@ -20,7 +17,6 @@ import type { DaemonContext } from './context.ts'
 import { createLoopParts } from './createLoopParts.ts'
 import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
-  type InstanceDatabases,
   type InstanceDatabasesOptions,
   openInstanceDatabases,
   whyOutboxTableIsUnreadable,
@@ -59,21 +55,18 @@ export interface App {
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
-  let waitsFor = 'it is starting'
   let loops: Loops | null = null
   const http = await startHttpServer({
     ...config.http,
     metrics,
     live: () => loops?.live() ?? { reasons: [] },
-    ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
+    ready: () => loops?.ready() ?? { reasons: ['the daemon is starting'], pauses: [] },
   })
   opened.defer(() => http.close())
   log.info('listening', { port: http.port })
 
   const wakeups = createWakeups()
-  const databases = await openPatiently(deps, wakeups, (why) => {
-    waitsFor = why
-  })
+  const databases = await openInstanceDatabases(databasesOptions(deps, wakeups))
   opened.defer(() => databases.close())
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
@@ -114,8 +107,6 @@ export async function startApp(deps: AppDeps): Promise<App> {
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
-  const minutely = cron.schedule('30 * * * * *', wakeups.prune.wake, { suppressMissedWarning: true })
-  opened.defer(async () => minutely.stop())
   log.info('running', { port: http.port, version })
   const all = opened.move()
   return {
@@ -148,28 +139,6 @@ function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Cloc
 
 function createWakeups(): Record<LoopName, Wakeup> {
   return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
-}
-
-const patienceMs = 30_000
-const tryAgainMs = 1_000
-
-async function openPatiently(
-  deps: AppDeps,
-  wakeups: DaemonContext['wakeups'],
-  waitsFor: (why: string) => void,
-): Promise<InstanceDatabases> {
-  const { clock, log, signal } = deps
-  const until = clock.nowMs() + patienceMs
-  for (;;) {
-    try {
-      return await openInstanceDatabases(databasesOptions(deps, wakeups))
-    } catch (error) {
-      if (!isTransientError(error) || clock.nowMs() > until) throw error
-      log.warn('database did not answer: the daemon tries again', { error })
-      waitsFor(`the daemon waits for a database: ${showError(error).message}`)
-      await setTimeout(tryAgainMs, undefined, { signal })
-    }
-  }
 }
 
 function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {

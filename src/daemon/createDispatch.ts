@@ -21,9 +21,7 @@ import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcomeWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenRequestSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
-import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
-import { trackLimits } from './track/decideTrack.ts'
 import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
@@ -137,13 +135,8 @@ function createWriter(
         outboxId: transitions[0]?.submission.outboxId,
         count: transitions.length,
       }),
-    onBared: (error, { transitions }) =>
-      log.error('database refused an outcome: the daemon writes it without the texts of the answer', {
-        error,
-        submissionId: transitions[0]?.submission.id,
-      }),
     onAbandoned: (error, { transitions }) =>
-      log.error('database refused an outcome twice: the daemon settles the record as if the answer had been lost', {
+      log.error('database refused an outcome: the daemon settles the record as if the answer had been lost', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),
@@ -181,14 +174,14 @@ function stageDeps(
       ...shared,
       isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'POST'),
       policy: config.uncertainPolicy,
-      limits: submitLimits,
       read: readSubmitAnswer,
       firstPollMs: (resource) => planner.nextPollMs(resource, 0),
     },
     track: {
       ...shared,
       isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'GET'),
-      limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
+      unavailableMs: config.unavailablePauseMs,
+      stuckAfterMs: config.stuckAfterMs,
       read: readAnswer,
       nextPollMs: planner.nextPollMs,
     },

@@ -21,7 +21,7 @@ import { createPeriodicPart, type LoopPart, runEachStep } from './loop.ts'
 import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
 export interface MaintenanceOptions extends RescueOptions {
-  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight' | 'pollOverdueMs'>
+  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
   onBacklog(rows: number): void
   stopping: AbortSignal
 }
@@ -38,7 +38,7 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
     }),
-    reconcile: createReconciling(daemon, dispatch),
+    reconcile: createReconciling(daemon),
     compare: createComparing(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
     chain: createChaining(daemon, options.stopping),
@@ -64,17 +64,13 @@ function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, opt
   })
 }
 
-const wholeEveryRounds = 10
-const suspiciousMs = 5_000
+const reconcileEveryMs = 10_000
 
-function createReconciling(
-  { config, databases, telemetry, wakeups }: Context,
-  dispatch: MaintenanceOptions['dispatch'],
-): LoopPart {
+function createReconciling({ config, databases, telemetry, wakeups }: Context): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
-  let rounds = 0
-  const whole = [
+  const steps = [
+    queue.supervise,
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
       if ((await inTransaction(ledger, (db) => releaseUnblockedKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
@@ -91,12 +87,7 @@ function createReconciling(
       ),
     () => mergeStateCountDeltas(ledger),
   ]
-  return createPeriodicPart(3_000, async () => {
-    const isWhole = rounds++ % wholeEveryRounds === 0
-    // A long overdue poll may belong to a dead instance.
-    const isSuspicious = dispatch.pollOverdueMs() > suspiciousMs
-    await runEachStep([...(isWhole || isSuspicious ? [queue.supervise] : []), ...(isWhole ? whole : [])])
-  })
+  return createPeriodicPart(reconcileEveryMs, () => runEachStep(steps))
 }
 
 /** At its start, an instance compares only if no instance began a comparison in the last 60 s. */
@@ -119,8 +110,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): LoopPar
   }
 }
 
-/** A fallback, because node-cron may miss a minute. */
-const pruneAtLeastEveryMs = 90_000
+const pruneEveryMs = 60_000
 const pruneBehindMs = 86_400_000
 
 function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): LoopPart {
@@ -143,7 +133,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const days = Math.floor(overdueMs / 86_400_000)
       const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`
       await replaceProblem(ledger, 'prune_behind', overdueMs > pruneBehindMs ? detail : null)
-      return end === 'begun' ? 0 : pruneAtLeastEveryMs
+      return end === 'begun' ? 0 : pruneEveryMs
     },
   }
 }

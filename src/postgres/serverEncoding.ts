@@ -19,7 +19,7 @@ export function encodingWarning(encoding: string): string | null {
 
 /**
  * Returns a function that replaces characters that a database of this encoding cannot hold by question marks. Null for
- * UTF8 and for multi-byte encodings: Postgres refuses such characters, and an outcome is then written without its texts.
+ * UTF8 and for multi-byte encodings: Postgres refuses such characters, and the record is then settled as if its answer had been lost.
  */
 export function createCharacterReplacement(encoding: string): ((text: string) => string) | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null

@@ -17,7 +17,7 @@ export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
   /** @returns text if it cannot be used */
-  read(part: CredentialPart, inForce: Credentials): Partial<Credentials> | string
+  read(part: CredentialPart): Partial<Credentials> | string
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
   onBroken(part: CredentialPart, why: string): void
@@ -43,7 +43,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
   }
 
   function readPart(part: CredentialPart): Partial<Credentials> | string {
-    const read = deps.read(part, credentials)
+    const read = deps.read(part)
     return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
 

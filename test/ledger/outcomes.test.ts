@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
 import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
@@ -225,7 +224,6 @@ describe('a batch of outcomes', () => {
     const submission = await sending()
     const deps = {
       policy: 'hold',
-      limits: submitLimits,
       read: readSubmitAnswer,
       firstPollMs: () => 0,
       newKey: randomUUID,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { decideSubmit, type SubmitVerdict, submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
-import { decideTrack, type TrackVerdict, trackLimits } from '../../src/daemon/track/decideTrack.ts'
+import { decideSubmit, type SubmitVerdict } from '../../src/daemon/submit/decideSubmit.ts'
+import { decideTrack, type TrackVerdict } from '../../src/daemon/track/decideTrack.ts'
 import {
   type GetMeaning,
   type HttpStatusMeaning,
@@ -234,7 +234,6 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
     tracked: true,
     attempt: 1,
     tokenOutlived: false,
-    limits: submitLimits,
   })
 }
 
@@ -254,7 +253,7 @@ function track(status: number, resource: Resource, more: { repeatedAfter401?: bo
       ...more,
     },
     tokenOutlived: false,
-    limits: trackLimits,
+    unavailableMs: 300_000,
   })
 }
 

@@ -69,7 +69,7 @@ export const readyCountMax = 1_000
 export function createDispatcher(deps: DispatcherDeps) {
   const requests = createInFlightRequests(deps)
   const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
-  const seen = { permitsFree: 0, pollOverdueMs: 0 }
+  const seen = { permitsFree: 0 }
   const answers = createAnswerHandling(deps, seen)
   let balance: SlotBalance | null = null
   let lastTrialWasPoll = false
@@ -104,7 +104,6 @@ export function createDispatcher(deps: DispatcherDeps) {
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.permitsFree = demand.permitsFree
-    seen.pollOverdueMs = demand.pollOverdueMs
     const plan = planRound(own(), demand)
     balance = plan.balance
     return carryOut(plan, demand, () => answers.pausesCalled() > pausesBefore)
@@ -183,7 +182,6 @@ export function createDispatcher(deps: DispatcherDeps) {
       requests.sending().some((each) => each.id === id && each.claimId === claimId),
     lostClaims: lost.list,
     recoverClaims: lost.recover,
-    pollOverdueMs: () => seen.pollOverdueMs,
     drained: requests.drained,
   }
 }

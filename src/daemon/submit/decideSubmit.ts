@@ -20,7 +20,6 @@ export interface SubmitCircumstances {
   attempt: number
   /** The token had expired when the answer came, so a 401 shows nothing else. */
   tokenOutlived: boolean
-  limits: SubmitLimits
 }
 
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
@@ -48,12 +47,8 @@ export type SubmitVerdict =
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
-export interface SubmitLimits {
-  backoffMinMs: number
-  backoffMaxMs: number
-}
-
-export const submitLimits: SubmitLimits = { backoffMinMs: 1_000, backoffMaxMs: 60_000 }
+const backoffMinMs = 1_000
+const backoffMaxMs = 60_000
 
 const serverErrorsMax = 3
 const renewalsMax = 3
@@ -134,13 +129,13 @@ function performed({ locationId: transactionId }: Answer & { kind: 'response' },
 }
 
 /** Only under `hold` a record is never sent again by itself. */
-function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstances): SubmitVerdict {
+function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): SubmitVerdict {
   const reason = `${summary}; it may or may not have arrived`
   switch (policy) {
     case 'hold':
       return { kind: 'uncertain', code: null, reason, breach: null }
     case 'resend':
-      return { kind: 'resend', afterMs: Math.min(backoffMs(limits, attempt - 1), limits.backoffMaxMs), reason }
+      return { kind: 'resend', afterMs: Math.min(backoffMs(attempt - 1), backoffMaxMs), reason }
     case 'probe':
       return { kind: 'probe', transactionId: null, reason }
     default:
@@ -214,12 +209,10 @@ function withoutId({ json, code }: Answer & { kind: 'response' }, summary: strin
   return { kind: 'uncertain', code, reason: `the service took it, but its answer ${what}: ${summary}`, breach }
 }
 
-function serverError(code: string | null, summary: string, { history, limits }: SubmitCircumstances): SubmitVerdict {
+function serverError(code: string | null, summary: string, { history }: SubmitCircumstances): SubmitVerdict {
   return history.serverErrors < serverErrorsMax
-    ? { kind: 'retry', afterMs: backoffMs(limits, history.serverErrors), reason: summary }
+    ? { kind: 'retry', afterMs: backoffMs(history.serverErrors), reason: summary }
     : { kind: 'failed', code, reason: `${summary}; ${serverErrorsMax} retries did not help` }
 }
 
-function backoffMs({ backoffMinMs }: SubmitLimits, doublings: number): number {
-  return backoffMinMs * 2 ** Math.max(0, doublings)
-}
+const backoffMs = (doublings: number): number => backoffMinMs * 2 ** Math.max(0, doublings)

@@ -10,11 +10,10 @@ import {
   type UncertainPolicy,
 } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
-import { decideSubmit, type SubmitLimits, type SubmitVerdict } from './decideSubmit.ts'
+import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 
 export interface SubmitDeps extends RequestDeps {
   policy: UncertainPolicy
-  limits: SubmitLimits
   firstPollMs(resource: Resource): number
 }
 
@@ -51,18 +50,15 @@ export function interpretSubmitAnswer(
   const reading = deps.read(answer, submission.resource)
   const verdict = decideSubmit(answer, reading, {
     history: {
-      serverErrors: submission.serverErrors,
-      renewedKeys: submission.renewedKeys,
+      ...submission,
       earlierInDoubt: submission.inDoubt,
       repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
-      met: submission.met,
     },
     // A record can be polled by our id only if its mapping sends the id.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
     tokenOutlived: token.outlived,
-    limits: deps.limits,
   })
   const step = advanceSubmit(submission, verdict, {
     firstPollMs: deps.firstPollMs(submission.resource),

@@ -18,7 +18,8 @@ export interface TrackCircumstances {
   history: TrackHistory
   /** The token had expired when the answer came, so a 401 shows nothing else. */
   tokenOutlived: boolean
-  limits: TrackLimits
+  /** The wait before a record that failed with E003 is sent again. */
+  unavailableMs: number
 }
 
 export interface TrackHistory
@@ -50,25 +51,11 @@ export type TrackVerdict =
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
-export interface TrackLimits {
-  unknownMaxMs: number
-  /** The wait before a record that failed with E003 is sent again. */
-  unavailableMs: number
-  backoffMinMs: number
-  backoffMaxMs: number
-  /** The longest wait for an old transaction, and the shortest for a stuck one. */
-  backoffOldMaxMs: number
-  stuckAfterMs: number | null
-}
-
-export const trackLimits: TrackLimits = {
-  unknownMaxMs: 600_000,
-  unavailableMs: 300_000,
-  backoffMinMs: 1_000,
-  backoffMaxMs: 60_000,
-  backoffOldMaxMs: 3_600_000,
-  stuckAfterMs: 86_400_000,
-}
+const unknownMaxMs = 600_000
+const backoffMinMs = 1_000
+const backoffMaxMs = 60_000
+/** The longest wait for an old transaction, and the shortest for a stuck one. */
+export const backoffOldMaxMs = 3_600_000
 
 const resubmissionsMax = 3
 /** After this many refused polls of one transaction while others get through, only that transaction backs off. */
@@ -134,7 +121,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
  * because it may be another record's.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
-  const { history, limits } = now
+  const { history, unavailableMs } = now
   const reason = `the service processed it: failed ${code === null ? 'without a code' : `with ${code}`}`
   if (code === 'E002' && history.earlierInDoubt)
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
@@ -145,14 +132,13 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
     return { kind: 'failed', code, reason: `${reason}; it may have been submitted again already` }
   if (history.resubmissions >= resubmissionsMax)
     return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
-  return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
+  return { kind: 'resubmit', afterMs: code === 'E003' ? unavailableMs : 0, code, reason }
 }
 
 /** An id that an operator gave may be a mistake. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
-  if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
-    return { ...askAgain(summary, null, now), unknown: true }
+  if (unknownForMs === null || unknownForMs < unknownMaxMs) return { ...askAgain(summary, null, now), unknown: true }
   const reason = idByPerson
     ? `the service does not know ${now.transactionId}, the transaction that an operator named: ${summary}`
     : `the service accepted it, but no longer knows it: ${summary}`
@@ -160,8 +146,8 @@ function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
 }
 
 /** Spreads polls of old transactions, because a thousand of them must leave slots for new records. */
-function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
-  const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
-  const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)
+function askAgain(reason: string, breach: Breach | null, { history, ageMs }: TrackCircumstances) {
+  const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), backoffOldMaxMs)
+  const afterMs = Math.min(backoffMinMs * 2 ** history.fruitless, longestMs)
   return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
 }

@@ -110,8 +110,6 @@ export interface LearningDeps {
   onMoved(): void
 }
 
-export type Learning = ReturnType<typeof createPollLearning>
-
 const roundMaxMs = 1_000
 const replanMax = 200
 const learnFromMax = 600

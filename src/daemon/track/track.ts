@@ -1,9 +1,12 @@
 import type { AttemptResult, Change, RequestDeps, ServiceRequest, Step, Submission } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
-import { decideTrack, type TrackLimits, type TrackVerdict } from './decideTrack.ts'
+import { backoffOldMaxMs, decideTrack, type TrackVerdict } from './decideTrack.ts'
 
 export interface TrackDeps extends RequestDeps {
-  limits: TrackLimits
+  /** The wait before a record that failed with E003 is sent again. */
+  unavailableMs: number
+  /** Null if never. */
+  stuckAfterMs: number | null
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
 }
 
@@ -27,18 +30,14 @@ export async function track(
     transactionId,
     ageMs: submission.ageMs,
     history: {
-      unknownForMs: submission.unknownForMs,
-      resubmissions: submission.resubmissions,
-      fruitless: submission.fruitless,
+      ...submission,
       repeatedAfter401: submission.repeatedAfter401 || deps.isRefusedAgain(accessToken, answer),
       earlierInDoubt: submission.inDoubt,
-      idByPerson: submission.idByPerson,
-      refusedPolls: submission.refusedPolls,
     },
     tokenOutlived: deps.isRefusedForAge(accessToken, answer),
-    limits: deps.limits,
+    unavailableMs: deps.unavailableMs,
   })
-  const { stuckAfterMs, backoffOldMaxMs } = deps.limits
+  const { stuckAfterMs } = deps
   const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
   const plannedMs = deps.nextPollMs(submission.resource, submission.ageMs)
   const step = advanceTrack(submission, verdict, {

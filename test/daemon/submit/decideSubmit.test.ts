@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  decideSubmit,
-  type SubmitHistory,
-  type SubmitVerdict,
-  submitLimits,
-} from '../../../src/daemon/submit/decideSubmit.ts'
+import { decideSubmit, type SubmitHistory, type SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
 import type { Answer, UncertainPolicy } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
@@ -452,7 +447,7 @@ function decide(
   }: Circumstances = {},
 ) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
-  const now = { history: { ...clean, ...history }, policy, tracked, attempt, tokenOutlived, limits: submitLimits }
+  const now = { history: { ...clean, ...history }, policy, tracked, attempt, tokenOutlived }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
 import { interpretSubmitAnswer, submit } from '../../../src/daemon/submit/submit.ts'
 import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../../src/model.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
@@ -10,7 +9,6 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const deps = {
     policy,
-    limits: submitLimits,
     async send(request: ServiceRequest, accessToken: string) {
       sent.push({ request, accessToken })
       return answer

@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  decideTrack,
-  type TrackHistory,
-  type TrackVerdict,
-  trackLimits,
-} from '../../../src/daemon/track/decideTrack.ts'
+import { decideTrack, type TrackHistory, type TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
 import type { Answer } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readAnswer } from '../../../src/service/readAnswer.ts'
@@ -264,6 +259,6 @@ function decide(
     idByPerson: false,
     refusedPolls: { times: 0, othersThrough: false },
   }
-  const now = { transactionId, ageMs, history: { ...clean, ...history }, tokenOutlived, limits: trackLimits }
+  const now = { transactionId, ageMs, history: { ...clean, ...history }, tokenOutlived, unavailableMs: 300_000 }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { trackLimits } from '../../../src/daemon/track/decideTrack.ts'
 import { track } from '../../../src/daemon/track/track.ts'
 import type { Answer, ServiceRequest, Submission } from '../../../src/model.ts'
 import { readAnswer } from '../../../src/service/readAnswer.ts'
@@ -18,7 +17,8 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const asked: [string, number][] = []
   const deps = {
-    limits: trackLimits,
+    unavailableMs: 300_000,
+    stuckAfterMs: 86_400_000,
     async send(request: ServiceRequest, accessToken: string) {
       sent.push({ request, accessToken })
       return answer
