@@ -23,7 +23,6 @@ import {
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
-import { waitForOutcomes } from './waitForOutcomes.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
   /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
@@ -102,8 +101,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const running = startLoops(daemon, parts)
   loops = running
   opened.defer(async () => {
-    isSettled = await waitForOutcomes({ ...parts.dispatch, log, stopTaking: running.stopTaking })
-    await running.stop()
+    isSettled = await running.stop()
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())

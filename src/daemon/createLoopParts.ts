@@ -12,7 +12,6 @@ import { createDispatch, type Dispatch } from './createDispatch.ts'
 import {
   createHeartbeat,
   createProblemReporter,
-  createReloadResponder,
   type Heartbeat,
   instanceProblems,
   type ProblemReporter,
@@ -102,16 +101,17 @@ function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonCon
 
 function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): Heartbeat {
   const { heartbeats, instance } = databases
-  const onReloadAsked = createReloadResponder({
-    reload: files.reload,
-    answer: (answer) => answerReload(heartbeats, instance.id, answer),
-    onFailed: (error) => log.warn('answer to a reload could not be written: the daemon tries again', { error }),
-  })
   return createHeartbeat({
     clock,
     // If the ledger belongs to another service, this instance claims no more work.
     beat: () => writeHeartbeat(heartbeats, instance, config.service),
-    onReloadAsked,
+    answerReload: (asked) =>
+      files
+        .reload()
+        .then((problem) => answerReload(heartbeats, instance.id, { asked, problem }))
+        .catch((error: unknown) =>
+          log.warn('answer to a reload could not be written: the daemon tries again', { error }),
+        ),
   })
 }
 

@@ -7,17 +7,14 @@ import type { LostClaim } from './dispatch/inFlight.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
 
-export interface Heartbeat {
-  runOnce(): Promise<number>
-  /** False when other instances may call this one dead, so that no request may leave. */
-  mayClaim(): boolean
-}
+export type Heartbeat = ReturnType<typeof createHeartbeat>
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
   /** @returns the number of the reload that waits for an answer */
   beat(): Promise<number | null>
-  onReloadAsked(asked: number): void
+  /** Reads the files again and answers. An answer that fails is asked for again by the next beat. */
+  answerReload(asked: number): Promise<void>
 }
 
 const beatEveryMs = 3_000
@@ -34,17 +31,27 @@ const beatEveryMs = 3_000
  */
 const mayClaimMs = 8_000
 
-export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): Heartbeat {
+export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
   let ageMs = () => Number.POSITIVE_INFINITY
+  let isAnswering = false
+
+  async function answer(asked: number): Promise<void> {
+    if (isAnswering) return
+    isAnswering = true
+    await answerReload(asked)
+    isAnswering = false
+  }
+
   return {
-    async runOnce() {
+    async runOnce(): Promise<number> {
       const sinceBegunMs = clock.stopwatch()
       const reloadAsked = await beat()
       ageMs = sinceBegunMs
-      if (reloadAsked !== null) onReloadAsked(reloadAsked)
+      if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
-    mayClaim: () => ageMs() < mayClaimMs,
+    /** False when other instances may call this one dead, so that no request may leave. */
+    mayClaim: (): boolean => ageMs() < mayClaimMs,
   }
 }
 
@@ -73,24 +80,6 @@ export function createProblemReporter<Problem>({ problems, tell, onFailed }: Pro
       await underWay
       await tell([]).catch(onFailed)
     },
-  }
-}
-
-export interface ReloadResponderDeps {
-  reload(): Promise<string | null>
-  answer(answer: { asked: number; problem: string | null }): Promise<void>
-  onFailed(error: unknown): void
-}
-
-export function createReloadResponder({ reload, answer, onFailed }: ReloadResponderDeps) {
-  let isUnderWay = false
-  return async (asked: number): Promise<void> => {
-    if (isUnderWay) return
-    isUnderWay = true
-    await reload()
-      .then((problem) => answer({ asked, problem }))
-      .catch(onFailed)
-    isUnderWay = false
   }
 }
 

@@ -1,34 +1,28 @@
-import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
+import type { SendingReadiness } from '../observe/httpServer.ts'
+import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { showError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopParts } from './createLoopParts.ts'
+import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { type Loop, type LoopPart, startLoop } from './loop.ts'
 
-export interface Loops {
-  stopTaking(): Promise<void>
-  /** Stops the loops that `stopTaking` left running, and writes the last outcomes back. */
-  stop(): Promise<void>
-  live(): Readiness
-  ready(): SendingReadiness
-}
+export type Loops = ReturnType<typeof startLoops>
 
-const usualMs = 10_000
-/** Short, because after a late heartbeat other instances would take this one for dead. */
-const heartbeatMs = 1_000
-/** Short, because other instances wait for what each one knows of the ledger's history. */
-const historyMs = 1_000
+const usualBackoffMaxMs = 10_000
+/** Short: after a late heartbeat other instances take this one for dead, and they wait for what it knows of data loss. */
+const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, history: 1_000 }
 
 /** The loops that every record needs. */
 export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts): Loops {
-  const start = (name: LoopName, part: LoopPart, backoffMaxMs: number): Loop => {
+export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts) {
+  const start = (name: LoopName, part: LoopPart): Loop => {
     health.started(name)
     return startLoop({
       part,
       wakeup: wakeups[name],
-      backoffMaxMs,
+      backoffMaxMs: backoffMaxMs[name] ?? usualBackoffMaxMs,
       onSucceeded() {
         health.succeeded(name)
         metrics.loopLastSuccess.set(clock.nowMs(), { loop: name })
@@ -41,19 +35,18 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
     })
   }
 
-  const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: heartbeatMs, history: historyMs }
   const loops = Object.fromEntries(
-    Object.entries(parts.rounds).map(([name, part]) => [
-      name,
-      start(name as LoopName, part, backoffMaxMs[name as LoopName] ?? usualMs),
-    ]),
+    Object.entries(parts.rounds).map(([name, part]) => [name, start(name as LoopName, part)]),
   ) as Record<LoopName, Loop>
   const { dispatch, capture, heartbeat, ...others } = loops
   return {
-    async stopTaking() {
-      await Promise.all([capture.stop(), dispatch.stop()])
-    },
-    async stop() {
+    /**
+     * Stops claiming, waits for the outcomes of what is in flight, and writes them back.
+     * @returns true if every outcome became known and was written
+     */
+    async stop(): Promise<boolean> {
+      const stopTaking = () => Promise.all([capture.stop(), dispatch.stop()])
+      const isSettled = await waitForOutcomes({ ...parts.dispatch, log, stopTaking })
       parts.stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
@@ -63,8 +56,62 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
         )
       await heartbeat.stop()
       await parts.problems.clear()
+      return isSettled
     },
     live: health.live,
-    ready: () => ({ ...health.ready(essentialLoops), pauses: parts.dispatch.pauses() }),
+    ready: (): SendingReadiness => ({ ...health.ready(essentialLoops), pauses: parts.dispatch.pauses() }),
+  }
+}
+
+export interface WaitForOutcomesDeps extends Pick<Dispatcher, 'drained' | 'unsettled' | 'recoverClaims'> {
+  log: Log
+  stopTaking(): Promise<unknown>
+  lostClaims(): { readonly length: number }
+}
+
+const tellEveryMs = 10_000
+const lookEveryMs = 1_000
+/** A supervisor usually kills the daemon much earlier. */
+const giveUpMs = 600_000
+
+/**
+ * Waits until every outcome is known and written. An instance that leaves earlier puts records in doubt that were never
+ * sent, or whose answer it has.
+ *
+ * @returns false if it gave up
+ */
+export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolean> {
+  const { log, unsettled } = deps
+  const giveUp = new AbortController()
+  const settled = stopAndSettle(deps, giveUp.signal).then(() => true)
+  for (let lastedMs = tellEveryMs; lastedMs <= giveUpMs; lastedMs += tellEveryMs) {
+    const waiting = Promise.withResolvers<false>()
+    const timer = setTimeout(waiting.resolve, tellEveryMs, false)
+    const isSettled = await Promise.race([settled, waiting.promise]).finally(() => clearTimeout(timer))
+    if (isSettled) return true
+    const records = unsettled()
+    log.warn(
+      'stopping takes long: the daemon waits for answers, or for the ledger’s database to write them or to say what became of claims. A second signal stops it at once and leaves these records in doubt',
+      { lastedMs, count: records.length, records },
+    )
+  }
+  giveUp.abort()
+  const records = unsettled()
+  log.error('outcomes could not be found out or written in time: another instance settles these records', {
+    count: records.length,
+  })
+  for (const record of records) log.error('record was left in doubt: its outcome is not written', { ...record })
+  return false
+}
+
+async function stopAndSettle(deps: WaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
+  await deps.stopTaking()
+  await Promise.all([deps.drained(), recoverAll(deps, signal)])
+}
+
+async function recoverAll({ lostClaims, recoverClaims }: WaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
+  while (lostClaims().length > 0 && !signal.aborted) {
+    await recoverClaims().catch(() => {})
+    if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
 }

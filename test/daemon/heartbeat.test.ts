@@ -3,7 +3,7 @@ import { createHeartbeat, instanceProblems } from '../../src/daemon/heartbeat.ts
 import { heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
-  const state = { nowMs: 0, takesMs: 0, fails: false, reloadAsked: null as number | null }
+  const state = { nowMs: 0, takesMs: 0, fails: false, reloadAsked: null as number | null, reading: Promise.resolve() }
   const asked: number[] = []
   const heartbeat = createHeartbeat({
     clock: {
@@ -17,7 +17,10 @@ function setup() {
       if (state.fails) throw new Error('the database is away')
       return state.reloadAsked
     },
-    onReloadAsked: (number) => void asked.push(number),
+    async answerReload(number) {
+      asked.push(number)
+      await state.reading
+    },
   })
   return { heartbeat, state, asked }
 }
@@ -66,6 +69,20 @@ test('a reload that was asked for is told with each beat until it is answered', 
   state.reloadAsked = null
   await heartbeat.runOnce()
   expect(asked).toEqual([2, 2])
+})
+
+test('while the files are read for one question, another waits until it is asked again', async () => {
+  const { heartbeat, state, asked } = setup()
+  const reading = Promise.withResolvers<void>()
+  Object.assign(state, { reading: reading.promise, reloadAsked: 1 })
+  await heartbeat.runOnce()
+  state.reloadAsked = 2
+  await heartbeat.runOnce()
+  expect(asked).toEqual([1])
+  reading.resolve()
+  await reading.promise
+  await heartbeat.runOnce()
+  expect(asked).toEqual([1, 2])
 })
 
 test('five permits in a row that ran out are a problem, four may be chance', () => {

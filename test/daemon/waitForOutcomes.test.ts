@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { waitForOutcomes } from '../../src/daemon/waitForOutcomes.ts'
+import { waitForOutcomes } from '../../src/daemon/loops.ts'
 import type { LogFields } from '../../src/observe/log.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -7,8 +7,6 @@ interface InFlight {
   job: PollJob | null
 }
 
-export type InFlightRequests = ReturnType<typeof createInFlightRequests>
-
 export function createInFlightRequests({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
   const running = new Map<InFlight, Promise<void>>()
   const polls = () => [...running.keys()].filter(({ job }) => job !== null)

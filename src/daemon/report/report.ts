@@ -24,47 +24,34 @@ export interface ReportRound {
 }
 
 /**
- * Writes back to the rows whose reports are due. Rows that failed before come last.
+ * Writes back to the rows whose reports are due. Rows that failed before come last. Rows that the table refuses together
+ * are split into tenths until the refused row is alone. After a slow statement, batches are halved.
  *
  * @param rowsAtOnce the result of the previous round
  */
 export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
-  const first = await writeBackAll(deps, fresh, rowsAtOnce)
-  if (first.isBusy) return { hasMore: false, rowsAtOnce: first.rowsAtOnce }
-  const second = await writeBackAll(deps, again, first.rowsAtOnce)
-  const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
-  return { hasMore: !second.isBusy && (isFull || first.isLeft || second.isLeft), rowsAtOnce: second.rowsAtOnce }
-}
-
-/** `isBusy`: another instance writes back. `isLeft`: time was up before the last row. */
-type WrittenBack = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
-
-/**
- * Rows that the table refuses together are split into tenths until the refused row is alone. After a slow statement,
- * batches are halved.
- */
-async function writeBackAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<WrittenBack> {
   const elapsedMs = deps.stopwatch()
   let most = rowsAtOnce
-  let waiting = chunks(due, most)
+  let waiting = [...chunks(fresh, most), ...chunks(again, most)]
   while (waiting.length > 0 && elapsedMs() < partsMaxMs) {
     const [part = [], ...rest] = waiting
     waiting = rest
     const beginsMs = elapsedMs()
     const result = await deps.writeBack(part)
-    if (result.kind === 'busy') return { isBusy: true, isLeft: true, rowsAtOnce: most }
+    if (result.kind === 'busy') return { hasMore: false, rowsAtOnce: most }
     if (result.kind === 'done') {
       await deps.write(result.rows.map(({ status, ...outcome }) => resultOf(status, outcome)))
       if (part.length === most && elapsedMs() - beginsMs < quickMs)
         most = Math.min(reportRowsMax, Math.ceil(most * 1.5))
     } else if (part.length > 1 && result.kind === 'slow') {
       most = Math.ceil(part.length / 2)
-      waiting = chunks([part, ...waiting].flat(), most)
+      waiting = [part, ...waiting].flatMap((each) => chunks(each, most))
     } else if (part.length > 1) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
     else await deps.write(result.statuses.map((status) => resultOf(status, result)))
   }
-  return { isBusy: false, isLeft: waiting.length > 0, rowsAtOnce: most }
+  const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
+  return { hasMore: isFull || waiting.length > 0, rowsAtOnce: most }
 }
 
 function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
@@ -87,26 +74,23 @@ export interface ReportRoundsDeps extends ReportDeps {
   wake(): void
 }
 
-export interface ReportRounds {
-  /** @returns milliseconds until the next round, which a wake shortens */
-  runOnce(): Promise<number>
-  /** Begins a round soon, for all steps that are written until then. */
-  onWritten(written: readonly unknown[]): void
-}
+export type ReportRounds = ReturnType<typeof createReportRounds>
 
 const idleMs = 2_000
 const gatherMs = 50
 
-export function createReportRounds({ wake, ...deps }: ReportRoundsDeps): ReportRounds {
+export function createReportRounds({ wake, ...deps }: ReportRoundsDeps) {
   let isGathering = false
   let rowsAtOnce = reportRowsMax
   return {
-    async runOnce() {
+    /** @returns milliseconds until the next round, which a wake shortens */
+    async runOnce(): Promise<number> {
       const round = await writeOutcomesBackOnce(deps, rowsAtOnce)
       rowsAtOnce = round.rowsAtOnce
       return round.hasMore ? 0 : idleMs
     },
-    onWritten(written) {
+    /** Begins a round soon, for all steps that are written until then. */
+    onWritten(written: readonly unknown[]): void {
       if (written.length === 0 || isGathering) return
       isGathering = true
       setTimeout(() => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Pressure, pollPriceMs } from '../../../src/daemon/track/pollPrice.ts'
+import { type Pressure, pollPriceMs } from '../../../src/daemon/track/pollPlanner.ts'
 import { fitProcessingTimes } from '../../../src/daemon/track/processingTimes.ts'
 import { expectedPolls } from '../../../src/daemon/track/schedule.ts'
 
