@@ -21,14 +21,9 @@ import { createMaintenance } from './maintenance.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
 import { createPollLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
-export interface LoopParts {
-  rounds: Record<LoopName, LoopPart>
-  dispatch: Dispatch
-  problems: ProblemReporter
-  stopping: AbortController
-}
+export type LoopParts = ReturnType<typeof createLoopParts>
 
-export function createLoopParts(daemon: DaemonContext): LoopParts {
+export function createLoopParts(daemon: DaemonContext) {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
   const planner = createPollPlanner(windowMs, requests, Math.random)
@@ -56,19 +51,15 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   })
   // The next heartbeat must not wait for the problems to be written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
-  return {
-    rounds: {
-      capture: createCapturePart(daemon),
-      dispatch,
-      report,
-      heartbeat: beatAndTell,
-      schedule: learning,
-      ...maintenance,
-    },
+  const rounds: Record<LoopName, LoopPart> = {
+    capture: createCapturePart(daemon),
     dispatch,
-    problems,
-    stopping,
+    report,
+    heartbeat: beatAndTell,
+    schedule: learning,
+    ...maintenance,
   }
+  return { rounds, dispatch, problems, stopping }
 }
 
 function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): ReportRounds {

@@ -4,13 +4,7 @@ import { failureMessage } from '../observe/redact.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 
-export interface ReloadableFiles {
-  mappings(): Mappings
-  outboxTable(): OutboxTable | null
-  broken(): string | null
-  /** @returns why the files in the folder cannot be used */
-  reload(): Promise<string | null>
-}
+export type ReloadableFiles = ReturnType<typeof createReloadableFiles>
 
 export interface ReloadableFilesDeps {
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
@@ -27,7 +21,7 @@ interface Files {
 }
 
 /** @throws FilesInvalid with every problem */
-export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps): ReloadableFiles {
+export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps) {
   const { onLoaded, onBroken, onRefused, tryTable } = deps
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()
@@ -59,10 +53,11 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
   }
 
   return {
-    mappings: () => inForce.mappings,
-    outboxTable: () => inForce.outboxTable,
-    broken: () => broken,
-    reload() {
+    mappings: (): Mappings => inForce.mappings,
+    outboxTable: (): OutboxTable | null => inForce.outboxTable,
+    broken: (): string | null => broken,
+    /** @returns why the files in the folder cannot be used */
+    reload(): Promise<string | null> {
       underWay = underWay.then(reloadOnce)
       return underWay
     },

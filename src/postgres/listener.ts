@@ -3,13 +3,7 @@ import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './d
 
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
-export interface Listener {
-  /** Makes inserts notify, because the daemon sleeps. */
-  mark(): Promise<Mark>
-  isMarked(): boolean
-  unmark(): void
-  close(): Promise<void>
-}
+export type Listener = ReturnType<typeof openListener>
 
 export type Mark =
   /** Inserts notify from now on. Look at the table once more. */
@@ -55,7 +49,7 @@ const markStatement = `select case
  * Connects again after a break. Notices can be missed, for example if a different server became the primary, so callers
  * must also look by themselves.
  */
-export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
+export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps) {
   const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
@@ -110,7 +104,8 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   void connect()
   return {
-    async mark() {
+    /** Makes inserts notify, because the daemon sleeps. */
+    async mark(): Promise<Mark> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
       try {
@@ -124,9 +119,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
         return 'unavailable'
       }
     },
-    isMarked: () => isMarked,
+    isMarked: (): boolean => isMarked,
     unmark,
-    async close() {
+    async close(): Promise<void> {
       closed = true
       clearTimeout(timer)
       hangUp(client)

@@ -45,15 +45,11 @@ export async function readLockingSessions(db: Database, name: string): Promise<L
 const firstLookMs = 1_000
 const againMs = 500
 
-export interface LockWatch extends AsyncDisposable {
-  holders(): readonly LockingSession[]
-}
-
 /**
  * Watches which sessions block ours, because Postgres cannot say it after a statement has given up. Needs no connection
  * in the first second.
  */
-export function watchLocks(url: string, name: string): LockWatch {
+export function watchLocks(url: string, name: string) {
   let holders: readonly LockingSession[] = []
   const stop = new AbortController()
   const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
@@ -78,8 +74,8 @@ export function watchLocks(url: string, name: string): LockWatch {
     })
     .catch(() => {}) // stopped, or the database is away
   return {
-    holders: () => holders,
-    async [Symbol.asyncDispose]() {
+    holders: (): readonly LockingSession[] => holders,
+    async [Symbol.asyncDispose](): Promise<void> {
       stop.abort()
       await watching
     },

@@ -120,22 +120,6 @@ test('a limit that becomes another for all is said once', async () => {
   expect(warned()).toEqual(['rate limit of all instances changed to 50 requests in 60 s'])
 })
 
-test('settings that differ are said when they begin to, and when they no longer do', async () => {
-  const other = { ...databases.settings(), instanceId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', requests: 100 }
-  await agreeOnSettings(database.pool, other)
-  const { runOnce, warned } = setup()
-  await runOnce()
-  await runOnce()
-  await withdrawInstanceSettings(database.pool, other.instanceId)
-  await runOnce()
-  expect(warned()).toEqual([
-    'rate limit of all instances changed to 50 requests in 60 s',
-    expect.stringContaining('RATE_LIMIT_REQUESTS is 50 here'),
-    expect.stringContaining('RATE_LIMIT_REQUESTS is 100 here'),
-    'settings of the instances agree again',
-  ])
-})
-
 test('more than a thousand rows from before the start are told, until few wait', async () => {
   const { context, toldOf } = contextOf(databases)
   await fillOutbox(1_000)
