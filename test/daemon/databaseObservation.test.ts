@@ -6,7 +6,6 @@ import {
   toMetricsSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
-import { agreeOnSettings, withdrawInstanceSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
