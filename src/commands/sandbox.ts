@@ -19,7 +19,6 @@ import { untilAborted } from './terminal/context.ts'
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
 export const command = defineCommand({
-  withoutMappings: true,
   description: 'run the service itself as a test environment, on loopback',
   options: [
     ['--port <number>', 'port to listen on; 0 takes any free one (default: SANDBOX_PORT, else 8080)', { read: Number }],
