@@ -1,8 +1,14 @@
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { createLastDayVerification } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
-import { deleteStaleInstanceProblems, deleteStaleInstances } from '../ledger/instances.ts'
+import {
+  deleteStaleInstanceProblems,
+  deleteStaleInstances,
+  readOrphanedSubmissions,
+  readUnheldClaims,
+} from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
+import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, pruneRound } from '../ledger/prune.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
@@ -10,18 +16,20 @@ import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCou
 import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissions } from '../ledger/transactions.ts'
+import type { Answer, Submission, Transition } from '../model.ts'
 import { createLedgerComparison, ledgerComparisonBounds } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './createDispatch.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
+import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, type LoopPart, runEachStep } from './loop.ts'
-import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
-export interface MaintenanceOptions extends RescueOptions {
+export interface MaintenanceOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
+  onWritten(outcomes: WrittenOutcomes): void
   onBacklog(rows: number): void
   stopping: AbortSignal
 }
@@ -62,6 +70,48 @@ function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, opt
     }
     telemetry.orphansRescued(await rescueOrphans(databases, options))
   })
+}
+
+const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
+
+const died = unknown('the instance that was sending it died')
+const forgotten = unknown('its outcome could not be written, or the ledger lost it')
+
+/**
+ * Settles records of dead instances, and records that this instance no longer has in flight, by the policy for attempts
+ * in doubt. If the other instance lived and wrote first, the fence changes nothing.
+ *
+ * @throws the first error, after the other records are written
+ */
+async function rescueOrphans(
+  databases: InstanceDatabases,
+  { dispatch, onWritten }: MaintenanceOptions,
+): Promise<number> {
+  const { ledger, instance } = databases
+  const orphaned = await readOrphanedSubmissions(ledger, instance.id)
+  const own = await readUnheldClaims(ledger, instance.id, dispatch.holds)
+  const settle = (submission: Submission, answer: Answer): Transition => {
+    const { step } = dispatch.interpretAnswer(submission, answer)
+    return { submission, job: null, change: step.change, cause: step.cause, request: null }
+  }
+  const transitions = [
+    ...orphaned.map((submission) => settle(submission, died)),
+    ...own.map((submission) => settle(submission, forgotten)),
+  ]
+  let rescued = 0
+  const failures: unknown[] = []
+  for (const transition of transitions) {
+    try {
+      const written = await writeStepsAndReleaseKeys(databases, [transition])
+      onWritten({ written, heldBack: 0 })
+      rescued += written.length
+    } catch (error) {
+      if (blameForDatabaseError(error, 'maintenance') === 'everyone') throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return rescued
 }
 
 const reconcileEveryMs = 10_000

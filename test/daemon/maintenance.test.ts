@@ -341,14 +341,12 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toHaveLength(1)
   })
 
-  test('what is broken is told at the start, when a second look has found it, too', async () => {
+  test('what is broken is told at the start', async () => {
     await ledger.capture([{}])
     await setup().chain.runOnce()
     await asOwner(`update outboxd.submission_event set who = 'nobody'`)
     const { chain } = setup()
-    expect(await chain.runOnce()).toBe(0)
-    expect(await problems('chain_broken')).toHaveLength(0)
-    await chain.runOnce()
+    expect(await chain.runOnce()).toBe(30_000)
     expect(await problems('chain_broken')).toHaveLength(1)
   })
 
