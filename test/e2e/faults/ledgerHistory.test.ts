@@ -147,7 +147,7 @@ test('requests whose outcome a promotion lost are uncertain within seconds', asy
   )
   const context = testContext(harness.env)
   expect(await recover.action(context, { dryRun: true })).toBe(0)
-  expect(context.printed()).toContain('Being sent, according to the ledger: 3 records')
+  expect(context.printed()).toContain('Records being sent: 3.')
   expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   expect(await says()).toMatch(/^\d records need attention/)
   for (const marker of markers)
