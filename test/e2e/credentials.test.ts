@@ -109,7 +109,7 @@ test('certificate and secret are renewed in halves: used without a restart', asy
   file('secret', '')
   await harness.control('POST', 'tokens/revoke')
   await harness.insert('after-')
-  expect(await logged('client id and secret cannot be used')).toContain('SERVICE_CLIENT_SECRET must not be empty')
+  expect(await logged('client id or secret cannot be used')).toContain('SERVICE_CLIENT_SECRET must not be empty')
   const asked = testContext(env)
   expect(await reload.action(asked, {})).toBe(1)
   expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
