@@ -91,7 +91,6 @@ function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewe
   const chosen = (['all', 'believeRefusals'] as const)
     .filter((name) => terms[name])
     .map((name) => hiddenField(name, 'on'))
-  const tickOf = (name: keyof ResumeTerms, words: string) => checkbox(name, words, { isOn: terms[name] })
   return page('Resume', viewer, [
     notice('attention', would.map(paragraph)),
     form({ action: '/resume', viewer }, [
@@ -99,12 +98,6 @@ function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewe
       html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">Cancel</a>`,
     ]),
     readOnlyNotice(viewer),
-    html`<h2>More</h2>
-<form class="line" action="/resume">
-${tickOf('all', 'end the other pauses, too, because their cause is gone')}
-${tickOf('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same one')}
-<button>Preview</button>
-</form>`,
   ])
 }
 
@@ -145,5 +138,9 @@ export function pauseForms({ canChange }: Viewer): HtmlValue {
 <label>for how long <input name="for" size="10" placeholder="2h, 1h30m"></label>
 <button>Pause…</button>
 </form>
-<form class="line" action="/resume"><button>Resume…</button></form>`
+<form class="line" action="/resume">
+${checkbox('all', 'also end the other pauses, because their cause is gone')}
+${checkbox('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same one')}
+<button>Resume…</button>
+</form>`
 }

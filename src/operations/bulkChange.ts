@@ -43,7 +43,6 @@ export interface CarriedOut {
 export interface BulkRun {
   /** If it is aborted, the batch is finished and the rest is left. */
   signal: AbortSignal
-  onProgress?(done: number): void
 }
 
 const hasChanged = 'has changed'
@@ -57,18 +56,15 @@ export const listSkippedAsChanged = (
 export async function carryOutInBatches<T>(
   items: readonly T[],
   size: number,
-  { signal, onProgress }: BulkRun,
+  { signal }: BulkRun,
   work: (batch: T[]) => Promise<CarriedOut>,
 ): Promise<CarriedOut> {
   const all: CarriedOut = { done: [], skipped: [] }
-  let looked = 0
   for (const batch of batches(items, size)) {
     if (signal.aborted) break
     const { done, skipped } = await work(batch)
     all.done.push(...done)
     all.skipped.push(...skipped)
-    looked += batch.length
-    onProgress?.(looked)
   }
   return all
 }

@@ -95,14 +95,14 @@ export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
   const { detail } = view
   const forms = ways
     .filter(({ isOpen }) => isOpen(detail))
-    .map(({ id, title, means, fields, button }) => {
+    .map(({ id, title, means, fields }) => {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
       // A record that has changed since the page was loaded is skipped.
       const seen = isBulk ? hiddenField('id', detail.id) : hiddenField('revision', String(view.submission.revision))
       const submit = isBulk
-        ? html`<button name="do" value="${id}-ticked">${button}</button>`
-        : html`<button name="answer" value="${id}">${button}</button>`
+        ? html`<button name="do" value="${id}-ticked">${title} …</button>`
+        : html`<button name="answer" value="${id}">${title} …</button>`
       return html`<div class="way" id="${id}"><h3>${title}</h3>
 <p class="quiet">${means}</p>
 ${form({ action, viewer }, [seen, fields, submit])}</div>`
@@ -116,7 +116,6 @@ interface WayForm {
   isOpen: (detail: RecordView['detail']) => boolean
   means: string
   fields: HtmlValue
-  button: string
 }
 
 const canSettle = (detail: RecordView['detail']) => whyNotSettled(detail) === null
@@ -128,7 +127,6 @@ const ways: readonly WayForm[] = [
     isOpen: ({ state }) => replayable.includes(state),
     means: 'map it and send it again; --refresh reads the row again',
     fields: [checkbox('refresh', optionLabel('refresh')), checkbox('new-key', optionLabel('new-key'))],
-    button: 'Replay …',
   },
   {
     id: 'arrived',
@@ -137,7 +135,6 @@ const ways: readonly WayForm[] = [
     means: 'the service has it under this id; outboxd tracks it to its end',
     fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
 ${checkbox('unchecked', optionLabel('unchecked'))}`,
-    button: 'It arrived …',
   },
   {
     id: 'not-arrived',
@@ -145,7 +142,6 @@ ${checkbox('unchecked', optionLabel('unchecked'))}`,
     isOpen: canSettle,
     means: 'the service does not have it; outboxd sends it again',
     fields: checkbox('new-key', optionLabel('new-key')),
-    button: 'It did not arrive …',
   },
   {
     id: 'take-back',
@@ -153,7 +149,6 @@ ${checkbox('unchecked', optionLabel('unchecked'))}`,
     isOpen: ({ idByPerson }) => idByPerson,
     means: 'the id that an operator gave is wrong; the record becomes uncertain again',
     fields: '',
-    button: 'Take the id back …',
   },
   {
     id: 'discard',
@@ -161,6 +156,5 @@ ${checkbox('unchecked', optionLabel('unchecked'))}`,
     isOpen: ({ state }) => discardChange.allowedStates.includes(state),
     means: 'if it no longer matters',
     fields: '',
-    button: 'Discard …',
   },
 ]

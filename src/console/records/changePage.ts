@@ -5,7 +5,6 @@ import { loadMappings } from '../../mapping/loadMappings.ts'
 import { reasonProblem } from '../../operations/actor.ts'
 import {
   type BulkChange,
-  type BulkRun,
   type ChangePreview,
   type Choice,
   chooseSubmissions,
@@ -22,7 +21,7 @@ import { wholeIdPattern } from '../../operations/references.ts'
 import { previewReplay, type ReplayTerms, replayChange, replaySubmissions } from '../../operations/replay.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
-import { consoleErrorMessage, Refused } from '../errors.ts'
+import { Refused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, formText, hiddenField, hiddenIfGiven } from '../html/form.ts'
@@ -105,8 +104,7 @@ async function renderPreview(
   let cost: ReplayCost | null = null
   if (rules.verb === 'replay') {
     const trial = { databases, mappings: loadMappings(parts.config.mappingsDir) }
-    const run = { signal: new AbortController().signal, onProgress: () => {} }
-    const tried = await previewReplay(trial, submissions, termsOf(fields), run)
+    const tried = await previewReplay(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
     const mapped = new Set(tried.done)
     submissions = submissions.filter(({ id }) => mapped.has(id))
     skipped = [...skipped, ...tried.skipped]
@@ -173,24 +171,11 @@ async function carryOut(
   const asSeen = found.filter(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
   )
-  let looked = 0
-  const run: BulkRun = {
-    signal,
-    onProgress(count) {
-      looked = count
-    },
-  }
   const replayParts = () => ({ databases, operator, mappings: loadMappings(parts.config.mappingsDir) })
-  const change =
+  const { done, skipped } =
     rules.verb === 'discard'
-      ? discardSubmissions(operator, asSeen, run)
-      : replaySubmissions(replayParts(), asSeen, termsOf(fields), run)
-  const { done, skipped } = await change.catch((error) => {
-    throw new Refused(
-      503,
-      `${consoleErrorMessage(error)} ${looked} of ${seen.size} were looked at before; the rest is unchanged.`,
-    )
-  })
+      ? await discardSubmissions(operator, asSeen, { signal })
+      : await replaySubmissions(replayParts(), asSeen, termsOf(fields), { signal })
   const all = [...listSkippedAsChanged(found, new Set(asSeen.map(({ id }) => id))), ...skipped]
   const rest = seen.size - done.length - all.length
   return [
