@@ -33,7 +33,7 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.believed_refusal': { acts: all, holds: 'refusals believed after a trial' },
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
-  'outboxd.period': { acts: ['insert', 'delete'], holds: 'outcomes by minute and hour' },
+  'outboxd.period': { acts: ['delete'], holds: 'outcomes by minute and hour, written by older versions' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
   'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
