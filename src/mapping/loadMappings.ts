@@ -50,22 +50,15 @@ export function loadUsableMappings(dir: string): Mappings {
 }
 
 function listFiles(dir: string): string[] {
-  let names: string[]
   try {
     const entries = readdirSync(dir, { withFileTypes: true })
-    names = entries.filter((entry) => !entry.isDirectory() && isMappingFile(entry.name)).map((entry) => entry.name)
+    const names = entries.filter((entry) => !entry.isDirectory() && isMappingFile(entry.name)).map(({ name }) => name)
+    if (names.length > 0) return names.sort().map((name) => path.join(dir, name))
   } catch (error) {
-    throw new FilesInvalid([
-      problemOf(
-        dir,
-        `the folder cannot be read: ${(error as Error).message}; MAPPINGS_DIR names the folder of the mapping files`,
-      ),
-    ])
+    const why = `the folder cannot be read: ${(error as Error).message}; MAPPINGS_DIR names the folder of the mapping files`
+    throw new FilesInvalid([problemOf(dir, why)])
   }
-  if (names.length === 0) {
-    throw new FilesInvalid([problemOf(dir, 'there is no mapping file (*.yaml) in this folder: nothing could be sent')])
-  }
-  return names.sort().map((name) => path.join(dir, name))
+  throw new FilesInvalid([problemOf(dir, 'there is no mapping file (*.yaml) in this folder: nothing could be sent')])
 }
 
 function isMappingFile(name: string): boolean {
@@ -82,6 +75,4 @@ function readText(file: string, problems: FileProblem[]): string | null {
   }
 }
 
-function problemOf(file: string, message: string): FileProblem {
-  return { file, line: 1, column: 1, message }
-}
+const problemOf = (file: string, message: string): FileProblem => ({ file, line: 1, column: 1, message })

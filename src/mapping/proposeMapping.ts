@@ -3,11 +3,6 @@ import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
 import { chooseByUsualName, type UsualNameKind } from './usualNames.ts'
 
-export interface MappingProposal {
-  readonly lines: readonly YamlLine[]
-  readonly warnings: readonly string[]
-}
-
 /** A field of the service (docs/reference/interface.md, 2.5 and 2.6). */
 interface Target {
   readonly name: string
@@ -37,8 +32,8 @@ const dataTargets: readonly Target[] = [
     name: 'total_amount',
     rest: 'type: "decimal(10,2)", required: true',
     usual: 'amount',
-    kinds: ['number', 'double', 'money', 'text'],
-    what: 'the amount in euro',
+    kinds: ['number', 'text'],
+    what: 'the amount in euro, of type numeric: money and double precision are not exact',
   },
   {
     name: 'field2',
@@ -94,7 +89,7 @@ export function proposeMapping(
   type: string | UntoldType,
   all: readonly SourceField[],
   { endpoint: asked, sql }: MappingSource,
-): MappingProposal {
+): YamlLine[] {
   const hasItems = chooseByUsualName(all.filter(isArray), 'items') !== null
   const hasAmount = chooseByUsualName(all, 'amount') !== null
   const endpoint = asked ?? endpointOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
@@ -103,17 +98,14 @@ export function proposeMapping(
   const field1 = isOrder ? null : chooseByUsualName(all, 'field1')
   const left = all.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
   const list = left.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
-  return {
-    warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
-    lines: [
-      ...head(type, endpoint, sql),
-      ...found.map(({ target, field }) => fieldLine(target, field, left)),
-      ...(isOrder ? [] : [field1Line(field1)]),
-      { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
-      { text: isOrder ? orderBody : dataBody },
-      ...(list === '' ? [] : [{ text: '', comment: `Not sent: ${list}` }]),
-    ],
-  }
+  return [
+    ...head(type, endpoint, sql),
+    ...found.map(({ target, field }) => fieldLine(target, field, left)),
+    ...(isOrder ? [] : [field1Line(field1)]),
+    { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
+    { text: isOrder ? orderBody : dataBody },
+    ...(list === '' ? [] : [{ text: '', comment: `Not sent: ${list}` }]),
+  ]
 }
 
 const isArray = ({ kind }: SourceField) => kind === 'array'
@@ -180,13 +172,3 @@ const zoneOfDays =
 
 /** Writes a path for a flow mapping, where only names need no quotes. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))
-
-function typeWarnings({ path, kind, about }: SourceField): string[] {
-  if (kind === 'double')
-    return [`"${path}" is ${about}, a floating-point number, so its decimals may be inexact. Use numeric for money`]
-  if (kind === 'money')
-    return [
-      `"${path}" is money, which Postgres prints with a currency’s sign: every record would be rejected. Keep it in numeric`,
-    ]
-  return []
-}

@@ -5,7 +5,7 @@ export interface SourceField {
   /** The last step of `path`. */
   readonly name: string
   readonly path: string
-  readonly kind: 'text' | 'number' | 'double' | 'money' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
+  readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
   /** A column's type, for messages; empty for a field of payloads. */
   readonly about: string
 }
@@ -17,8 +17,6 @@ export function sourceFieldOfColumn(name: string, type: string, exactType: strin
 
 const kinds: readonly [RegExp, SourceField['kind']][] = [
   [/^(smallint|integer|bigint|numeric)$/, 'number'],
-  [/^(real|double precision)$/, 'double'],
-  [/^money$/, 'money'],
   [/^boolean$/, 'boolean'],
   [/^timestamp with time zone$/, 'time'],
   [/^(timestamp without time zone|date)$/, 'localTime'],

@@ -104,7 +104,7 @@ test('what no name tells is asked for, with the columns to choose from', async (
     create table bill_line (id serial primary key, bill_id integer references bill, item text, qty numeric)`)
   const { messages } = await run('bill', 'data')
   expect(messages).toMatch(/to fill in: .*the date of the order.*; one of: x_first, x_second$/m)
-  expect(messages).toMatch(/to fill in: .*the amount in euro; one of: worth_a, worth_b$/m)
+  expect(messages).toMatch(/to fill in: .*the amount in euro, .*; one of: worth_a, worth_b$/m)
 })
 
 const shop = `create table clients (client_id serial primary key, client_no varchar(10) unique);

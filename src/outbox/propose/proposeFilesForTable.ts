@@ -1,8 +1,6 @@
 import type pg from 'pg'
-import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
-import { readMapping } from '../../mapping/readMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
@@ -65,17 +63,12 @@ export async function proposeFilesForTable(
   const proposal = document === null ? alone : proposeOutboxFile(table, true)
   const fields = document?.fields ?? (await readFields(pool, table, proposal))
   const types = typesOf(proposal)
-  const mappings = typesToMap(types, proposal, existingMappings).map((type) => {
-    const { lines, warnings } = proposeMapping(type, fields, document ?? { endpoint, sql: null })
-    return { name: fileName(typeof type === 'string' ? type : table.name), text: writeYamlLines(lines), warnings }
-  })
-  const warnings = [
-    ...types.filter((type) => existingMappings.has(type)).map(mappedWarning),
-    ...new Set(mappings.flatMap((each) => each.warnings)),
-    ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
-  ]
+  const files = typesToMap(types, proposal, existingMappings).map((type) => ({
+    name: fileName(typeof type === 'string' ? type : table.name),
+    text: writeYamlLines(proposeMapping(type, fields, document ?? { endpoint, sql: null })),
+  }))
+  const warnings = types.filter((type) => existingMappings.has(type)).map(mappedWarning)
   const described = { kind: 'described', table: `${table.schema}.${table.name}` } as const
-  const files = mappings.map(({ name, text }) => ({ name, text }))
   if (document?.capture != null && !alone.hasState) {
     const capture = { name: fileName(table.name).replace(/yaml$/, 'capture.sql'), text: document.capture }
     return { ...described, files: [...files, capture], warnings: [...document.warnings, ...warnings] }
@@ -181,11 +174,6 @@ async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Pr
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error
   }
-}
-
-function findMappingWarnings(name: string, text: string): string[] {
-  const { mapping } = readMapping(name, text)
-  return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)
 }
 
 const fileName = (type: string) => {

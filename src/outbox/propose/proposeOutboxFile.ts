@@ -112,39 +112,28 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   const sent = findSentColumnCandidates(columns)
   const likely =
     chooseByUsualName(columns, 'id') ?? columns.find((each) => !sent.includes(each)) ?? (columns[0] as CatalogColumn)
-  const likelyId = quoteYaml(likely.name)
-  if (kind === 'r' && !hasHeirs) {
-    const add = `alter table ${qualifiedTable(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`
-    const names = columns.map((each) => each.name).join(', ')
+  const id = quoteYaml(likely.name)
+  if (kind !== 'r' || hasHeirs) {
+    const promise = `promised, if no two rows can ever have one id in "${likely.name}"`
     return {
-      column: likely,
-      isNamed: false,
+      ...{ column: likely, isNamed: true },
       warnings: [
-        `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: ${add}`,
+        `"${name}" is a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
       ],
       lines: [
-        {
-          text: 'id:',
-          trial: `id: ${likelyId}`,
-          fillIn: `the column that identifies a row for ever (see the warning); one of: ${names}`,
-        },
+        { text: `id: ${id}`, comment: likely.type },
+        { text: 'id_unique:', trial: 'id_unique: promised', fillIn: promise },
       ],
     }
   }
+  const names = columns.map((each) => each.name).join(', ')
+  const fillIn = `the column that identifies a row for ever (see the warning); one of: ${names}`
   return {
-    column: likely,
-    isNamed: true,
+    ...{ column: likely, isNamed: false },
     warnings: [
-      `"${name}" is a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
+      `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: alter table ${qualifiedTable(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`,
     ],
-    lines: [
-      { text: `id: ${likelyId}`, comment: likely.type },
-      {
-        text: 'id_unique:',
-        trial: 'id_unique: promised',
-        fillIn: `promised, if no two rows can ever have one id in "${likely.name}"`,
-      },
-    ],
+    lines: [{ text: 'id:', trial: `id: ${id}`, fillIn }],
   }
 }
 
