@@ -131,8 +131,13 @@ function createWriter(
         outboxId: transitions[0]?.submission.outboxId,
         count: transitions.length,
       }),
+    onBared: (error, { transitions }) =>
+      log.error('database refused an outcome: the daemon writes it without the texts of the answer', {
+        error,
+        submissionId: transitions[0]?.submission.id,
+      }),
     onAbandoned: (error, { transitions }) =>
-      log.error('database refused an outcome: the daemon settles the record as if the answer had been lost', {
+      log.error('database refused an outcome twice: the daemon settles the record as if the answer had been lost', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),

@@ -8,11 +8,9 @@ export async function readEncoding(db: {
 }
 
 export function whyEncodingIsRefused(encoding: string): string | null {
-  if (encoding === 'UTF8' || isSingleByte(encoding)) return null
-  return `its encoding is ${encoding}, in which outboxd cannot keep every text exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE`
+  if (encoding !== 'SQL_ASCII') return null
+  return 'its encoding is SQL_ASCII, so it does not know the characters of its texts, and nothing would be sent exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }
-
-const isSingleByte = (encoding: string): boolean => /^(LATIN|ISO_8859_|WIN|KOI8)/.test(encoding)
 
 export function encodingWarning(encoding: string): string | null {
   if (encoding === 'UTF8') return null
@@ -20,11 +18,11 @@ export function encodingWarning(encoding: string): string | null {
 }
 
 /**
- * Returns a function that replaces characters that a database of this encoding cannot hold by question marks. Null if
- * it holds all, or is refused.
+ * Returns a function that replaces characters that a database of this encoding cannot hold by question marks. Null for
+ * UTF8 and for multi-byte encodings: Postgres refuses such characters, and the outcome is then written without its texts.
  */
 export function createCharacterReplacement(encoding: string): ((text: string) => string) | null {
-  if (!isSingleByte(encoding)) return null
+  if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null
   const held = heldCharacters(encoding)
   return (text) => text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : '?'))
 }
@@ -41,7 +39,7 @@ function heldCharacters(encoding: string): ReadonlySet<string> {
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
 const latinParts = [1, 2, 3, 4, 9, 10, 13, 14, 15, 16]
-const otherLabels: Readonly<Record<string, string>> = { KOI8R: 'koi8-r', KOI8U: 'koi8-u', WIN866: 'ibm866' }
+const otherLabels: Readonly<Record<string, string>> = { KOI8R: 'koi8-r', WIN866: 'ibm866' }
 
 const labelOf = (encoding: string): string =>
   otherLabels[encoding] ??

@@ -35,7 +35,7 @@ test('what is left after the replacement can be stored in a database of each enc
   expect(wrongs).toEqual([])
 })
 
-test('nothing is replaced in UTF8, nor in encodings that are refused', () => {
+test('UTF8 and encodings of several bytes are left to Postgres', () => {
   expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createCharacterReplacement)).toEqual([
     null,
     null,

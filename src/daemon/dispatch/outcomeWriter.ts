@@ -1,4 +1,4 @@
-import type { OutcomeBatch, Transition } from '../../model.ts'
+import type { Change, OutcomeBatch, Transition } from '../../model.ts'
 
 export interface UnwrittenOutcome {
   submissionId: string
@@ -14,6 +14,7 @@ export interface OutcomeWriterDeps<Written> {
   blameForDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
+  onBared(error: unknown, batch: OutcomeBatch): void
   /** The record stays `sending` until it is settled as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
@@ -50,7 +51,8 @@ interface Piece extends PromiseWithResolvers<void> {
  * refused step.
  *
  *     fails in passing (a lock)   set aside and tried again each second
- *     refused                     abandoned
+ *     refused                     written without foreign texts
+ *     refused without them        abandoned
  */
 export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   const unwritten = new Set<Piece>()
@@ -71,14 +73,16 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   }
 
   async function writeAlone(piece: Piece): Promise<void> {
-    const end = await persist(piece.batch, [piece])
-    if (end === 'moment') {
-      aside.push(piece)
-      if (!isWritingAside) void writeAside()
-      return
+    const { batch } = piece
+    let end = await persist(batch, [piece])
+    if (end === 'piece') {
+      deps.onBared(piece.error, batch)
+      end = await persist(withoutTexts(batch, piece.error), [piece])
+      if (end === 'piece') deps.onAbandoned(piece.error, batch)
     }
-    if (end === 'piece') deps.onAbandoned(piece.error, piece.batch)
-    piece.resolve()
+    if (end !== 'moment') return piece.resolve()
+    aside.push(piece)
+    if (!isWritingAside) void writeAside()
   }
 
   /** Writes one at a time, so that only one connection waits for locks. */
@@ -158,4 +162,38 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
             ageMs: () => Math.max(...remaining.map(({ ageMs }) => ageMs())),
           },
   }
+}
+
+/**
+ * Keeps only codes and ids that any database can hold. A record that loses its id becomes uncertain, because it cannot
+ * be polled.
+ */
+function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
+  const why = `the ledger refused the words of the answer (${errorCodeOf(error)}), so they are left out`
+  return {
+    ...batch,
+    transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), cause: why })),
+    pauses: batch.pauses.map((pause) => ({ ...pause, detail: why })),
+    refusals: batch.refusals.map((refusal) => ({ ...refusal, summary: why })),
+  }
+}
+
+function bareChange(change: Change, why: string): Change {
+  const bare = { ...change }
+  if ('error' in bare) bare.error = why
+  if ('errorCode' in bare && !isPlain(bare.errorCode)) bare.errorCode = null
+  if ('result' in bare) bare.result = null
+  if (isPlain(bare.transactionId)) return bare
+  delete bare.transactionId
+  if (bare.state !== 'accepted' && bare.state !== 'sending') return bare
+  const idWhy = `${why}, and so is the id that the service gave`
+  const { pollInMs: _, unknown: __, polledRarely: ___, ...progress } = bare
+  return { ...progress, state: 'uncertain', error: idWhy, errorCode: null, doneMs: null }
+}
+
+const isPlain = (word: string | null | undefined) => word == null || /^[\x21-\x7e]{1,255}$/.test(word)
+
+function errorCodeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return typeof code === 'string' && isPlain(code) ? code : 'an error without a code'
 }

@@ -24,6 +24,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   const writes: OutcomeBatch[] = []
   const written: string[] = []
   const abandoned: string[][] = []
+  const bared: OutcomeBatch[] = []
   const waits: number[] = []
   const doors: (() => void)[] = []
   let spent: ReturnableSlot[] = []
@@ -42,6 +43,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
     blameForDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
     onWritten: (ids) => written.push(...ids),
     onFailed: () => {},
+    onBared: (_, batch) => bared.push(batch),
     onAbandoned: (_, batch) => abandoned.push(idsOf(batch)),
     async waitMs(ms) {
       waits.push(ms)
@@ -53,6 +55,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
     writes,
     written,
     abandoned,
+    bared,
     waits,
     spend: (slots: ReturnableSlot[]) => {
       spent = slots
@@ -198,4 +201,40 @@ test('of many pieces with failures of both kinds in between, none is forgotten a
   )
   expect(written.toSorted()).toEqual(ids.filter((id) => id !== '17').toSorted())
   expect(abandoned).toEqual([['17']])
+})
+
+test('a piece that is refused for its texts is written without them, and no other waits for it', async () => {
+  const hostile = 'x'.repeat(3_000)
+  const outcome = ({ transitions, pauses }: OutcomeBatch) =>
+    JSON.stringify([transitions.map(({ change }) => change), pauses]).includes(hostile) ? refusal : null
+  const { outcomeWriter, written, bared, abandoned, writes, waits } = setup({ outcome })
+  const bad = work('bad', { pauses: [{ reason: 'throttled', askedMs: null, detail: 'slow down' }] })
+  Object.assign(bad.transition?.change ?? {}, { error: hostile, errorCode: hostile })
+  const added = [outcomeWriter.add(bad), outcomeWriter.add(work('a')), outcomeWriter.add(work('b'))]
+  await Promise.all(added.slice(1))
+  expect(written).toEqual(['bad', 'a', 'b'])
+  expect(writes.some(({ pauses, transitions }) => pauses.length > 0 && transitions.length === 0)).toBe(true)
+  await added[0]
+  expect(waits).toEqual([])
+  expect(bared.map(idsOf)).toEqual([['bad']])
+  expect(abandoned).toEqual([])
+  const lastOfBad = writes.filter((batch) => idsOf(batch).join() === 'bad').at(-1)
+  expect(lastOfBad?.transitions[0]).toMatchObject({
+    change: { state: 'failed', errorCode: null, error: expect.stringMatching(/^[ -~]+$/) },
+    cause: expect.stringContaining('left out'),
+  })
+})
+
+test('a record whose id the ledger cannot hold is uncertain, as nobody could ask for it', async () => {
+  const outcome = ({ transitions }: OutcomeBatch) =>
+    transitions.some(({ change }) => change.transactionId === 'id-Ł') ? refusal : null
+  const { outcomeWriter, writes } = setup({ outcome })
+  const accepted = work('a')
+  if (accepted.transition !== null)
+    accepted.transition.change = asChange({ state: 'accepted', transactionId: 'id-Ł', pollInMs: 5 })
+  await outcomeWriter.add(accepted)
+  const change = writes.at(-1)?.transitions[0]?.change
+  expect(change).toMatchObject({ state: 'uncertain', error: expect.stringContaining('the id that the service gave') })
+  expect(change).not.toHaveProperty('transactionId')
+  expect(change).not.toHaveProperty('pollInMs')
 })
