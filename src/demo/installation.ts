@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { childEnvironment } from '../embedded/postgresServer.ts'
-import { startPrivatePostgres } from '../embedded/privatePostgres.ts'
 import { startReaper } from '../embedded/reaper.ts'
+import { startSandbox } from '../sandbox/startSandbox.ts'
 import { createErpTables } from './erp.ts'
-import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
+import { type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
 /** All processes of the demo. Disposal ends them. */
 export interface Installation extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface Installation extends AsyncDisposable {
   readonly variables: Record<string, string>
   readonly folder: string
   watchStatus(onLine: (line: string) => void): RunningCommand
-  /** Rejects with CommandEnded when the daemon, the sandbox or the console ends by itself. Never resolves. */
+  /** Rejects when the daemon, the sandbox or the console ends by itself. Never resolves. */
   readonly broken: Promise<never>
 }
 
@@ -32,7 +32,7 @@ interface InstallationDeps {
 }
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
-const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-secret' }
+const [clientId, clientSecret] = ['demo', 'demo-secret']
 
 /** Longer than the daemon waits at its start. */
 const readyWithinMs = 10_000
@@ -49,72 +49,47 @@ export async function installDemo({ env, signal, hasConsole, print: say }: Insta
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const base = { ...childEnvironment(env), NODE_ENV: 'production' }
-  const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'onLine'>, end = stack) => {
+  const start = (spec: Omit<CommandSpec, 'folder' | 'reaper'>, end = stack) => {
     const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
     end.defer(() => command.stop())
     return command
   }
 
-  say('starting PostgreSQL in a temporary folder')
-  const server = await startPrivatePostgres()
-  stack.defer(() => server.stop())
+  say('starting PostgreSQL in a temporary folder, and the sandbox')
+  const sandbox = stack.use(await startSandbox({ embedded: true, port: 0, clientId, clientSecret, processingTime }))
+  const erpUrl = Object.assign(new URL(sandbox.databaseUrl), { pathname: '/erp' }).href
+  await runSql(sandbox.databaseUrl, 'create database erp')
   signal.throwIfAborted()
-  const erpUrl = await createDatabase(server.url, 'erp')
-  const serviceUrl = await createDatabase(server.url, 'service')
 
-  say('outboxd migrate --outbox; outboxd sandbox')
-  const sandbox = start({
-    args: ['sandbox', '--port', '0', '--json'],
-    env: { SANDBOX_DATABASE_URL: serviceUrl, SANDBOX_PROCESSING_TIME: processingTime, ...credentials },
-    onLine: (line) => announcedIn(line, 'url'),
-  })
+  say('outboxd migrate --outbox')
   const databases = { DATABASE_URL: erpUrl, STATE_DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
-  await completed(start({ args: ['migrate', '--outbox'], env: databases }), 'migrate')
+  await start({ args: ['migrate', '--outbox'], env: databases }).ended
   const erp = openPool(stack, erpUrl)
   await createErpTables(erp)
-  const sandboxUrl = await sandbox.announced
   signal.throwIfAborted()
 
   say('outboxd run (it starts to send when its database has been up for some seconds)')
   const variables = {
     ...databases,
-    SERVICE_BASE_URL: sandboxUrl,
-    SERVICE_AUTH_URL: sandboxUrl,
-    ...credentials,
-    MAPPINGS_DIR: mappingsDir,
+    ...{ SERVICE_BASE_URL: sandbox.url, SERVICE_AUTH_URL: sandbox.url },
+    ...{ SERVICE_CLIENT_ID: clientId, SERVICE_CLIENT_SECRET: clientSecret, MAPPINGS_DIR: mappingsDir },
   }
-  const daemon = start({
-    args: ['run'],
-    env: { ...variables, HTTP_PORT: '0' },
-    onLine: (line) => announcedIn(line, 'port'),
-  })
+  const daemon = start({ args: ['run'], env: { ...variables, HTTP_PORT: '0' }, field: 'port' })
   const daemonUrl = `http://127.0.0.1:${await daemon.announced}`
-  signal.throwIfAborted()
   await untilReady(daemonUrl, signal)
-  const served = hasConsole
-    ? start({
-        args: ['console', '--port', '0', '--json'],
-        env: variables,
-        onLine: (line) => announcedIn(line, 'url'),
-      })
-    : null
-  const consoleUrl = served === null ? null : await served.announced
+  const served = hasConsole ? [start({ args: ['console', '--port', '0', '--json'], env: variables, field: 'url' })] : []
+  const consoleUrl = (await served[0]?.announced) ?? null
   if (consoleUrl !== null) say(`outboxd console: ${consoleUrl}`)
   signal.throwIfAborted()
-  const parts = [failure(daemon, 'run'), failure(sandbox, 'sandbox'), ...(served ? [failure(served, 'console')] : [])]
-  const broken = Promise.race(parts)
+  const ends = [sandbox.failed, ...[daemon, ...served].map(({ ended }) => ended)]
+  const broken = Promise.race(ends).then((why) => {
+    throw new Error(`a part of the demo ended by itself. ${why ?? ''}`)
+  })
   broken.catch(() => {}) // they also end when they are stopped
   const all = stack.move()
   return {
-    erp,
-    sandboxUrl,
-    daemonUrl,
-    consoleUrl,
-    variables,
-    folder,
-    watchStatus: (onLine) =>
-      start({ args: ['status', '--watch'], env: variables, onLine: (line) => void onLine(line) }, all),
-    broken,
+    ...{ erp, sandboxUrl: sandbox.url, daemonUrl, consoleUrl, variables, folder, broken },
+    watchStatus: (onLine) => start({ args: ['status', '--watch'], env: variables, onLine }, all),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
@@ -130,15 +105,10 @@ async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void>
   }
 }
 
-async function createDatabase(server: string, name: string): Promise<string> {
-  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000 })
+async function runSql(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   await client.connect()
-  try {
-    await client.query(`create database ${pg.escapeIdentifier(name)}`)
-  } finally {
-    await client.end()
-  }
-  return Object.assign(new URL(server), { pathname: `/${name}` }).href
+  await client.query(sql).finally(() => client.end())
 }
 
 function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
@@ -148,23 +118,4 @@ function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
   pool.on('connect', (client) => client.on('error', () => {}))
   stack.defer(() => pool.end())
   return pool
-}
-
-async function completed(command: RunningCommand, name: string): Promise<void> {
-  const exitCode = await command.ended
-  if (exitCode !== 0) throw new CommandEnded(name, exitCode, command.lastMessage())
-}
-
-async function failure(command: RunningCommand, name: string): Promise<never> {
-  const exitCode = await command.ended
-  throw new CommandEnded(name, exitCode, command.lastMessage())
-}
-
-function announcedIn(line: string, field: string): string | undefined {
-  try {
-    const value = (JSON.parse(line) as Record<string, unknown>)[field]
-    return value === undefined ? undefined : String(value)
-  } catch {
-    return undefined
-  }
 }

@@ -6,14 +6,9 @@ import type { Installation } from './installation.ts'
 
 export interface Outcome {
   totals: Totals
-  service: ServiceCount
+  /** `mostInAMinute`: the most requests in any 60 seconds. */
+  service: { requests: number; mostInAMinute: number }
   tookMs: number
-}
-
-interface ServiceCount {
-  requests: number
-  /** Most requests in any 60 seconds. */
-  mostInAMinute: number
 }
 
 interface RunOptions {
@@ -33,40 +28,28 @@ const lookMs = 250
 /**
  * Writes orders to the ERP, waits until all have ended or are stuck, and compares ERP, service and outbox.
  *
- * @throws CommandEnded if the daemon or the sandbox ends, the signal's reason if it is aborted
+ * @throws Error if the daemon or the sandbox ends, the signal's reason if it is aborted
  */
 export async function runOrders(installation: Installation, { records, signal, print }: RunOptions): Promise<Outcome> {
   const startedMs = performance.now()
   const orders = Array.from({ length: records }, (_, index) => salesOrder(index))
-  const writing = (async () => {
-    for (const order of orders) await insertSalesOrder(installation.erp, order)
-  })()
-  const progress = { done: 0 }
-  const view = installation.watchStatus((line) => print(`${progress.done} of ${records} have ended | ${line}`))
-  await Promise.all([writing, untilEnded(installation, { records, signal, progress })])
+  const { erp, sandboxUrl, broken } = installation
+  let done = 0
+  const view = installation.watchStatus((line) => print(`${done} of ${records} have ended | ${line}`))
+  for (const order of orders) await insertSalesOrder(erp, order)
+  for (let movedMs = performance.now(); done < records && performance.now() - movedMs < stuckMs; ) {
+    await Promise.race([delay(lookMs, undefined, { signal }), broken])
+    const sql = 'select count(*)::int as n from outbox where status = any($1)'
+    const { rows } = await erp.query<{ n: number }>(sql, [endStates])
+    const ended = rows[0]?.n ?? 0
+    if (ended > done) movedMs = performance.now()
+    done = ended
+  }
   await view.stop()
   const tookMs = performance.now() - startedMs
   const totals = checkTotals(await gatherEvidence(installation, orders))
-  return { totals, service: await readServiceCount(installation.sandboxUrl), tookMs }
-}
-
-interface Waiting {
-  records: number
-  signal: AbortSignal
-  progress: { done: number }
-}
-
-async function untilEnded({ erp, broken }: Installation, { records, signal, progress }: Waiting): Promise<void> {
-  let movedMs = performance.now()
-  while (progress.done < records && performance.now() - movedMs < stuckMs) {
-    await Promise.race([delay(lookMs, undefined, { signal }), broken])
-    const { rows } = await erp.query<{ n: number }>('select count(*)::int as n from outbox where status = any($1)', [
-      endStates,
-    ])
-    const done = rows[0]?.n ?? 0
-    if (done > progress.done) movedMs = performance.now()
-    progress.done = done
-  }
+  const rate = await readControl<{ requests: number; maxArrived: number }>(sandboxUrl, 'rate?windowSeconds=60')
+  return { totals, service: { requests: rate.requests, mostInAMinute: rate.maxArrived }, tookMs }
 }
 
 async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonly SalesOrder[]): Promise<Evidence> {
@@ -84,11 +67,6 @@ async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonl
     amount: amounts.get(number) ?? 'nothing',
   }))
   return { written, arrivals: [...submits.rows, ...posts.rows], outbox }
-}
-
-async function readServiceCount(sandboxUrl: string): Promise<ServiceCount> {
-  const rate = await readControl<{ requests: number; maxArrived: number }>(sandboxUrl, 'rate?windowSeconds=60')
-  return { requests: rate.requests, mostInAMinute: rate.maxArrived }
 }
 
 async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {

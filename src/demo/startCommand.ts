@@ -5,14 +5,10 @@ import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
-  /**
-   * The first result of `announced`.
-   * @throws CommandEnded if the command ended before
-   */
+  /** The first value of `field` in a line of JSON on stdout. */
   readonly announced: Promise<string>
-  /** Resolves to its exit code; null if a signal ended it. */
-  readonly ended: Promise<number | null>
-  lastMessage(): string
+  /** Resolves when it ends with 0. @throws Error with its last lines if it ends otherwise */
+  readonly ended: Promise<void>
   stop(): Promise<void>
 }
 
@@ -22,15 +18,8 @@ export interface CommandSpec {
   env: Record<string, string>
   folder: string
   reaper: Reaper
-  /** Returns undefined for a line of stdout that `announced` does not need. */
-  onLine?: (line: string) => string | undefined
-}
-
-export class CommandEnded extends Error {
-  override name = 'CommandEnded'
-  constructor(name: string, exitCode: number | null, lastMessage: string) {
-    super(`outboxd ${name} ended (${exitCode === null ? 'killed' : `exit code ${exitCode}`}): ${lastMessage}`)
-  }
+  field?: string
+  onLine?: (line: string) => void
 }
 
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
@@ -38,44 +27,54 @@ export const mainFile = join(import.meta.dirname, '..', `main${extname(import.me
 const lastLinesMax = 5
 const patienceMs = 8_000
 
-export function startCommand({ args, env, folder, reaper, onLine }: CommandSpec): RunningCommand {
+export function startCommand({ args, env, folder, reaper, field, onLine }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const { pid } = child
-  if (pid !== undefined) reaper.addProcess(pid, 'SIGKILL')
+  const pid = child.pid ?? 0
+  if (pid !== 0) reaper.addProcess(pid, 'SIGKILL')
   const log = createWriteStream(join(folder, `${name}.log`))
   log.on('error', () => {}) // the folder may be gone already
   const lines: string[] = []
-  const { promise: announced, resolve, reject } = Promise.withResolvers<string>()
-  announced.catch(() => {}) // avoids an unhandled rejection
-
+  const announced = Promise.withResolvers<string>()
+  const ended = Promise.withResolvers<void>()
+  for (const { promise } of [announced, ended]) promise.catch(() => {}) // avoids an unhandled rejection
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {
       log.write(`${line}\n`)
       lines.push(line)
       if (lines.length > lastLinesMax) lines.shift()
-      const news = stream === child.stdout ? onLine?.(line) : undefined
-      if (news !== undefined) resolve(news)
+      if (stream === child.stdout) onLine?.(line)
+      const value = field === undefined ? undefined : valueIn(line, field)
+      if (value !== undefined) announced.resolve(value)
     })
   }
-  const ended = new Promise<number | null>((settle) => {
-    child.once('error', (error) => lines.push(error.message))
-    child.once('close', (exitCode) => {
-      if (pid !== undefined) reaper.removeProcess(pid)
-      log.end()
-      reject(new CommandEnded(name, exitCode, lines.join('\n')))
-      settle(exitCode)
-    })
+  child.once('error', (error) => lines.push(error.message))
+  child.once('close', (exitCode) => {
+    reaper.removeProcess(pid)
+    log.end()
+    const how = exitCode === null ? 'killed' : `exit code ${exitCode}`
+    const error = new Error(`outboxd ${name} ended (${how}): ${lines.join('\n')}`)
+    announced.reject(error)
+    if (exitCode === 0) ended.resolve()
+    else ended.reject(error)
   })
   return {
-    announced,
-    ended,
-    lastMessage: () => lines.join('\n'),
+    announced: announced.promise,
+    ended: ended.promise,
     async stop() {
       child.kill('SIGTERM')
       const impatience = setTimeout(() => child.kill('SIGKILL'), patienceMs)
-      await ended
+      await ended.promise.catch(() => {})
       clearTimeout(impatience)
     },
+  }
+}
+
+function valueIn(line: string, field: string): string | undefined {
+  try {
+    const value = (JSON.parse(line) as Record<string, unknown>)[field]
+    return value === undefined ? undefined : String(value)
+  } catch {
+    return undefined
   }
 }
