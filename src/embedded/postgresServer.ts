@@ -35,7 +35,8 @@ export async function findPostgresProgram(folder: string, binDir?: string): Prom
     throw new Error(missingMessage(name), { cause })
   })) as Binaries
   const program = { initdb: installed.initdb, postgres: installed.postgres, owner }
-  if (owner.uid === undefined || (await askVersion(program, folder)).exitCode === 0) return program
+  if (owner.uid === undefined || (await run(program.postgres, ['--version'], owner, folder)).exitCode === 0)
+    return program
   const copy = join(folder, 'native')
   await cp(dirname(dirname(program.postgres)), copy, { recursive: true, verbatimSymlinks: true })
   return { ...binariesIn(join(copy, 'bin')), owner }
@@ -53,18 +54,6 @@ type Binaries = Pick<Program, 'initdb' | 'postgres'>
 
 function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
-}
-
-/** Such as `18`. */
-export async function readMajorVersion(program: Program, folder: string): Promise<string> {
-  const { said } = await askVersion(program, folder)
-  const [, major] = /\(PostgreSQL\) (\d+)/.exec(said) ?? []
-  if (major === undefined) throw new Error(`${program.postgres} does not say which version it is: ${said}`)
-  return major
-}
-
-function askVersion({ postgres, owner }: Program, folder: string) {
-  return run(postgres, ['--version'], owner, folder)
 }
 
 export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> {
