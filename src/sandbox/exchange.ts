@@ -9,12 +9,12 @@ import type { SeededRandom } from './processing/seededRandom.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import type { RecordScripts } from './scenario/recordScripts.ts'
-import type { Effect, Journal } from './storage/journal.ts'
-import type { KeyedMutex } from './storage/keyedMutex.ts'
-import type { Outage } from './storage/sandboxDatabase.ts'
+import type { OrderEvents } from './storage/orderEvents.ts'
+import type { Effect } from './storage/writeRequest.ts'
 
 export interface Parts {
   pool: pg.Pool
+  events: OrderEvents
   clock: SandboxClock
   live: (client: string | null) => LiveSettings
   clients: Clients
@@ -23,19 +23,19 @@ export interface Parts {
   rates: ClientRates
   faults: Faults
   scripts: RecordScripts
-  journal: Journal
-  outage: Outage
-  mutex: KeyedMutex
   random: SeededRandom
+  /** Whatever reads or changes what is stored goes through it, so that no two requests apply the same thing. */
+  oneAtATime: OneAtATime
+  /** Requests that the database did not answer. */
+  outages: { count: number }
   /** Aborted when the sandbox closes, which ends all delays. */
   closing: AbortSignal
 }
 
 export interface Exchange {
-  arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query; masked if no endpoint has it. */
+  /** Without its query. */
   path: string
   id: string
   address: string
@@ -48,13 +48,12 @@ export interface Exchange {
   maskedBody: string
   /** If false, `body` has U+FFFD for invalid bytes. */
   isUtf8: boolean
-  /** Takes the lock `name` until this request is in the ledger. */
-  lock(name: string): Promise<void>
 }
 
 export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
 export interface Admission {
+  arrivedUs: number
   client: string | null
   counted: boolean
   headers: Record<string, string>
@@ -66,10 +65,20 @@ export interface Admission {
 export interface Outcome {
   answer: Answer
   effect?: Effect
-  /** The database does not answer, so nothing is written. */
-  isAway?: true
   fault?: FaultAction | undefined
 }
 
 export type Gate = (parts: Parts, exchange: Arrival) => Promise<Admission>
 export type Handler = (parts: Parts, exchange: Exchange, client: string) => Promise<Outcome>
+
+type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
+
+/** Runs functions in the order of the calls, each after the one before has ended. */
+export function createOneAtATime(): OneAtATime {
+  let before: Promise<unknown> = Promise.resolve()
+  return (act) => {
+    const result = before.then(act)
+    before = result.catch(() => {})
+    return result
+  }
+}

@@ -1,14 +1,13 @@
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
-import { settingMessage } from './settingsWrong.ts'
+import { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 
 export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
   | { kind: 'invalid'; problems: string[] }
 
+/** A variable of the daemon that is used, because the sandbox's own is not set. */
 export interface Borrowed {
-  setting: keyof SandboxSettings
   from: string
   own: string
 }
@@ -16,35 +15,32 @@ export interface Borrowed {
 export function readEnvironment(
   env: Record<string, string | undefined>,
   readFile: (path: string) => string,
-  overrides: Partial<SandboxSettings> = {},
+  options: Record<string, unknown> = {},
 ): EnvironmentRead {
+  const overrides = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
-  const takenFrom: Record<string, string> = {}
-  for (const [key, { names, read, secret }] of Object.entries(settingVariables)) {
-    for (const name of names.toReversed()) {
-      const text = env[name] ?? (secret ? fromFile(env, name, readFile, problems) : undefined)
-      if (text) [raw[key], takenFrom[key]] = [read(text), env[name] === undefined ? `${name}_FILE` : name]
+  const borrowed: Borrowed[] = []
+  for (const [key, { names, schema, secret }] of Object.entries(settingVariables)) {
+    const [own = ''] = names
+    const ofDaemon = env.SANDBOX_CLIENTS || env.SANDBOX_CLIENTS_FILE ? clientNames : []
+    for (const name of names.filter((each) => !ofDaemon.includes(each))) {
+      const text = env[name] || (secret ? fromFile(env, name, readFile, problems) : undefined)
+      if (!text || key in raw) continue
+      raw[key] = readValue(schema, text)
+      if (name !== own && !(key in overrides)) borrowed.push({ from: env[name] ? name : `${name}_FILE`, own })
     }
   }
-  if (raw.clients !== undefined) leaveOneClient(raw, takenFrom, problems)
+  if (raw.clients !== undefined && (raw.clientId ?? raw.clientSecret) !== undefined)
+    problems.push('SANDBOX_CLIENTS lists all clients: SANDBOX_CLIENT_ID and SANDBOX_CLIENT_SECRET must not be set')
   const given = { ...raw, ...overrides }
-  const parsed = optionsSchema.safeParse(given, { error: settingMessage })
+  const parsed = optionsSchema.safeParse(given)
   if (parsed.success && problems.length === 0) {
-    return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
+    const used = borrowed.filter(({ own }) => own !== 'SANDBOX_DATABASE_URL' || !isEmbedded(parsed.data))
+    return { kind: 'value', settings: parsed.data, borrowed: used }
   }
   for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path, issue.message, given))
   return { kind: 'invalid', problems }
-}
-
-function borrowedOf(takenFrom: Record<string, string>, overrides: Partial<SandboxSettings>): Borrowed[] {
-  const settings = Object.entries(settingVariables) as [keyof SandboxSettings, { names: string[] }][]
-  return settings.flatMap(([setting, { names }]) => {
-    const [from, own] = [takenFrom[setting], names[0]]
-    const isBorrowed =
-      from !== undefined && own !== undefined && !from.startsWith(own) && overrides[setting] === undefined
-    return isBorrowed ? [{ setting, from, own }] : []
-  })
 }
 
 function fromFile(
@@ -63,23 +59,15 @@ function fromFile(
   }
 }
 
-/** SANDBOX_CLIENTS replaces the daemon's client. A SANDBOX_CLIENT_ID as well is a mistake. */
-function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, string>, problems: string[]): void {
-  for (const key of ['clientId', 'clientSecret']) {
-    const from = takenFrom[key]
-    if (from?.startsWith('SANDBOX_'))
-      problems.push(`${from}: must not be set together with SANDBOX_CLIENTS, which lists all clients`)
-    delete raw[key]
-    delete takenFrom[key]
-  }
-}
-
 function sentence([key, ...within]: PropertyKey[], message: string, given: Record<string, unknown>): string {
   const names = settingVariables[key as keyof SandboxSettings]?.names ?? [String(key)]
   return String(key) in given
     ? [names[0], within.join('.'), message].filter((part) => part !== '').join(': ')
     : `${names.join(' or ')} is not set: set it, or use --embedded`
 }
+
+/** SANDBOX_CLIENTS replaces the daemon's client. */
+const clientNames: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_CLIENT_SECRET']
 
 /** Variables of the daemon that are used if the sandbox's own is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
@@ -93,35 +81,24 @@ const secrets: readonly string[] = ['databaseUrl', 'clientId', 'clientSecret', '
 
 interface Variables {
   names: string[]
-  read: (text: string) => unknown
+  schema: z.ZodType
   secret: boolean
 }
 
 export const settingVariables = Object.fromEntries(
-  Object.entries(optionsSchema.shape).map(([key, schema]) => [key, variablesOf(key as keyof SandboxSettings, schema)]),
+  Object.entries(optionsSchema.shape).map(([key, schema]): [string, Variables] => {
+    const own = `SANDBOX_${key.replace(/[A-Z]/g, '_$&').toUpperCase()}`
+    const names = [own, ...(borrowable[key as keyof SandboxSettings] ?? [])]
+    return [key, { names, schema, secret: secrets.includes(key) }]
+  }),
 ) as Record<keyof SandboxSettings, Variables>
 
-function variablesOf(key: keyof SandboxSettings, schema: z.ZodType): Variables {
-  const own = `SANDBOX_${key.replace(/[A-Z]/g, '_$&').toUpperCase()}`
-  return { names: [own, ...(borrowable[key] ?? [])], read: readerOf(schema), secret: secrets.includes(key) }
-}
-
-/** Keeps wrong text, so that the schema refuses it. */
-function readerOf(schema: z.ZodType): Variables['read'] {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
-    return readerOf(schema.unwrap() as z.ZodType)
-  if (schema instanceof z.ZodArray)
-    return schema.element instanceof z.ZodObject
-      ? asYaml
-      : (text) => text.split(',').flatMap((item) => item.trim() || [])
-  if (schema instanceof z.ZodBoolean)
-    return (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? text
-  const isNumber = (each: unknown) => each instanceof z.ZodNumber
-  return isNumber(schema) || (schema instanceof z.ZodUnion && schema.options.some(isNumber)) ? asNumber : (text) => text
-}
-
-function asNumber(text: string): unknown {
-  return text.trim() === '' ? text : Number(text)
+/** Reads text as it is if the setting may be text, else as YAML, else as a list. The schema refuses what is wrong. */
+function readValue(schema: z.ZodType, text: string): unknown {
+  if (schema.safeParse(text).success) return text
+  const value = asYaml(text)
+  const isList = z.array(z.string()).safeParse(schema.safeParse(undefined).data).success
+  return isList ? text.split(',').flatMap((item) => item.trim() || []) : value
 }
 
 function asYaml(text: string): unknown {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { Sandbox, SandboxOptions } from './startSandbox.ts'
 
-export { SettingsWrong } from './settingsWrong.ts'
+export { SettingsWrong } from './sandboxSettings.ts'
 export type { Sandbox, SandboxOptions }
 
 /**

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import type { KeyedMutex } from './storage/keyedMutex.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
 /** Before 2200 a double is exact to the microsecond. */
@@ -22,14 +21,12 @@ interface Kept {
  */
 export class SandboxClock {
   readonly #pool: pg.Pool
-  readonly #mutex: KeyedMutex
   readonly #base: string
   readonly #standsAtUs: number | undefined
   #offsetUs: number
 
-  private constructor(pool: pg.Pool, mutex: KeyedMutex, { base, offsetUs }: Kept) {
+  private constructor(pool: pg.Pool, { base, offsetUs }: Kept) {
     this.#pool = pool
-    this.#mutex = mutex
     this.#base = base
     this.#standsAtUs = base === 'system' ? undefined : Date.parse(base) * 1000
     this.#offsetUs = offsetUs
@@ -39,10 +36,10 @@ export class SandboxClock {
    * Continues from the stored offset if the base is the same.
    * @param base `system`, or a fixed moment (ISO 8601)
    */
-  static async open(pool: pg.Pool, mutex: KeyedMutex, base: string): Promise<SandboxClock> {
+  static async open(pool: pg.Pool, base: string): Promise<SandboxClock> {
     const fresh: Kept = { base, offsetUs: 0 }
     const kept = await readOrCreateState(pool, 'clock', fresh)
-    return new SandboxClock(pool, mutex, kept.base === base ? kept : fresh)
+    return new SandboxClock(pool, kept.base === base ? kept : fresh)
   }
 
   nowUs(): number {
@@ -55,27 +52,21 @@ export class SandboxClock {
   }
 
   /** @returns false, without a move, if it would pass `latestClockUs` */
-  advance(seconds: number): Promise<boolean> {
-    return this.#move((offsetUs) => offsetUs + Math.round(seconds * 1_000_000))
+  async advance(seconds: number): Promise<boolean> {
+    const byUs = Math.round(seconds * 1_000_000)
+    if (this.nowUs() + byUs > latestClockUs) return false
+    await this.#move(this.#offsetUs + byUs)
+    return true
   }
 
   /** Delete everything with a time of this clock first. */
-  setBack(): Promise<boolean> {
-    return this.#move(() => 0)
+  setBack(): Promise<void> {
+    return this.#move(0)
   }
 
-  /** Allows one move at a time, so that memory and database agree. */
-  async #move(next: (offsetUs: number) => number): Promise<boolean> {
-    const release = await this.#mutex.take('clock')
-    try {
-      const offsetUs = next(this.#offsetUs)
-      if (this.nowUs() - this.#offsetUs + offsetUs > latestClockUs) return false
-      await writeState(this.#pool, 'clock', { base: this.#base, offsetUs } satisfies Kept)
-      this.#offsetUs = offsetUs
-      return true
-    } finally {
-      release()
-    }
+  async #move(offsetUs: number): Promise<void> {
+    await writeState(this.#pool, 'clock', { base: this.#base, offsetUs } satisfies Kept)
+    this.#offsetUs = offsetUs
   }
 }
 

@@ -163,3 +163,25 @@ export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | '
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
 }
+
+export class SettingsWrong extends Error {
+  override name = 'SettingsWrong'
+  /** Never empty. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+/** @throws SettingsWrong */
+export function parseSettings<S extends z.ZodType>(schema: S, given: unknown, within: string[] = []): z.output<S> {
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  throw new SettingsWrong(
+    parsed.error.issues.map(({ path, message }) =>
+      [[...within, ...path].join('.'), message].filter(Boolean).join(': '),
+    ),
+  )
+}

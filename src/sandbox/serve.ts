@@ -4,12 +4,11 @@ import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
 import { refusalAnswer } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
 import { type AnswerStyle, applyFault, type Delivery, isStoppedBeforeProcessing } from './faults/applyFault.ts'
-import type { FaultAction } from './faults/faults.ts'
-import { omissionNote, truncateForLedger } from './gate/maskSecrets.ts'
+import type { Fault, FaultAction } from './faults/faults.ts'
 import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { type Effect, isEntryRefused, type LedgerRow } from './storage/journal.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
+import { isEntryRefused, writeRequest } from './storage/writeRequest.ts'
 
 /**
  * Serves a request:
@@ -20,37 +19,34 @@ import { DatabaseAway } from './storage/sandboxDatabase.ts'
  *     ledger    commits the request and the changes
  *     answer    leaves only now
  */
-export async function serveRequest(
-  parts: Parts,
-  request: Omit<Arrival, 'lock'>,
-  gate: Gate,
-  handler: Handler,
-): Promise<Delivery> {
-  const held: (() => void)[] = []
-  let delivered: { delivery: Delivery; delayMs: number }
-  const arrival = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
+export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, handler: Handler): Promise<Delivery> {
+  const admission = await gate(parts, arrival)
+  const live = parts.live(admission.client)
+  const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
+  const style = styleOf(parts, arrival, admission, live)
+  const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
   try {
-    let admission = await gate(parts, arrival)
-    const live = parts.live(admission.client)
-    const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
-    const style = styleOf(parts, arrival, admission, live)
-    const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
-    const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
-    const action = fault?.spec ?? outcome.fault
-    let delivery = applyFault(outcome.answer, action, style)
-    if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
-      delivery = { ...delivery, headers: { ...delivery.headers, ...admission.ifItFails() } }
-      admission = { ...admission, counted: false }
-    }
-    const written = outcome.isAway
-      ? 'written'
-      : await record(parts, exchange, admission, { delivery, style }, outcome.effect, fault?.id ?? null)
-    delivered = written === 'written' ? { delivery, delayMs: delayAfterMs(action) } : { delivery: written, delayMs: 0 }
-  } finally {
-    for (const release of held) release()
+    const action = admission.refusal
+      ? undefined
+      : (fault?.spec ?? (await parts.scripts.answer(exchange, admission.client ?? '')))
+    if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
+    const outages = parts.outages.count
+    const { delivery, delayMs } = await parts.oneAtATime(async () => {
+      // Behind a locked table each request takes a second, so those that wait do not try.
+      if (parts.outages.count > outages) throw new DatabaseAway('it did not answer the request before', false)
+      try {
+        const outcome = await decide(parts, exchange, admission, action, handler)
+        return await record(parts, { exchange, admission, style, outcome, action: outcome.fault ?? action, fault })
+      } catch (error) {
+        parts.outages.count += 1
+        throw error
+      }
+    })
+    await wait(parts, delayMs)
+    return delivery
+  } catch (error) {
+    return answerWithoutLedger(parts, exchange, admission, style, error)
   }
-  await wait(parts, delivered.delayMs)
-  return delivered.delivery
 }
 
 function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSettings): string | null {
@@ -68,93 +64,75 @@ function styleOf(parts: Parts, { header }: Arrival, { client, headers }: Admissi
 }
 
 const stopped = refusalAnswer(500, 'A fault of the sandbox stopped the request before it was applied.')
+const failed = refusalAnswer(500, 'The sandbox failed. Its stderr has the error.')
 
 async function decide(
   parts: Parts,
   exchange: Exchange,
-  admission: Admission,
-  fault: FaultAction | undefined,
+  { refusal, client }: Admission,
+  action: FaultAction | undefined,
   handler: Handler,
 ): Promise<Outcome> {
-  if (admission.refusal) return { answer: admission.refusal }
-  const client = admission.client ?? ''
+  if (refusal) return { answer: refusal }
+  if (isStoppedBeforeProcessing(action)) return { answer: stopped }
   try {
-    const action = fault ?? (await parts.scripts.answer(exchange, client))
-    if (isStoppedBeforeProcessing(action)) return { answer: stopped, fault: action }
-    if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
-    const outcome = await handler(parts, exchange, client)
-    return { ...outcome, fault: outcome.fault ?? action }
+    return await handler(parts, exchange, client ?? '')
   } catch (error) {
-    if (error instanceof DatabaseAway) {
-      parts.outage.reportDown(error)
-      return { answer: unavailableAnswer(parts, admission.client), isAway: true }
-    }
-    const message = error instanceof Error ? error.stack : String(error)
-    process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
-    return { answer: refusalAnswer(500, 'The sandbox failed. Its stderr has the error.') }
+    if (error instanceof DatabaseAway) throw error
+    reportFailure(exchange, error)
+    return { answer: failed }
   }
 }
 
-interface Outgoing {
-  delivery: Delivery
+interface Decided {
+  exchange: Exchange
+  admission: Admission
   style: AnswerStyle
+  outcome: Outcome
+  action: FaultAction | undefined
+  fault: Fault | undefined
 }
 
-async function record(
-  parts: Parts,
-  exchange: Exchange,
-  { client, counted }: Admission,
-  { delivery, style }: Outgoing,
-  effect: Effect | undefined,
-  faultId: number | null,
-): Promise<'written' | Delivery> {
-  const { arrivedUs, endpoint, method, path, address } = exchange
+async function record(parts: Parts, { exchange, admission, style, outcome, action, fault }: Decided) {
+  let delivery = applyFault(outcome.answer, action, style)
+  let { counted } = admission
+  if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
+    delivery = { ...delivery, headers: { ...delivery.headers, ...admission.ifItFails() } }
+    counted = false
+  }
+  const { endpoint, method, path, address, idempotencyKey, maskedBody: body } = exchange
+  const { arrivedUs, client } = admission
   const status = delivery.kind === 'drop' ? null : delivery.status
-  const kept = client === null ? keptOfStranger(exchange, status) : { ...exchange, body: exchange.maskedBody }
-  const { idempotencyKey, body } = kept
+  const faultId = fault?.id ?? null
   const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
   try {
-    await parts.journal.write({ row, effect })
-    parts.outage.reportUp()
-    return 'written'
+    await writeRequest(parts, row, outcome.effect)
+    return { delivery, delayMs: action && !isHeldBefore(action) ? action.delayMs : 0 }
   } catch (error) {
-    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, style }, effect, client)
-    process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
-    if (isEntryRefused(error)) await noteFailure(parts, row)
-    return applyFault(refusalAnswer(500, 'The request could not be stored.'), undefined, style)
+    if (!isEntryRefused(error)) throw error
+    reportFailure(exchange, error)
+    await writeRequest(parts, { ...row, status: 500 }, undefined)
+    return { delivery: applyFault(failed, undefined, style), delayMs: 0 }
   }
 }
 
-/**
- * Answers truthfully without the ledger: a refusal stays, E003 if nothing was stored, no answer if something may have
- * been.
- */
-function answerWhileAway(
+/** Answers truthfully: a refusal stays, E003 if nothing was stored, no answer if something may have been. */
+function answerWithoutLedger(
   parts: Parts,
-  error: DatabaseAway,
-  { delivery, style }: Outgoing,
-  effect: Effect | undefined,
-  client: string | null,
+  exchange: Exchange,
+  { refusal, client }: Admission,
+  style: AnswerStyle,
+  error: unknown,
 ): Delivery {
-  parts.outage.reportDown(error)
-  if (effect && error.mayBeStored) return { kind: 'drop' }
-  if (delivery.kind === 'drop' || (!effect && delivery.status >= 400 && delivery.status < 500)) return delivery
-  return applyFault(unavailableAnswer(parts, client), undefined, style)
+  reportFailure(exchange, error)
+  if (!(error instanceof DatabaseAway)) return applyFault(failed, undefined, style)
+  if (error.mayBeStored) return { kind: 'drop' }
+  return applyFault(refusal ?? unavailableAnswer(parts, client), undefined, style)
 }
 
-async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
-  await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
-}
-
-/** Keeps only the size of bodies beyond the limit, so that an unknown client cannot fill the disk. */
-function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
-  const body =
-    status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : truncateForLedger(maskedBody)
-  return { idempotencyKey: idempotencyKey && truncateForLedger(idempotencyKey), body }
-}
-
-function delayAfterMs(fault: FaultAction | undefined): number {
-  return fault === undefined || isHeldBefore(fault) ? 0 : fault.delayMs
+function reportFailure({ method, endpoint }: Exchange, error: unknown): void {
+  const message = error instanceof Error && !(error instanceof DatabaseAway) ? error.stack : String(error)
+  process.stderr.write(`sandbox: ${method} ${endpoint} failed: ${message}\n`)
 }
 
 function isHeldBefore(fault: FaultAction): boolean {

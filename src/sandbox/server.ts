@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Answer, refusalAnswer, sendAnswer, tokenError } from './endpoints/problemAnswer.ts'
@@ -18,12 +17,9 @@ import { serveRequest } from './serve.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    arrivedUs: number
     isUtf8: boolean
   }
 }
-
-const headersMaxBytes = 16_384
 
 const checkingMs = 1000
 
@@ -39,7 +35,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     async function answer(request: FastifyRequest, reply: FastifyReply) {
       const twice = headerTwice(request, endpoint)
       const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
-      return deliver(parts, reply, await serveRequest(parts, readExchange(parts, request, endpoint), gate, answering))
+      return deliver(parts, reply, await serveRequest(parts, readArrival(parts, request, endpoint), gate, answering))
     }
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
     const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
@@ -53,22 +49,16 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     requestTimeout: requestTimeoutSeconds * 1000,
     keepAliveTimeout: parts.live(null).keepAliveSeconds * 1000,
     http: {
-      maxHeaderSize: headersMaxBytes,
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: checkingMs,
     },
-    clientErrorHandler: refuseUnreadable,
     frameworkErrors: (_error, request, reply) => void otherwise(request, reply, () => unreadable),
   })
   app.server.maxConnections = connectionsMax
-  app.decorateRequest('arrivedUs', 0)
   app.decorateRequest('isUtf8', true)
-  app.addHook('onRequest', (request, _reply, done) => {
-    request.arrivedUs = parts.clock.nowUs()
-    done()
-  })
   app.addHook('onSend', async (_request, reply) => {
-    reply.header('date', httpDate(parts)) // else the system's
+    const nowUs = toServiceUs(parts.clock.nowUs(), parts.live(null))
+    reply.header('date', new Date(nowUs / 1000).toUTCString()) // else the system's
     const { keepAliveSeconds } = parts.live(null)
     app.server.keepAliveTimeout = keepAliveSeconds * 1000 // the setting may have changed
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
@@ -85,20 +75,21 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.get('/api/v1/data/:id', route('status', admitApiRequest, readTransaction))
   app.post('/api/v1/orders', route('order', admitApiRequest, createOrder))
   app.get('/api/v1/orders/:id', route('order_status', admitApiRequest, readOrder))
-  app.get('/openapi.json', () => openApiDocument(parts.live(null)))
+  app.get('/openapi.json', openApiDocument)
 
   app.setNotFoundHandler((request, reply) =>
     otherwise(request, reply, (live) => notServed(request.method, pathOf(request), live)),
   )
-  app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {
+  app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
       return sendAnswer(reply, refusalAnswer(500, 'The sandbox failed. Its stderr has the error.'))
     }
-    const text = refusalText(error, parts.bodyLimitBytes)
     return otherwise(request, reply, ({ tooLargeStatus }) =>
-      refusalAnswer(status === 413 ? tooLargeStatus : status, text),
+      status === 413
+        ? refusalAnswer(tooLargeStatus, `The body is larger than ${parts.bodyLimitBytes} bytes.`)
+        : refusalAnswer(status, 'The request cannot be read.'),
     )
   })
   return app
@@ -122,16 +113,10 @@ function notServed(method: string, path: string, { wrongMethodStatus }: LiveSett
   )
 }
 
-function readExchange(
-  { clock, clients }: Parts,
-  request: FastifyRequest,
-  endpoint: Exchange['endpoint'],
-): Omit<Arrival, 'lock'> {
+function readArrival({ clients }: Parts, request: FastifyRequest, endpoint: Exchange['endpoint']): Arrival {
   const body = typeof request.body === 'string' ? request.body : ''
   const contentType = request.headers['content-type'] ?? ''
-  const isSecret = (text: string) => clients.containsSecret(text)
   return {
-    arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for an undecodable path
     endpoint,
     method: request.method,
     path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
@@ -141,7 +126,7 @@ function readExchange(
     contentType,
     header: (name) => request.raw.headersDistinct[name.toLowerCase()]?.[0],
     body,
-    maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
+    maskedBody: maskBody({ endpoint, contentType, body }, (text) => clients.containsSecret(text)),
     isUtf8: request.isUtf8,
   }
 }
@@ -171,61 +156,25 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] ?? ''
 }
 
-function refusalText(error: { code?: string; message: string }, bodyLimitBytes: number): string {
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `The body is larger than ${bodyLimitBytes} bytes.`
-  return 'The request cannot be read.'
-}
-
-/** Writes to the socket, because Fastify has no reply here. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
-  const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is not an HTTP request.']
-  const { contentType, body } = refusalAnswer(status, detail)
-  const text = JSON.stringify(body)
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(text)}`
-  if (socket.writable) socket.write(`${head}\r\nConnection: close\r\n\r\n${text}`)
-  socket.destroy(error)
-}
-
-const unreadableReasons: Record<string, [status: number, detail: string]> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
-  HPE_HEADER_OVERFLOW: [431, `The headers are larger than ${headersMaxBytes} bytes.`],
-}
-
-function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
+function deliver({ closing }: Parts, reply: FastifyReply, delivery: Delivery) {
   if (delivery.kind === 'drop') {
     reply.hijack()
     reply.raw.destroy()
     return reply
   }
   const { status, headers, contentType, body, dripMs } = delivery
-  if (dripMs > 0) return drip(parts, reply, delivery)
-  return reply.code(status).headers(headers).header('content-type', contentType).send(body)
-}
-
-function httpDate({ clock, live }: Parts): string {
-  return new Date(toServiceUs(clock.nowUs(), live(null)) / 1000).toUTCString()
-}
-
-function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
-  const { status, headers, contentType, body, dripMs } = delivery
+  reply.code(status).headers(headers).header('content-type', contentType)
+  if (dripMs === 0) return reply.send(body)
   const bytes = Buffer.from(body)
-  reply.hijack()
-  reply.raw.writeHead(status, {
-    date: httpDate(parts),
-    ...headers,
-    'content-type': contentType,
-    'content-length': bytes.length,
-  })
-  const dripping = async () => {
-    for (const byte of bytes) {
-      if (reply.raw.destroyed) return
-      reply.raw.write(Buffer.of(byte))
-      await delay(dripMs, undefined, { signal: parts.closing })
-    }
-    reply.raw.end()
+  return reply.header('content-length', bytes.length).send(Readable.from(drip(bytes, dripMs, closing)))
+}
+
+/** Throws when the sandbox closes, which cuts the connection. */
+async function* drip(bytes: Buffer, dripMs: number, signal: AbortSignal) {
+  for (const byte of bytes) {
+    yield Buffer.of(byte)
+    await delay(dripMs, undefined, { signal })
   }
-  dripping().catch(() => reply.raw.destroy()) // the sandbox closes
-  return reply
 }
 
 /** After this time, requests that still arrive or wait for the database are cut off. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { optionsSchema } from '../../src/sandbox/startSandbox.ts'
+import { optionsSchema } from '../../src/sandbox/sandboxSettings.ts'
 import { alternatives, type NotShown } from '../support/serviceAlternatives.ts'
 import { randomService } from './randomService.ts'
 

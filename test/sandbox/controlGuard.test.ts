@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,10 +13,7 @@ describe('the decision', () => {
       {
         address: '127.0.0.1',
         localAddress: '127.0.0.1',
-        httpVersion: '1.1',
         isOpen: false,
-        target: '/_sandbox/ledger',
-        hosts: 1,
         ...more,
         headers: { host: '127.0.0.1:8080', ...headers },
       },
@@ -39,17 +35,17 @@ describe('the decision', () => {
   })
 
   test.each<[string, Headers, string]>([
-    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'The Host is not this machine'],
-    ['a name that begins like loopback', { host: '127.0.0.1.evil.example' }, 'The Host'],
-    ['a name in the place of a user', { host: 'evil.example@localhost' }, 'The Host'],
-    ['a name that the network may answer for', { host: 'evil.localhost' }, 'The Host'],
-    ['the address that is none', { host: '0.0.0.0:8080' }, 'The Host'],
-    ['no Host', { host: '' }, 'The Host'],
-    ['a page elsewhere', { origin: 'http://evil.example' }, 'A web page of http://evil.example'],
-    ['a page that hides where it is from', { origin: 'null' }, 'A web page of null'],
-    ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'A web page of'],
-    ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'A web page of another site'],
-    ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'A web page of another site'],
+    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'the Host is not this machine'],
+    ['a name that begins like loopback', { host: '127.0.0.1.evil.example' }, 'the Host'],
+    ['a name in the place of a user', { host: 'evil.example@localhost' }, 'the Host'],
+    ['a name that the network may answer for', { host: 'evil.localhost' }, 'the Host'],
+    ['the address that is none', { host: '0.0.0.0:8080' }, 'the Host'],
+    ['no Host', { host: '' }, 'the Host'],
+    ['a page elsewhere', { origin: 'http://evil.example' }, 'a web page of http://evil.example'],
+    ['a page that hides where it is from', { origin: 'null' }, 'a web page of null'],
+    ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'a web page of'],
+    ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'a web page of another site'],
+    ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'a web page of another site'],
     ...[
       'forwarded',
       'via',
@@ -72,7 +68,7 @@ describe('the decision', () => {
     ].map((name): [string, Headers, string] => [
       `a proxy that says ${name}`,
       { [name]: 'x' },
-      `The header ${name} shows that a proxy sent this`,
+      `the header ${name} shows that a proxy sent this`,
     ]),
   ])('%s is refused, and told what to do', (_, headers, says) => {
     const refusal = judge(headers)
@@ -81,25 +77,9 @@ describe('the decision', () => {
     expect(JSON.stringify(refusal?.body)).toContain('SANDBOX_CONTROL_TOKEN')
   })
 
-  test('what the first line asks for counts as the Host does, and of Hosts there is one', () => {
-    for (const target of [
-      'http://evil.example/_sandbox/ledger',
-      'http://127.0.0.1@evil.example/',
-      'evil.example:80',
-      '*',
-    ]) {
-      expect(judge({}, { target })?.status).toBe(403)
-    }
-    expect(judge({}, { target: 'http://localhost:8080/_sandbox/ledger' })).toBeUndefined()
-    expect(judge({}, { target: 'HTTP://[::1]:8080?query' })).toBeUndefined()
-    expect(judge({}, { hosts: 2 })?.status).toBe(403)
-    expect(judge({ forwarded: '' })?.status).toBe(403)
-  })
-
-  test('a client from elsewhere is refused, and so is a proxy that hides all but its old HTTP', () => {
+  test('a client from elsewhere is refused', () => {
     expect(judge({}, { address: '10.0.0.7' })?.status).toBe(403)
     expect(judge({}, { address: '128.0.0.1' })?.status).toBe(403)
-    expect(judge({}, { httpVersion: '1.0' })?.status).toBe(403)
     expect(judge({}, { address: '::1' })).toBeUndefined()
   })
 
@@ -162,21 +142,6 @@ describe('over a socket', () => {
     expect((await send(`${url}/_sandbox/ledger`, 'GET', { 'x-forwarded-for': '10.0.0.7' })).status).toBe(403)
     expect((await send(`${url}/_sandbox/settings`, 'PATCH', { 'content-type': 'text/plain' }, '{}')).status).toBe(415)
     expect((await s.control('GET', '/faults')).rows).toEqual([])
-  })
-
-  /** The bytes as they are. @returns the status */
-  async function sendRaw(...lines: string[]): Promise<number> {
-    const socket = connect(s.sandbox.port, '127.0.0.1')
-    socket.write([...lines, 'Connection: close', '', ''].join('\r\n'))
-    return Number((await text(socket)).split(' ')[1])
-  }
-
-  test('nor one that a proxy was asked for, nor with two Hosts, nor where a proxy says nothing in its header', async () => {
-    const host = 'Host: 127.0.0.1'
-    expect(await sendRaw('GET http://127.0.0.1/_sandbox/ledger HTTP/1.1', host)).toBe(200)
-    expect(await sendRaw('GET http://evil.example/_sandbox/ledger HTTP/1.1', host)).toBe(403)
-    expect(await sendRaw('GET /_sandbox/ledger HTTP/1.1', host, 'host: evil.example')).toBe(403)
-    expect(await sendRaw('GET /_sandbox/ledger HTTP/1.1', host, 'Forwarded:')).toBe(403)
   })
 
   const own = Object.values(networkInterfaces())

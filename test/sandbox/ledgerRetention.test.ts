@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { trimLedger } from '../../src/sandbox/storage/ledgerRetention.ts'
+import { trimLedger } from '../../src/sandbox/control/controlQueries.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -30,12 +30,7 @@ async function arrived(count: number, ageUs: number, more: { counted?: boolean; 
   )
 }
 
-async function trimAll(rows: number) {
-  const kept = { rows, countedSinceUs: nowUs - 60_000_000 }
-  const batches: number[] = []
-  while (batches.at(-1) !== 0) batches.push(await trimLedger(database.pool, kept))
-  return batches
-}
+const trimAll = (rows: number) => trimLedger(database.pool, rows, nowUs - 60_000_000)
 
 async function sequences(): Promise<number[]> {
   const { rows } = await database.pool.query('select sequence::integer from sandbox.ledger order by 1')
@@ -57,17 +52,8 @@ test('what an idempotency key has done stays, and what counts against the limit,
   await arrived(4, 20_000_000)
   await trimAll(1)
   expect(await sequences()).toEqual([1, 2, 5, 6, 10])
-  await trimLedger(database.pool, { rows: 1, countedSinceUs: nowUs })
+  await trimLedger(database.pool, 1, nowUs)
   expect(await sequences()).toEqual([1, 2, 10])
-})
-
-test('many go in batches, and a ledger that was emptied begins anew', async () => {
-  await arrived(25_000, hourUs)
-  expect(await trimAll(10)).toEqual([10_000, 10_000, 4_990, 0])
-  expect(await sequences()).toHaveLength(10)
-  await database.pool.query('truncate sandbox.ledger restart identity')
-  await arrived(20, hourUs)
-  expect(await trimLedger(database.pool, { rows: 5, countedSinceUs: nowUs })).toBe(15)
 })
 
 test('a sandbox trims its ledger by its settings', async () => {

@@ -23,7 +23,7 @@ describe('a body', () => {
     'pass_phrase',
   ])('has its %s masked, in JSON and in a form, and the rest to the digit', (name) => {
     expect(mask('submit', json, `{"a": 1.50, "b": [{"${name}": "pw"}], "c": 1e2}`)).toBe(
-      `{"a":1.50,"b":[{"${name}":"***"}],"c":1e2}`,
+      `{"a": 1.50, "b": [{"${name}": "***"}], "c": 1e2}`,
     )
     const encoded = new URLSearchParams({ field1: 'x', [name]: 'pw' }).toString()
     expect(mask('submit', form, encoded)).toBe(encoded.replace('=pw', '=***'))

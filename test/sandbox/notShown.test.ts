@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { errorShapes } from '../../src/sandbox/endpoints/applyAnswerSettings.ts'
-import type { ErrorShape } from '../../src/sandbox/interfaceGapSettings.ts'
+
+import { type ErrorShape, errorShapeNames } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
 
@@ -134,9 +134,7 @@ describe('a refusal', () => {
   })
 
   test('has a test here for every shape', () => {
-    expect([...shapes.map(([name]) => name), 'text', 'html', 'empty'].toSorted()).toEqual(
-      Object.keys(errorShapes).toSorted(),
-    )
+    expect([...shapes.map(([name]) => name), 'text', 'html', 'empty'].toSorted()).toEqual(errorShapeNames.toSorted())
   })
 
   test('names each field that is wrong, where its shape is a list', async () => {

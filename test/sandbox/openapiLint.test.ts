@@ -3,10 +3,8 @@ import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
 import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
-import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
-const document = (): Record<string, unknown> =>
-  JSON.parse(JSON.stringify(openApiDocument(liveSettingsSchema.parse({}))))
+const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(openApiDocument()))
 const withoutTags = () => ({ ...document(), tags: [], info: { title: 'no license', version: '1' } })
 
 async function redocly(described: unknown): Promise<string[]> {

@@ -36,7 +36,7 @@ test('a second sandbox on a database says which one serves it and what to do, an
   stderr.end()
   const message = await text(stderr)
   expect(message).toMatch(
-    /Another sandbox serves this database: "outboxd sandbox, process \d+ on .*" from 127\.0\.0\.1 since 2/,
+    /Another sandbox serves this database: "outboxd sandbox, process \d+ on .*", Postgres backend \d/,
   )
   expect(message).toContain(`process ${process.pid} on`)
   expect(message).toContain(`Postgres backend ${await holders()}.`)

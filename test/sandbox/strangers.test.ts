@@ -44,22 +44,6 @@ describe('who has not shown who he is', () => {
     expect((await s.call('POST', '/oauth/token', 'x', { ...form, origin: url })).status).toBe(400)
     expect((await ask('sandbox-secret')).status).toBe(200)
   })
-
-  test('fills no disk: the ledger keeps the beginning of what he sends, and beyond his bound only how much it was', async () => {
-    await s.control('PATCH', '/settings', { rateLimitRequests: 1 })
-    const headers = { authorization: 'Bearer strange', 'idempotency-key': 'k'.repeat(8000) }
-    const long = JSON.stringify(submission({ field2: 'x'.repeat(100_000) }))
-    expect(statuses([await s.call('POST', '/api/v1/data', long, headers)])).toEqual([401])
-    expect(statuses([await s.call('POST', '/api/v1/data', long, headers)])).toEqual([429])
-    const { rows }: Json = await s.control('GET', '/ledger')
-    expect(rows.map(({ body }: Json) => body)).toEqual([
-      `${long.slice(0, 1024)}… (${long.length} characters)`,
-      `(${long.length} characters, left out: too many requests)`,
-    ])
-    expect(rows.map(({ idempotencyKey }: Json) => idempotencyKey.length < 1100)).toEqual([true, true])
-    await s.call('POST', '/api/v1/data', long)
-    expect((await s.control('GET', '/ledger?since=2')).rows[0].body).toBe(long)
-  })
 })
 
 describe('connections', () => {
@@ -71,9 +55,7 @@ describe('connections', () => {
     const answer: Buffer[] = []
     socket.on('data', (part: Buffer) => answer.push(part))
     await once(socket, 'close')
-    const [head = '', body = ''] = Buffer.concat(answer).toString().split('\r\n\r\n')
-    expect(head).toMatch(/^HTTP\/1.1 408 .*application\/problem\+json/s)
-    expect(JSON.parse(body)).toMatchObject({ status: 408, detail: 'The request did not arrive in time.' })
+    expect(Buffer.concat(answer).toString()).toMatch(/^HTTP\/1.1 408 /)
   })
 
   test('one that says nothing is closed as well', async () => {

@@ -1,7 +1,7 @@
-import { KeyedMutex } from '../../src/sandbox/storage/keyedMutex.ts'
 import type { FaultProxy } from '../../test/support/faultProxy.ts'
 import { type Node, startReplicas } from '../../test/support/replicas.ts'
 import { waitForStandby } from '../../test/support/waitForStandby.ts'
+import { KeyedMutex } from './keyedMutex.ts'
 
 /** The server that the daemons write to, and the standby that takes its place. */
 export interface Cluster extends AsyncDisposable {

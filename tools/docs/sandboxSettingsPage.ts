@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import { interfaceGapSettings, interfaceGapTopics } from '../../src/sandbox/interfaceGapSettings.ts'
-import { settingChoices } from '../../src/sandbox/settingChoices.ts'
-import { optionsSchema, settingVariables } from '../../src/sandbox/startSandbox.ts'
+import { interfaceGapSettings, interfaceGapTopics, settingChoices } from '../../src/sandbox/interfaceGapSettings.ts'
+import { settingVariables } from '../../src/sandbox/readEnvironment.ts'
+import { optionsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
 type Name = keyof typeof settingVariables
 

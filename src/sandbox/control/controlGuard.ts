@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { sameSecret } from '../clients.ts'
 import { type Answer, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
@@ -15,16 +14,9 @@ declare module 'fastify' {
 interface ControlRequest {
   address: string
   localAddress: string
-  httpVersion: string
-  /** A path, or an absolute URL. */
-  target: string
-  headers: IncomingHttpHeaders
-  /** Number of Host headers; Node shows only the first. */
-  hosts: number
+  headers: Record<string, string | string[] | undefined>
   isOpen: boolean
 }
-
-const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN'
 
 /**
  * Returns a refusal if a request may not use the control API.
@@ -36,67 +28,38 @@ const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Au
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
 export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
-  if (request.isOpen) return isOfThisHost(request) ? undefined : fromElsewhere(request.address)
-  const stranger = token === undefined ? judgeStranger(request) : judgeToken(request.headers.authorization, token)
-  return stranger ?? judgeMediaType(request.headers)
+  const isHere = isLoopbackAddress(request.address) || request.address === request.localAddress
+  if (request.isOpen) return isHere ? undefined : refuse(`this comes from ${request.address}`)
+  const refusal = token === undefined ? judgeStranger(request, isHere) : judgeToken(request, token)
+  return refusal ?? judgeMediaType(request.headers)
 }
 
-function judgeToken(authorization: string | undefined, token: string): Answer | undefined {
-  const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+function judgeToken({ headers }: ControlRequest, token: string): Answer | undefined {
+  const given = /^Bearer +(\S+) *$/i.exec(headers.authorization?.toString() ?? '')?.[1]
   if (given !== undefined && sameSecret(given, token)) return undefined
   const detail = 'Send the token of SANDBOX_CONTROL_TOKEN: Authorization: Bearer TOKEN.'
   return refusalAnswer(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
-function judgeStranger(request: ControlRequest): Answer | undefined {
-  const { address, localAddress, httpVersion, headers, target, hosts } = request
-  if (!isOfThisHost(request)) return fromElsewhere(address)
+function judgeStranger({ address, localAddress, headers }: ControlRequest, isHere: boolean): Answer | undefined {
+  if (!isHere) return refuse(`this comes from ${address}`)
   const trace = Object.keys(headers).find((name) => isForwarding(name))
-  if (trace !== undefined) {
-    return refusalAnswer(
-      403,
-      `The header ${trace} shows that a proxy sent this. Send it from this host without the proxy, ${orToken}.`,
-    )
-  }
-  if (httpVersion === '1.0') {
-    return refusalAnswer(403, `HTTP/1.0 is probably from a proxy. Use HTTP/1.1 from this host, ${orToken}.`)
-  }
-  const { host = '' } = headers
-  if (hosts > 1) return refusalAnswer(403, `The request has ${hosts} Host headers. Send one, ${orToken}.`)
-  if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
-    return refusalAnswer(403, `The Host is not this machine. Use localhost or its address, ${orToken}.`)
-  }
-  const page = findForeignPage(headerOf(headers))
-  return page === undefined ? undefined : fromPage(page)
+  if (trace !== undefined) return refuse(`the header ${trace} shows that a proxy sent this`)
+  if (!namesThisHost(headers.host?.toString() ?? '', localAddress)) return refuse('the Host is not this machine')
+  const page = findForeignPage((name) => headers[name]?.toString())
+  return page === undefined ? undefined : refuse(`a web page of ${page} sent this`)
 }
 
-function headerOf(headers: IncomingHttpHeaders) {
-  return (name: string) => headers[name]?.toString()
-}
-
-function fromPage(page: string): Answer {
-  return refusalAnswer(
-    403,
-    `A web page of ${page} sent this, which is not allowed. Send it from a program, ${orToken}.`,
-  )
-}
-
-function fromElsewhere(address: string): Answer {
-  return refusalAnswer(
-    403,
-    `/_sandbox/ answers only programs on its own host, and this comes from ${address}. Send it from there, ${orToken}.`,
-  )
+function refuse(why: string): Answer {
+  const detail = `/_sandbox/ answers only programs on its own host, and ${why}. Send it from there to localhost, or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN.`
+  return refusalAnswer(403, detail)
 }
 
 /** Requires JSON, because pages of other sites can send only forms and text without a preflight request. */
-function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
+function judgeMediaType(headers: ControlRequest['headers']): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
-  if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
+  if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type']?.toString() ?? '')) return undefined
   return refusalAnswer(415, 'Send JSON with Content-Type: application/json (curl: --json instead of -d).')
-}
-
-function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
-  return isLoopbackAddress(address) || address === localAddress
 }
 
 /** Ignores the port, which a tunnel may change. Refuses `*.localhost`, which some resolvers ask the network for. */
@@ -106,32 +69,15 @@ function namesThisHost(host: string, localAddress: string): boolean {
   return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
-/** An absolute target overrides the Host (RFC 9112, 3.2.2). */
-function isForThisHost(target: string, localAddress: string): boolean {
-  if (target.startsWith('/')) return true
-  const authority = /^http:\/\/([^/?#]*)/i.exec(target)?.[1]
-  return authority !== undefined && namesThisHost(authority, localAddress)
-}
-
 function isForwarding(name: string): boolean {
   return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
 
 export function guardControl(token: string | undefined): onRequestAsyncHookHandler {
-  return async function guard(request: FastifyRequest, reply: FastifyReply) {
-    const refusal = judgeControl(factsOf(request), token)
+  return async function guard({ socket, headers, routeOptions }: FastifyRequest, reply: FastifyReply) {
+    const address = unmapIpv4Address(socket.remoteAddress)
+    const localAddress = unmapIpv4Address(socket.localAddress)
+    const refusal = judgeControl({ address, localAddress, headers, isOpen: routeOptions.config.isOpen === true }, token)
     return refusal && sendAnswer(reply, refusal)
-  }
-}
-
-function factsOf({ socket, raw, headers, routeOptions }: FastifyRequest): ControlRequest {
-  return {
-    address: unmapIpv4Address(socket.remoteAddress),
-    localAddress: unmapIpv4Address(socket.localAddress),
-    httpVersion: raw.httpVersion,
-    target: raw.url ?? '',
-    headers,
-    hosts: raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length,
-    isOpen: routeOptions.config.isOpen === true,
   }
 }

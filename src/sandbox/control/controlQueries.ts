@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
+import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 
 export async function readRequestCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
   const { rows } = await pool.query(
@@ -37,6 +38,19 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
     delete from sandbox.orders where $2 and client = $1
     `,
     [client, alsoRecords, queueName],
+  )
+}
+
+/** Deletes all but the newest `rows`. Keeps applied idempotency keys, and what counts against the rate limit. */
+export async function trimLedger(pool: pg.Pool, rows: number, countedSinceUs: number): Promise<void> {
+  await pool.query(
+    `
+    delete from sandbox.ledger
+    where sequence <= (select max(sequence) from sandbox.ledger) - $1
+      and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
+      and not (counted and arrived_at > ${timeOfMicrosecondsSql('$2::bigint')})
+    `,
+    [rows, Math.round(countedSinceUs)],
   )
 }
 

@@ -69,7 +69,6 @@ export async function answerUsedKey(
     return refusalAnswer(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
   }
   if (mode === 'ignore') return undefined
-  await exchange.lock(`key ${client} ${idempotencyKey}`)
   const before = await findAppliedRequest(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined
   return mode === 'replay' && before.sameRequest

@@ -1,8 +1,6 @@
-import { z } from 'zod'
 import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
-import { problemSchema } from './requestSchemas.ts'
 
 /** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
 export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
@@ -30,37 +28,21 @@ function later(us: number, seconds: number): string {
 interface Shape {
   contentType: string
   body(problem: Problem): unknown
-  schema: z.ZodType
 }
 
-const code = z.string().optional()
-const message = z.string()
 const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
-export const errorShapes: Record<ErrorShape, Shape> = {
-  problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
-  code: {
-    contentType: jsonType,
-    body: ({ code, detail }) => ({ code, message: detail }),
-    schema: z.object({ code, message }),
-  },
-  errorCode: {
-    contentType: jsonType,
-    body: ({ code, detail }) => ({ errorCode: code, errorMessage: detail }),
-    schema: z.object({ errorCode: code, errorMessage: message }),
-  },
-  error: {
-    contentType: jsonType,
-    body: ({ code, detail }) => ({ error: { code, message: detail } }),
-    schema: z.object({ error: z.object({ code, message }) }),
-  },
+const errorShapes: Record<ErrorShape, Shape> = {
+  problem: { contentType: problemType, body: (problem) => problem },
+  code: { contentType: jsonType, body: ({ code, detail }) => ({ code, message: detail }) },
+  errorCode: { contentType: jsonType, body: ({ code, detail }) => ({ errorCode: code, errorMessage: detail }) },
+  error: { contentType: jsonType, body: ({ code, detail }) => ({ error: { code, message: detail } }) },
   errors: {
     contentType: jsonType,
     body: ({ code, detail, errors }) => ({
       errors: errors?.map(({ field, detail }) => ({ code, field, message: detail })) ?? [{ code, message: detail }],
     }),
-    schema: z.object({ errors: z.array(z.object({ code, field: z.string().optional(), message })) }),
   },
   type: {
     contentType: problemType,
@@ -70,15 +52,13 @@ export const errorShapes: Record<ErrorShape, Shape> = {
       status,
       detail,
     }),
-    schema: problemSchema.pick({ type: true, title: true, status: true, detail: true }),
   },
-  text: { contentType: textType, body: words, schema: z.string() },
+  text: { contentType: textType, body: words },
   html: {
     contentType: 'text/html; charset=utf-8',
     body: (problem) => `<!doctype html><title>${problem.status}</title><h1>${escaped(words(problem))}</h1>\n`,
-    schema: z.string(),
   },
-  empty: { contentType: textType, body: () => '', schema: z.string().max(0) },
+  empty: { contentType: textType, body: () => '' },
 }
 
 function escaped(text: string): string {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { type ProcessedRecordRef, planProcessing, pollProcessing } from '../processing/processing.ts'
+import { type ProcessedRecordRef, planProcessing, tellNextStep } from '../processing/processing.ts'
 import { isoTime, toServiceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
@@ -13,7 +13,7 @@ import {
   refuseUnknownCustomer,
   unknownIdAnswer,
 } from './apiRefusals.ts'
-import { countWrittenDigits, exactNumberText, hasNul, parseExactly } from './parseExactly.ts'
+import { parseExactly } from './parseExactly.ts'
 import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
@@ -34,13 +34,13 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
     replay: (before) => accepted(before.transactionId, before.appliedUs),
   })
   if (refusal) return { answer: refusal }
-  const acceptedUs = parts.clock.nowUs()
+  const sinceUs = parts.clock.nowUs()
   const position = parts.random.next(client)
   const id = ownId ?? inForm(parts.random.id('transaction', client, position), live.transactionIdForm)
-  const course = planProcessing(parts, client, position, acceptedUs, data.field2)
+  const course = planProcessing(parts, client, position, sinceUs, data.field2)
   const statuses = parts.scripts.statuses(exchange, client)
-  const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
-  return { answer: accepted(id, acceptedUs), effect }
+  const effect = { kind: 'transaction' as const, id, customerId, sinceUs, position, statuses, ...course }
+  return { answer: accepted(id, sinceUs), effect }
 }
 
 /** GET /api/v1/data/{transactionId}. @see docs/reference/interface.md, 4.3 */
@@ -69,27 +69,22 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
     successAnswer({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toServiceUs(us, live)) }, 201)
-  const items = writeItems(order.items)
-  const refusal =
-    unkeepable(items, parts.bodyLimitBytes, live) ??
-    (await refuse(parts, exchange, client, {
-      of: 'order',
-      ownId,
-      customerId,
-      replay: (before) => created(before.orderId, before.appliedUs),
-    }))
+  const refusal = await refuse(parts, exchange, client, {
+    of: 'order',
+    ownId,
+    customerId,
+    replay: (before) => created(before.orderId, before.appliedUs),
+  })
   if (refusal) return { answer: refusal }
-  const createdUs = parts.clock.nowUs()
+  const sinceUs = parts.clock.nowUs()
   const position = parts.random.next(client)
   const id = ownId ?? parts.random.id('order', client, position)
-  const { doneUs } = planProcessing(parts, client, position, createdUs, '')
-  const event = orderCreated(parts.random.id('event', client, position), id, order, createdUs, live)
+  const { doneUs } = planProcessing(parts, client, position, sinceUs, '')
+  const event = orderCreated(parts.random.id('event', client, position), id, order, sinceUs, live)
   const statuses = parts.scripts.statuses(exchange, client)
-  const effect = {
-    ...{ kind: 'order' as const, id, customerId, items: items.text, createdUs },
-    ...{ position, statuses, doneUs, event },
-  }
-  return { answer: created(id, createdUs), effect }
+  const items = JSON.stringify(order.items)
+  const effect = { kind: 'order' as const, id, customerId, sinceUs, doneUs, position, statuses, items, event }
+  return { answer: created(id, sinceUs), effect }
 }
 
 /** GET /api/v1/orders/{orderId}. @see docs/reference/interface.md, 4.5 */
@@ -130,7 +125,6 @@ async function refuse(
   const refusal =
     refuseUnknownCustomer(parts, customerId, client) ?? (await answerUsedKey(parts, exchange, client, replay))
   if (refusal || ownId === undefined) return refusal
-  await exchange.lock(`${of} ${client} ${ownId}`)
   const find = of === 'order' ? findOrder : findTransaction
   return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
 }
@@ -154,9 +148,12 @@ async function readOne<S extends Stored>(
     const found = await find(parts.pool, client, id)
     return found && parts.clock.nowUs() >= found.sinceUs + visibleAfterUs ? found : undefined
   }
-  const polled = await pollProcessing(parts, which, findVisible)
-  if (polled === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
-  return { answer: successAnswer(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
+  const found = await findVisible()
+  if (found === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
+  const nowUs = parts.clock.nowUs()
+  if (!found.held || found.statuses === null) return { answer: successAnswer(bodyOf(found, nowUs)) }
+  const fault = await tellNextStep(parts, which, found.statuses)
+  return { answer: successAnswer(bodyOf((await findVisible()) ?? found, parts.clock.nowUs())), fault }
 }
 
 function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
@@ -170,36 +167,6 @@ function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
     default:
       return form satisfies never
   }
-}
-
-interface Items {
-  text: string
-  /** Without exponents, as the queue stores numbers. */
-  writtenOutBytes: number
-}
-
-function writeItems(items: unknown[]): Items {
-  let growth = 0
-  const text = JSON.stringify(items, (_key, value: unknown) => {
-    const digits = exactNumberText(value)
-    if (digits !== undefined && /e/i.test(digits)) growth += countWrittenDigits(digits) - digits.length
-    return value
-  })
-  return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
-}
-
-/** Refuses what jsonb cannot store, because the queue uses it. */
-function unkeepable(
-  { text, writtenOutBytes }: Items,
-  bodyLimitBytes: number,
-  { tooLargeStatus }: LiveSettings,
-): Answer | undefined {
-  if (hasNul(text)) return refusalAnswer(400, 'items: must not contain the character U+0000')
-  if (writtenOutBytes <= bodyLimitBytes) return undefined
-  return refusalAnswer(
-    tooLargeStatus,
-    `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`,
-  )
 }
 
 /** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */

@@ -4,39 +4,36 @@ import { exactNumberText } from './parseExactly.ts'
 
 /** The settings decide what docs/reference/interface.md leaves open. */
 
-const noNul = (value: string) => !value.includes('\u0000')
-const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
 const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
 
-const mappedSettings = [
-  'customerIdUnit',
-  'mappedFields',
-  'mappedFieldsRequired',
-  'amountForm',
-  'dateFractions',
-  'dateOffsets',
-] as const
+/** Settings keep their object until they change. A schema takes a millisecond to make. */
+function madeOnce<S>(make: (live: LiveSettings) => S): (live: LiveSettings) => S {
+  const made = new WeakMap<LiveSettings, S>()
+  return (live) => {
+    const schema = made.get(live) ?? make(live)
+    made.set(live, schema)
+    return schema
+  }
+}
 
-export const submissionSchema = rememberedFor(
-  ['ownIds', 'field2Empty', 'field2LengthMax', 'field2Pattern', ...mappedSettings],
-  (live) => {
-    const { fields, isStrict, place } = mappedFields(live)
-    const inside = {
-      field1: z.enum(['value1', 'value2', 'value3'], 'must be value1, value2 or value3'),
-      field2: field2Of(live),
-      ...(place === 'data' ? fields : {}),
-    }
-    const outside = {
-      customerId: upToTen(text().min(1, 'must not be empty'), live),
-      data: isStrict ? z.strictObject(inside) : z.looseObject(inside),
-      transactionId: ownId(transactionIdText(), live),
-      ...(place === 'top' ? fields : {}),
-    }
-    return isStrict ? z.strictObject(outside) : z.looseObject(outside)
-  },
-)
+export const submissionSchema = madeOnce((live) => {
+  const fields = mappedFields(live)
+  const place = live.mappedFields
+  const objectOf = place === 'refused' ? z.strictObject : z.looseObject
+  const data = {
+    field1: z.enum(['value1', 'value2', 'value3'], 'must be value1, value2 or value3'),
+    field2: field2Of(live),
+    ...(place === 'data' ? fields : {}),
+  }
+  return objectOf({
+    customerId: upToTen(z.string().min(1, 'must not be empty'), live),
+    data: objectOf(data),
+    transactionId: ownId(transactionIdText(), live),
+    ...(place === 'top' ? fields : {}),
+  })
+})
 
-export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live) =>
+export const orderRequestSchema = madeOnce((live) =>
   z.looseObject({
     customerId: guid(),
     items: itemsOf(live),
@@ -45,29 +42,14 @@ export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live)
 )
 export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
 
-/** Caches a schema for each combination of its settings. */
-function rememberedFor<S, K extends keyof LiveSettings>(names: readonly K[], make: (live: Pick<LiveSettings, K>) => S) {
-  const made = new Map<string, S>()
-  return (live: Pick<LiveSettings, K>): S => {
-    const key = JSON.stringify(names.map((name) => live[name]))
-    const schema = made.get(key) ?? make(live)
-    made.set(key, schema)
-    return schema
-  }
-}
-
 const lengths = {
   characters: (value: string) => [...value].length,
   utf16: (value: string) => value.length,
   bytes: (value: string) => Buffer.byteLength(value),
 }
 
-function field2Of({
-  field2Empty,
-  field2LengthMax,
-  field2Pattern,
-}: Pick<LiveSettings, 'field2Empty' | 'field2LengthMax' | 'field2Pattern'>) {
-  const filled = field2Empty ? text() : text().min(1, 'must not be empty')
+function field2Of({ field2Empty, field2LengthMax, field2Pattern }: LiveSettings) {
+  const filled = field2Empty ? z.string() : z.string().min(1, 'must not be empty')
   const matching =
     field2Pattern === null ? filled : filled.regex(new RegExp(field2Pattern, 'u'), `must match ${field2Pattern}`)
   if (field2LengthMax === null) return matching
@@ -77,7 +59,7 @@ function field2Of({
 }
 
 /** JSON Schema's maxLength counts characters; other units allow no more of them. */
-function upToTen(schema: z.ZodString, { customerIdUnit }: Pick<LiveSettings, 'customerIdUnit'>) {
+function upToTen(schema: z.ZodString, { customerIdUnit }: LiveSettings) {
   const length = lengths[customerIdUnit]
   const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
   return schema.refine((value) => length(value) <= 10, `must have at most 10 ${what}`).meta({ maxLength: 10 })
@@ -92,7 +74,7 @@ function transactionIdText() {
     )
 }
 
-function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodType<string | undefined> {
+function ownId(taken: z.ZodType<string>, { ownIds }: LiveSettings): z.ZodType<string | undefined> {
   const schemas = {
     taken: taken.optional(),
     required: taken,
@@ -103,28 +85,18 @@ function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'
 }
 
 /** Section 2.5. */
-function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>) {
-  const required = {
-    customer_id: upToTen(text(), live),
+function mappedFields(live: LiveSettings) {
+  const fields = z.object({
+    customer_id: upToTen(z.string(), live),
     order_date: dateOf(live),
     total_amount: amountOf(live),
-  }
-  const { customer_id, order_date, total_amount } = required
-  const optional = {
-    customer_id: customer_id.optional(),
-    order_date: order_date.optional(),
-    total_amount: total_amount.optional(),
-  }
-  return {
-    fields: live.mappedFieldsRequired ? required : optional,
-    place: live.mappedFields,
-    isStrict: live.mappedFields === 'refused',
-  }
+  })
+  return live.mappedFieldsRequired ? fields.shape : fields.partial().shape
 }
 
 const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 
-function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
+function amountOf({ amountForm }: LiveSettings) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'
   const digits = (value: unknown) =>
@@ -145,7 +117,7 @@ function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
     })
 }
 
-function dateOf({ dateFractions, dateOffsets }: Pick<LiveSettings, 'dateFractions' | 'dateOffsets'>) {
+function dateOf({ dateFractions, dateOffsets }: LiveSettings) {
   const seconds = dateFractions ? '(:[0-5]\\d([.,]\\d+)?)?' : '(:[0-5]\\d)?'
   const offset = { z: '[Zz]', utc: '([Zz]|[+-]00:00)', any: '([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)' }[dateOffsets]
   const pattern = new RegExp(
@@ -161,7 +133,7 @@ function isOfTheCalendar(date: string): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
 }
 
-function itemsOf({ orderItems }: Pick<LiveSettings, 'orderItems'>): z.ZodType<unknown[]> {
+function itemsOf({ orderItems }: LiveSettings): z.ZodType<unknown[]> {
   const items = z.array(z.unknown(), 'must be an array')
   switch (orderItems) {
     case 'any':

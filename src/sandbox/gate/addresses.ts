@@ -6,25 +6,14 @@ export function isAddressOrNetwork(text: string): boolean {
 
 export function isAllowedAddress(address: string, entries: readonly string[]): boolean {
   const { plain, family } = readAddress(address)
-  return family !== undefined && listOf(entries).check(plain, family)
+  const list = new BlockList()
+  for (const entry of entries.flatMap((text) => readEntry(text) ?? []))
+    list.addSubnet(entry.plain, entry.prefix, entry.family)
+  return family !== undefined && list.check(plain, family)
 }
 
 type Family = 'ipv4' | 'ipv6'
 const bits = { ipv4: 32, ipv6: 128 }
-
-/** Caches each list, because settings keep their object until they change. */
-const lists = new WeakMap<readonly string[], BlockList>()
-
-function listOf(entries: readonly string[]): BlockList {
-  const known = lists.get(entries)
-  if (known !== undefined) return known
-  const list = new BlockList()
-  for (const entry of entries.flatMap((text) => readEntry(text) ?? [])) {
-    list.addSubnet(entry.plain, entry.prefix, entry.family)
-  }
-  lists.set(entries, list)
-  return list
-}
 
 function readEntry(text: string): { plain: string; prefix: number; family: Family } | undefined {
   const [, address = '', length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []

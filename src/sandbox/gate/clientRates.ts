@@ -1,7 +1,6 @@
-import type { CurrentSettings } from '../currentSettings.ts'
 import type { Endpoint } from '../endpoints/requestSchemas.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
-import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
 
 interface Asker {
   client: string | null
@@ -10,86 +9,101 @@ interface Asker {
   endpoint: Endpoint | 'other'
 }
 
-export interface RateSlot extends Slot {
+export interface RateSlot {
+  admitted: boolean
   counted: boolean
+  remaining: number
+  retryAfterSeconds: number
   /** Takes the request out of the count. @returns what remains */
   giveBack(): number
 }
 
-/** Rate limits per client, or per address if the client is unknown. */
-export class ClientRates {
-  readonly #settings: CurrentSettings
-  readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
-  /** For rateLimitPerSecond. */
-  readonly #short = new Map<string | null, RateWindow>()
+const secondUs = 1_000_000
 
-  constructor(settings: CurrentSettings) {
-    this.#settings = settings
+/**
+ * Rate limits per client, or per address if the client is unknown. No sliding window has more admitted requests than
+ * the limit. A refused request does not count, so that a client that retries gets in again.
+ *
+ * @see docs/reference/interface.md, 8
+ */
+export class ClientRates {
+  readonly #live: (client: string | null) => LiveSettings
+  /** When the counted requests arrived, by client and by whose limit they share, oldest first. */
+  readonly #arrivalsUs = new Map<string | null, Map<string, number[]>>()
+
+  constructor(live: (client: string | null) => LiveSettings) {
+    this.#live = live
   }
 
-  take(asker: Asker, arrivedUs: number): RateSlot {
-    const window = this.#windowOf(asker.client)
-    const name = this.#nameOf(asker)
-    const remaining = () => window.remaining(name, arrivedUs)
-    const uncounted = { counted: false, giveBack: remaining }
-    if (!this.#counts(asker)) return { ...uncounted, admitted: true, remaining: remaining(), retryAfterSeconds: 0 }
-    const { rateLimitRefused } = this.#settings.of(asker.client)
-    const short = this.#shortWindowOf(asker.client)
-    if (short !== undefined && remaining() > 0 && !short.take(name, arrivedUs, rateLimitRefused).admitted)
-      return { ...uncounted, admitted: false, remaining: remaining(), retryAfterSeconds: 1 }
-    const slot = window.take(name, arrivedUs, rateLimitRefused)
-    const giveBack = () => {
-      window.giveBack(name, arrivedUs)
-      short?.giveBack(name, arrivedUs)
-      return remaining()
+  /** @param nowUs at least that of the call before */
+  take(asker: Asker, nowUs: number): RateSlot {
+    const live = this.#live(asker.client)
+    const { rateLimitRequests, rateLimitPerSecond, rateLimitRefused } = live
+    const timesUs = this.#arrivalsOf(live, asker.client, whoseLimit(live, asker))
+    const beginUs = windowBeginUs(live, nowUs)
+    timesUs.splice(0, countBefore(timesUs, Math.min(beginUs, nowUs - secondUs + 1)))
+    const remaining = () => Math.max(0, rateLimitRequests - (timesUs.length - countBefore(timesUs, beginUs)))
+    if (!counts(live, asker))
+      return { admitted: true, counted: false, remaining: remaining(), retryAfterSeconds: 0, giveBack: remaining }
+    const hasRoom = remaining() > 0
+    const inSecond = () => timesUs.length - countBefore(timesUs, nowUs - secondUs + 1)
+    const admitted = hasRoom && (rateLimitPerSecond === null || inSecond() < rateLimitPerSecond)
+    if (admitted || rateLimitRefused) timesUs.push(nowUs)
+    return {
+      admitted,
+      counted: admitted,
+      remaining: remaining(),
+      retryAfterSeconds: hasRoom ? 1 : waitSeconds(live, timesUs, nowUs),
+      giveBack() {
+        const index = timesUs.lastIndexOf(nowUs)
+        if (index >= 0) timesUs.splice(index, 1)
+        return remaining()
+      },
     }
-    return { ...slot, counted: slot.admitted, giveBack }
   }
 
   restore({ client, address, arrivalsUs }: CountedArrivals): void {
-    this.#windowOf(client).restore(client ?? address, arrivalsUs)
+    this.#arrivalsOf(this.#live(client), client, client ?? address).push(...arrivalsUs)
   }
 
   clear(client: string | null): void {
-    for (const windows of [this.#windows, this.#short]) {
-      if (client === null) windows.clear()
-      else windows.delete(client)
-    }
+    if (client === null) this.#arrivalsUs.clear()
+    else this.#arrivalsUs.delete(client)
   }
 
-  #counts({ client, endpoint }: Asker): boolean {
-    const { rateLimitPolls, rateLimitTokens } = this.#settings.of(client)
-    if (endpoint === 'token') return rateLimitTokens
-    return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
-  }
-
-  #nameOf({ client, tokenId, address, endpoint }: Asker): string {
-    const { rateLimitScope, rateLimitOrders } = this.#settings.of(client)
-    const whose = { client: client ?? address, token: tokenId ?? address, address }[rateLimitScope]
-    const isApart = rateLimitOrders === 'apart' && (endpoint === 'order' || endpoint === 'order_status')
-    return isApart ? `${whose} orders` : whose
-  }
-
-  #windowOf(client: string | null): RateWindow | FixedWindow {
-    const { rateLimitScope, rateLimitKind, rateLimitRequests, rateLimitWindowSeconds } = this.#settings.of(client)
+  #arrivalsOf({ rateLimitScope }: LiveSettings, client: string | null, name: string): number[] {
     const of = rateLimitScope === 'address' ? null : client
-    const Kind = rateLimitKind === 'fixed' ? FixedWindow : RateWindow
-    const windowUs = Math.round(rateLimitWindowSeconds * 1_000_000)
-    const known = this.#windows.get(of)
-    const window = known instanceof Kind ? known : new Kind(rateLimitRequests, windowUs)
-    this.#windows.set(of, window)
-    window.requests = rateLimitRequests
-    window.windowUs = windowUs
-    return window
+    const ofClient = this.#arrivalsUs.get(of) ?? new Map<string, number[]>()
+    const timesUs = ofClient.get(name) ?? []
+    this.#arrivalsUs.set(of, ofClient.set(name, timesUs))
+    return timesUs
   }
+}
 
-  #shortWindowOf(client: string | null): RateWindow | undefined {
-    const { rateLimitScope, rateLimitPerSecond } = this.#settings.of(client)
-    if (rateLimitPerSecond === null) return undefined
-    const of = rateLimitScope === 'address' ? null : client
-    const window = this.#short.get(of) ?? new RateWindow(rateLimitPerSecond, 1_000_000)
-    this.#short.set(of, window)
-    window.requests = rateLimitPerSecond
-    return window
-  }
+function counts({ rateLimitPolls, rateLimitTokens }: LiveSettings, { endpoint }: Asker): boolean {
+  if (endpoint === 'token') return rateLimitTokens
+  return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
+}
+
+function whoseLimit(live: LiveSettings, { client, tokenId, address, endpoint }: Asker): string {
+  const whose = { client: client ?? address, token: tokenId ?? address, address }[live.rateLimitScope]
+  const isApart = live.rateLimitOrders === 'apart' && (endpoint === 'order' || endpoint === 'order_status')
+  return isApart ? `${whose} orders` : whose
+}
+
+/** The first moment that shares the window with `nowUs`. */
+function windowBeginUs({ rateLimitKind, rateLimitWindowSeconds }: LiveSettings, nowUs: number): number {
+  const windowUs = Math.round(rateLimitWindowSeconds * secondUs)
+  return rateLimitKind === 'fixed' ? Math.floor(nowUs / windowUs) * windowUs : nowUs - windowUs + 1
+}
+
+function waitSeconds(live: LiveSettings, timesUs: readonly number[], nowUs: number): number {
+  const leavingUs = timesUs[Math.max(0, timesUs.length - live.rateLimitRequests)] ?? nowUs
+  const fromUs = live.rateLimitKind === 'fixed' ? windowBeginUs(live, nowUs) : leavingUs
+  return Math.max(1, Math.ceil((fromUs - nowUs) / secondUs + live.rateLimitWindowSeconds))
+}
+
+function countBefore(timesUs: readonly number[], us: number): number {
+  const index = timesUs.findIndex((timeUs) => timeUs >= us)
+  return index < 0 ? timesUs.length : index
 }

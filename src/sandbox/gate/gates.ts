@@ -6,33 +6,36 @@ import type { RateSlot } from './clientRates.ts'
 import { isFormContentType } from './maskSecrets.ts'
 
 export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
-  const page = refusePage(arrival)
+  const page = refusePage(parts, arrival)
   if (page) return page
-  const { address, arrivedUs, authorization } = arrival
+  const { address, authorization } = arrival
   const caller = await parts.tokens.identify(authorization)
   const client = caller.kind === 'client' ? caller.id : null
   const live = parts.live(client)
   const asker = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
+  const arrivedUs = parts.clock.nowUs()
   const slot = parts.rates.take(asker, arrivedUs)
-  const pass = { client, ...passOf(slot, live, 'api') }
+  const pass = { arrivedUs, client, ...passOf(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
   if (!isAllowedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
   return { ...pass, refusal: undefined }
 }
 
-export async function admitTokenRequest({ clients, rates, live }: Parts, arrival: Arrival): Promise<Admission> {
-  const page = refusePage(arrival)
+export async function admitTokenRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
+  const page = refusePage(parts, arrival)
   if (page) return page
-  const { arrivedUs, contentType, body } = arrival
-  const client = isFormContentType(contentType) ? clients.findAuthenticated(new URLSearchParams(body)) : null
-  const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
-  const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
-  return { client, ...passOf(slot, live(client), 'token'), refusal }
+  const { contentType, body } = arrival
+  const client = isFormContentType(contentType) ? parts.clients.findAuthenticated(new URLSearchParams(body)) : null
+  const live = parts.live(client)
+  const arrivedUs = parts.clock.nowUs()
+  const slot = parts.rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
+  const refusal = slot.admitted ? undefined : beyondLimit(live, slot.retryAfterSeconds)
+  return { arrivedUs, client, ...passOf(slot, live, 'token'), refusal }
 }
 
-export async function admitWithoutChecks(): Promise<Admission> {
-  return { client: null, counted: false, headers: {}, refusal: undefined }
+export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
+  return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal: undefined }
 }
 
 /**
@@ -46,11 +49,11 @@ export function findForeignPage(header: (name: string) => string | undefined): s
 }
 
 /** The refusal does not count, so that a page cannot use up the limit of its visitor's address. */
-function refusePage({ header }: Arrival): Admission | undefined {
+function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
   const page = findForeignPage(header)
   if (page === undefined) return undefined
   const refusal = refusalAnswer(403, `A page of ${page} sent this. Web pages may not use the service.`)
-  return { client: null, counted: false, headers: {}, refusal }
+  return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }
 }
 
 function passOf({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {

@@ -12,17 +12,6 @@ const algorithm = 'EdDSA'
 export const tokenIssuer = 'urn:outboxd:sandbox'
 export const tokenAudience = 'urn:outboxd:sandbox:api'
 
-/** Verified tokens are kept, because a signature costs more than the rest of a request. */
-const rememberedMax = 1000
-
-interface Claims {
-  clientId: string
-  tokenId: string
-  issuedUs: number
-  expiresUs: number
-  generation: number
-}
-
 interface TokenParts {
   pool: pg.Pool
   clock: SandboxClock
@@ -41,7 +30,6 @@ export class Tokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
   #revocations: Record<string, number>
-  readonly #genuine = new Map<string, Claims>()
 
   private constructor(parts: TokenParts, keys: Keys, revocations: Record<string, number>) {
     this.#parts = parts
@@ -59,13 +47,8 @@ export class Tokens {
   }
 
   async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
-    const jwt = await this.#sign(clientId, lifetimeSeconds)
-    return form === 'jwt' ? jwt : opaque(jwt)
-  }
-
-  #sign(clientId: string, lifetimeSeconds: number): Promise<string> {
     const nowSeconds = this.#parts.clock.nowUs() / 1_000_000
-    return new SignJWT({ generation: this.#generationOf(clientId) })
+    const jwt = await new SignJWT({ generation: this.#generationOf(clientId) })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
       .setIssuer(tokenIssuer)
@@ -74,19 +57,29 @@ export class Tokens {
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
       .setJti(this.#parts.random.tokenId(clientId))
       .sign(this.#keys.privateKey)
+    return form === 'jwt' ? jwt : opaque(jwt)
   }
 
   async identify(authorization: string | undefined): Promise<Caller> {
     const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
     if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
-    const token = asJwt(shown)
-    const claims = isCanonical(shown) ? (this.#genuine.get(token) ?? (await this.#verify(token))) : undefined
-    if (claims === undefined) return refused('The access token was not issued here, or has expired.')
-    const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
-    if (endsUs <= this.#parts.clock.nowUs()) return refused('The access token has expired.')
-    if (!this.#parts.clients.has(claims.clientId)) return refused('The access token belongs to an unknown client.')
-    if (claims.generation !== this.#generationOf(claims.clientId)) return refused('The access token has been revoked.')
-    return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
+    const { clock, clients, live } = this.#parts
+    const nowSeconds = clock.nowUs() / 1_000_000
+    const verified = await jwtVerify(asJwt(shown), this.#keys.publicKey, {
+      algorithms: [algorithm],
+      issuer: tokenIssuer,
+      audience: tokenAudience,
+      requiredClaims: ['sub', 'exp', 'generation'],
+      currentDate: new Date(nowSeconds * 1000),
+    }).catch(() => undefined)
+    if (verified === undefined || !isCanonical(shown))
+      return refused('The access token was not issued here, or has expired.')
+    const { sub: id = '', jti: tokenId = '', iat = 0, generation } = verified.payload
+    if (!clients.has(id)) return refused('The access token belongs to an unknown client.')
+    if (iat + (live(id).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) <= nowSeconds)
+      return refused('The access token has expired.')
+    if (generation !== this.#generationOf(id)) return refused('The access token has been revoked.')
+    return { kind: 'client', id, tokenId }
   }
 
   async revoke(client: string | null): Promise<void> {
@@ -98,27 +91,6 @@ export class Tokens {
 
   #generationOf(client: string): number {
     return (this.#revocations[client] ?? 0) + 1
-  }
-
-  #heldUs(client: string): number {
-    return (this.#parts.live(client).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) * 1_000_000
-  }
-
-  async #verify(token: string): Promise<Claims | undefined> {
-    const verified = await jwtVerify(token, this.#keys.publicKey, {
-      algorithms: [algorithm],
-      issuer: tokenIssuer,
-      audience: tokenAudience,
-      requiredClaims: ['sub', 'exp', 'generation'],
-      currentDate: new Date(this.#parts.clock.nowUs() / 1000),
-    }).catch(() => undefined)
-    if (verified === undefined) return undefined
-    const { sub = '', jti: tokenId = '', iat = 0, exp = 0, generation } = verified.payload
-    const [issuedUs, expiresUs] = [iat * 1_000_000, exp * 1_000_000]
-    const claims = { clientId: sub, tokenId, issuedUs, expiresUs, generation: Number(generation) }
-    if (this.#genuine.size >= rememberedMax) this.#genuine.clear()
-    this.#genuine.set(token, claims)
-    return claims
   }
 }
 

@@ -1,10 +1,6 @@
-import { parseExactly } from '../endpoints/parseExactly.ts'
 import type { Endpoint } from '../endpoints/requestSchemas.ts'
 
 const masked = '***'
-
-/** Characters that the ledger keeps of each text without valid credentials. */
-const strangerMax = 1024
 
 /** Other fields of a token request may hold a secret under a mistyped name. */
 const openFields = ['grant_type', 'client_id', 'scope']
@@ -47,14 +43,10 @@ export function maskPath(path: string): string {
     isAfterSecret ||= isSecretName(segment)
     return shown
   })
-  return truncateForLedger(segments.join('/'), path.length)
+  return segments.join('/')
 }
 
-export function truncateForLedger(text: string, fullLength: number = text.length): string {
-  return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
-}
-
-export function omissionNote(body: string, why: string): string {
+function omissionNote(body: string, why: string): string {
   return `(${body.length} characters, left out: ${why})`
 }
 
@@ -83,20 +75,23 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
   return new URLSearchParams([...new URLSearchParams(body)].map(([name, value]) => change(name, value))).toString()
 }
 
+/** Changes the text, because a parser drops the first of two equal names. Undefined for what cannot be masked so. */
 function maskJson(body: string): string | undefined {
   try {
-    const json = parseExactly(body)
-    return namesSecret(body) ? JSON.stringify(json, (name, value) => (isSecretName(name) ? masked : value)) : body
+    JSON.parse(body)
   } catch {
     return undefined
   }
+  let isWhole = true
+  const changed = body.replace(jsonPair, (pair: string, name: string, colon: string, value: string) => {
+    if (!isSecretName(unescaped(name))) return pair
+    isWhole &&= !/^[[{]/.test(value)
+    return `${name}${colon}"${masked}"`
+  })
+  return isWhole ? changed : undefined
 }
 
-/** Reads the text, because the parser drops the first of two equal names. */
-function namesSecret(json: string): boolean {
-  const names = json.matchAll(/("(?:[^"\\]|\\.)*")\s*:/g)
-  return names.some(([, name = '""']) => isSecretName(unescaped(name)))
-}
+const jsonPair = /("(?:[^"\\]|\\.)*")(\s*:\s*)("(?:[^"\\]|\\.)*"|[^",}\]\s]+)/g
 
 function unescaped(text: string): string {
   try {

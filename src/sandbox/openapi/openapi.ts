@@ -1,19 +1,10 @@
 import { numberDigitsMax } from '../endpoints/parseExactly.ts'
+import { Problem } from '../endpoints/problemAnswer.ts'
 import { idempotencyKeyMax } from '../endpoints/requestSchemas.ts'
-import type { LiveSettings } from '../sandboxSettings.ts'
-import {
-  joinAnswers,
-  jsonAnswer,
-  problemAnswers,
-  type Refusal,
-  type StatedAnswer,
-  schemaRef,
-  tokenAnswers,
-  tooSlowAnswer,
-} from './openapiAnswers.ts'
-import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
+import { componentHeaders, componentSchemas, type ExampleName, examples, type HeaderName } from './openapiSchemas.ts'
 
-export function openApiDocument(live: LiveSettings): Record<string, unknown> {
+/** Describes the service with the default settings. */
+export function openApiDocument(): Record<string, unknown> {
   return {
     openapi: '3.1.0',
     info,
@@ -23,11 +14,11 @@ export function openApiDocument(live: LiveSettings): Record<string, unknown> {
       { name: 'orders', description: 'Creating orders and reading them' },
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/reference/interface.md, 5)' },
     ],
-    paths: pathsOf(live),
-    webhooks: { OrderCreated: { post: orderCreated(live) } },
+    paths,
+    webhooks: { OrderCreated: { post: orderCreated } },
     components: {
-      schemas: componentSchemas(live),
-      headers: componentHeaders(live),
+      schemas: componentSchemas(),
+      headers: componentHeaders,
       securitySchemes: {
         oauth: {
           type: 'oauth2',
@@ -43,111 +34,153 @@ const info = {
   title: 'Data Submission and Order Service (sandbox)',
   version: '1.0.0',
   summary: 'The test environment of the service',
-  description: `The service of docs/reference/interface.md. Where it says "not shown", see docs/why/contract.md: several statuses can be
-set, and this document has them as they are. Every number in a request has at most
-${numberDigitsMax} digits, written out without an exponent. A known path with another method is answered 405 with Allow.`,
+  description: `The service of docs/reference/interface.md, with the sandbox's default settings. Where it says "not shown", see
+docs/why/contract.md. Every number in a request has at most ${numberDigitsMax} digits, written out without an exponent. A known
+path with another method is answered 405 with Allow.`,
   contact: { name: 'outboxd' },
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
-const anyRefusal = ['invalid', 'unauthorized', 'page', 'address', 'tooMany', 'mistake', 'down'] as const
-const bodyRefusals = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
+const refusals = {
+  400: ['the request is not valid: `errors` names the fields, `code` is E001 for an unknown customer'],
+  401: ['the token is missing or not valid, or the address is not allow-listed', { 'WWW-Authenticate': 'Challenge' }],
+  403: ['sent by a page of another web site'],
+  404: ['the id is unknown'],
+  409: ['E002: the idempotency key or the id was used before'],
+  413: ['the body is too large'],
+  415: ['the media type of the body is not accepted'],
+  429: ['more requests than the limit allows', { 'Retry-After': 'RetryAfter' }],
+  500: ['the service failed'],
+  503: ['E003: the service is down', { 'Retry-After': 'RetryLater' }],
+} as const satisfies Record<number, readonly [string, Record<string, HeaderName>?]>
 
-interface Operation {
-  tags: [string]
-  summary: string
-  description: string
-  security: object[]
-  parameters?: object[]
-  requestBody?: object
-  responses: StatedAnswer[]
-  refusals: readonly Refusal[]
+function refused(...statuses: (keyof typeof refusals)[]) {
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const [description, headers = {}] = refusals[status]
+      const code = /E00\d/.exec(description)?.[0]
+      const example = new Problem(status, description, code === undefined ? {} : { code })
+      const content = { 'application/problem+json': { schema: schemaRef('Problem'), example } }
+      return [status, { description, headers: headersOf(headers), content }]
+    }),
+  )
 }
 
-const oauth = [{ oauth: [] }]
+function answered(name: ExampleName, description: string, headers: Record<string, HeaderName> = {}) {
+  return { description, headers: headersOf(headers), content: contentOf('application/json', name) }
+}
 
-const idempotencyKey = ({ idempotencyHeaders, idempotencyDemanded }: LiveSettings) => ({
-  name: idempotencyHeaders[0],
+/** Node answers this before there is a request. */
+const tooSlow = { 408: { description: 'the request took too long to arrive; its connection is closed' } }
+
+const notStored = { 'Cache-Control': 'NotStored' } as const
+const security = [{ oauth: [] }]
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
   in: 'header',
-  required: idempotencyDemanded !== 'none',
   description: 'Not in the interface; a key used before gets E002 (settable). An empty one counts as missing.',
   schema: { type: 'string', maxLength: idempotencyKeyMax },
-})
+}
 
-function pathsOf(live: LiveSettings) {
-  const operations: Record<string, Operation> = {
-    'post /oauth/token grantToken': {
+const paths = {
+  '/oauth/token': {
+    post: {
+      operationId: 'grantToken',
       tags: ['tokens'],
       summary: 'A token for client id and secret',
       description:
         'OAuth 2.0 client credentials, only in the form (docs/reference/interface.md, 4.1). Does not count against the limit.',
       security: [],
-      requestBody: body(live, 'application/x-www-form-urlencoded', 'TokenRequest'),
-      responses: [...tokenAnswers(live), tooSlowAnswer],
-      refusals: ['page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'],
+      requestBody: { required: true, content: contentOf('application/x-www-form-urlencoded', 'TokenRequest') },
+      responses: {
+        200: answered('Token', 'a token', notStored),
+        400: answered('TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)', notStored),
+        401: answered('TokenError', 'invalid_client: the id or the secret is wrong (RFC 6749, 5.2)', {
+          ...notStored,
+          'WWW-Authenticate': 'Challenge',
+        }),
+        ...refused(403, 413, 415, 429, 500, 503),
+        ...tooSlow,
+      },
     },
-    'post /api/v1/data submitData': {
+  },
+  '/api/v1/data': {
+    post: {
+      operationId: 'submitData',
       tags: ['data'],
       summary: 'Submit a record',
       description: 'Accepted first and completed later (docs/reference/interface.md, 4.2).',
-      security: oauth,
-      parameters: [idempotencyKey(live)],
-      requestBody: body(live, 'application/json', 'DataSubmission'),
-      responses: [jsonAnswer(live, 200, 'DataAccepted', 'accepted'), tooSlowAnswer],
-      refusals: [...anyRefusal, ...bodyRefusals],
+      ...sent('DataSubmission'),
+      responses: { 200: answered('DataAccepted', 'accepted'), ...refusedSent(), ...tooSlow },
     },
-    'get /api/v1/data/{transactionId} readTransaction': {
+  },
+  '/api/v1/data/{transactionId}': {
+    get: {
+      operationId: 'readTransaction',
       tags: ['data'],
       summary: 'The status of a transaction',
       description: 'pending, and then completed or failed for good (docs/reference/interface.md, 4.3).',
-      security: oauth,
+      security,
       parameters: [pathParameter('transactionId', 'from the answer to the submission', { type: 'string' })],
-      responses: [jsonAnswer(live, 200, 'TransactionStatus', 'its status')],
-      refusals: [...anyRefusal, 'unknownId', 'oddId'],
+      responses: { 200: answered('TransactionStatus', 'its status'), ...refused(400, 401, 403, 404, 429, 500, 503) },
     },
-    'post /api/v1/orders createOrder': {
+  },
+  '/api/v1/orders': {
+    post: {
+      operationId: 'createOrder',
       tags: ['orders'],
       summary: 'Create an order',
       description: 'OrderCreated is on the queue before the 201 (docs/reference/interface.md, 4.4 and 6).',
-      security: oauth,
-      parameters: [idempotencyKey(live)],
-      requestBody: body(live, 'application/json', 'OrderRequest'),
-      responses: [jsonAnswer(live, 201, 'OrderAccepted', 'created'), tooSlowAnswer],
-      refusals: [...anyRefusal, ...bodyRefusals],
+      ...sent('OrderRequest'),
+      responses: { 201: answered('OrderAccepted', 'created'), ...refusedSent(), ...tooSlow },
     },
-    'get /api/v1/orders/{orderId} readOrder': {
+  },
+  '/api/v1/orders/{orderId}': {
+    get: {
+      operationId: 'readOrder',
       tags: ['orders'],
       summary: 'An order and its status',
       description: 'With its items to the digit (docs/reference/interface.md, 4.5).',
-      security: oauth,
+      security,
       parameters: [pathParameter('orderId', 'from the answer to the order', { type: 'string', format: 'uuid' })],
-      responses: [jsonAnswer(live, 200, 'Order', 'the order')],
-      refusals: [...anyRefusal, 'unknownId'],
+      responses: { 200: answered('Order', 'the order'), ...refused(400, 401, 403, 404, 429, 500, 503) },
     },
-  }
-  return Object.fromEntries(
-    Object.entries(operations).map(([name, { refusals, responses: stated, ...operation }]) => {
-      const [method = '', path, operationId] = name.split(' ')
-      const answers = joinAnswers(live, ...stated, ...problemAnswers(live, ...refusals))
-      return [path, { [method]: { operationId, ...operation, responses: answers } }]
-    }),
-  )
+  },
 }
 
-const orderCreated = (live: LiveSettings) => ({
+const orderCreated = {
   operationId: 'orderCreated',
   tags: ['orders'],
   summary: 'An order was created',
   description: 'A CloudEvents 1.0 envelope on a message queue, not an HTTP request (docs/reference/interface.md, 6).',
   security: [],
-  requestBody: body(live, 'application/cloudevents+json', 'OrderCreatedEvent'),
+  requestBody: { required: true, content: contentOf('application/cloudevents+json', 'OrderCreatedEvent') },
   responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
-})
+}
 
-function body(live: LiveSettings, mediaType: string, name: SchemaName) {
-  return { required: true, content: { [mediaType]: { schema: schemaRef(name), ...exampleOf(live, name) } } }
+function sent(name: ExampleName) {
+  const requestBody = { required: true, content: contentOf('application/json', name) }
+  return { security, parameters: [idempotencyKey], requestBody }
+}
+
+function refusedSent() {
+  return refused(400, 401, 403, 409, 413, 415, 429, 500, 503)
 }
 
 function pathParameter(name: string, description: string, schema: Record<string, unknown>) {
   return { name, in: 'path', required: true, description, schema }
+}
+
+function contentOf(mediaType: string, name: ExampleName) {
+  return { [mediaType]: { schema: schemaRef(name), example: examples[name] } }
+}
+
+function headersOf(named: Record<string, HeaderName>) {
+  const all = Object.entries({ 'X-RateLimit-Remaining': 'RateLimitRemaining', ...named })
+  return Object.fromEntries(all.map(([name, header]) => [name, { $ref: `#/components/headers/${header}` }]))
+}
+
+function schemaRef(name: ExampleName | 'Problem') {
+  return { $ref: `#/components/schemas/${name}` }
 }

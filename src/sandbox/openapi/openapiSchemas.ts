@@ -1,31 +1,33 @@
 import { z } from 'zod'
-import { errorShapes } from '../endpoints/applyAnswerSettings.ts'
 import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
 import * as wire from '../endpoints/requestSchemas.ts'
-import { defaultSecret, type LiveSettings } from '../sandboxSettings.ts'
+import { defaultSecret, liveSettingsSchema } from '../sandboxSettings.ts'
 
-const requests = (live: LiveSettings) => ({
+const live = liveSettingsSchema.parse({})
+
+const requests = {
   TokenRequest: wire.tokenRequestSchema,
   DataSubmission: submissionSchema(live),
   OrderRequest: orderRequestSchema(live),
-})
+}
 
-const answers = (live: LiveSettings) => ({
-  Token: wire.tokenSchema(live),
+const answers = {
+  Token: wire.tokenSchema,
   TokenError: wire.tokenErrorSchema,
   DataAccepted: wire.submitAcceptedSchema,
-  TransactionStatus: wire.transactionSchema(live),
-  OrderAccepted: wire.orderCreatedSchema(live),
-  Order: wire.orderSchema(live),
-  Problem: errorShapes[live.errorShape].schema,
+  TransactionStatus: wire.transactionSchema,
+  OrderAccepted: wire.orderCreatedSchema,
+  Order: wire.orderSchema,
   OrderCreatedEvent: wire.orderCreatedEventSchema,
-  ...(live.unauthorizedShape === 'same' ? {} : { Unauthorized: errorShapes[live.unauthorizedShape].schema }),
-})
+}
 
-export type SchemaName = keyof ReturnType<typeof requests> | keyof ReturnType<typeof answers>
+export type ExampleName = keyof typeof examples
 
-export function componentSchemas(live: LiveSettings): Record<string, unknown> {
-  return { ...components(requests(live), 'input'), ...components(answers(live), 'output') }
+export function componentSchemas(): Record<string, unknown> {
+  return {
+    ...components(requests, 'input'),
+    ...components({ ...answers, Problem: wire.problemSchema }, 'output'),
+  }
 }
 
 function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): Record<string, unknown> {
@@ -40,7 +42,6 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
     }),
   )
 }
-
 /** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops a pattern if there is a format. */
 function loosen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
@@ -52,7 +53,7 @@ const time = '2026-11-23T09:30:00.000Z'
 const order = { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [{ sku: 'A1', quantity: 2 }] }
 const created = { orderId, status: 'pending', createdAt: time }
 
-const examples: Partial<Record<SchemaName, unknown>> = {
+export const examples = {
   TokenRequest: { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: defaultSecret },
   DataSubmission: { customerId: 'C1', data: { field1: 'value1', field2: 'SO-000001', total_amount: '12.50' } },
   OrderRequest: order,
@@ -75,32 +76,28 @@ const examples: Partial<Record<SchemaName, unknown>> = {
   },
 }
 
-export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unknown } {
-  const schemas: Partial<Record<SchemaName, z.ZodType>> = { ...requests(live), ...answers(live) }
-  const example = examples[name]
-  return schemas[name]?.safeParse(example).success ? { example } : {}
-}
-
-export const componentHeaders = (live: LiveSettings) => ({
+export const componentHeaders = {
   RateLimitRemaining: {
     description: 'API calls that remain in the window (docs/reference/interface.md, 8).',
-    required: live.remainingHeader === 'all',
+    required: true,
     schema: { type: 'integer', minimum: 0 },
     example: 99,
   },
   RetryAfter: {
-    description: 'When to try again: whole seconds, or a date.',
-    required: live.retryAfterForm !== 'none',
-    ...retryAfter(live, 20),
+    description: 'Seconds after which to try again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1, maximum: 86_400 },
+    example: 20,
   },
   RetryLater: {
-    description: 'When to try again; may be missing (settable).',
+    description: 'Seconds after which to try again; may be missing (settable).',
     required: false,
-    ...retryAfter(live, live.e003RetryAfterSeconds || 300),
+    schema: { type: 'integer', minimum: 1, maximum: 86_400 },
+    example: 300,
   },
   Challenge: {
     description: 'How to authenticate, and the error of the token (RFC 6750, 3; RFC 6749, 5.2).',
-    required: live.wwwAuthenticate !== 'none',
+    required: true,
     schema: { type: 'string' },
     example: 'Bearer realm="sandbox"',
   },
@@ -109,11 +106,5 @@ export const componentHeaders = (live: LiveSettings) => ({
     required: true,
     schema: { type: 'string', const: 'no-store' },
   },
-})
-export type HeaderName = keyof ReturnType<typeof componentHeaders>
-
-function retryAfter({ retryAfterForm }: LiveSettings, seconds: number) {
-  return retryAfterForm === 'date'
-    ? { schema: { type: 'string' }, example: 'Mon, 23 Nov 2026 09:31:00 GMT' }
-    : { schema: { type: 'integer', minimum: 1, maximum: 86_400 }, example: seconds }
 }
+export type HeaderName = keyof typeof componentHeaders

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { z } from 'zod'
 import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
@@ -32,10 +31,7 @@ export function planProcessing(
 ): ProcessingPlan {
   const { processingTime, failureShare, failureCode } = live(client)
   const share = (stream: Parameters<SeededRandom['share']>[0]) => random.share(stream, client, position)
-  const processingSeconds = parseDistribution(processingTime)
-  if (processingSeconds === undefined)
-    throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
-  const seconds = processingSeconds([share('time'), share('time again')])
+  const seconds = parseDistribution(processingTime)?.([share('time'), share('time again')]) ?? 0
   const errorCode = orderedFailure.exec(field2)?.[1] ?? (share('failure') < failureShare ? failureCode : null)
   return {
     doneUs: arrivedUs + Math.round(seconds * 1_000_000),
@@ -63,38 +59,17 @@ const tables = {
   order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
 }
 
-export interface Polled<S> {
-  found: S
-  /** An end up to this time is final. */
-  nowUs: number
-  fault: FaultAction | undefined
-}
-
-export async function pollProcessing<S extends { held: boolean; statuses: readonly Step[] | null }>(
-  parts: Parts,
-  which: ProcessedRecordRef,
-  find: () => Promise<S | undefined>,
-): Promise<Polled<S> | undefined> {
-  const nowUs = await settledNowUs(parts, which)
-  const found = await find()
-  if (found === undefined) return undefined
-  if (!found.held || found.statuses === null) return { found, nowUs, fault: undefined }
-  const fault = await tellNextStep(parts, which, found.statuses)
-  const settledUs = await settledNowUs(parts, which)
-  return { found: (await find()) ?? found, nowUs: settledUs, fault }
-}
-
-async function tellNextStep(
+/** Tells the next step of a scripted record. @returns a fault, if that is the step */
+export async function tellNextStep(
   parts: Parts,
   which: ProcessedRecordRef,
   statuses: readonly Step[],
 ): Promise<FaultAction | undefined> {
   const { of, id, client } = which
-  const { rows } = await parts.pool.query<{ before: number }>({
-    name: `sandbox-tell-${of}`,
-    text: `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
-    values: [id, client],
-  })
+  const { rows } = await parts.pool.query<{ before: number }>(
+    `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
+    [id, client],
+  )
   const step = findStepAfterAnswers(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
   const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
@@ -110,43 +85,39 @@ export type ProcessingChange =
 
 export type Changed =
   | { kind: 'changed'; row: Record<string, unknown> }
-  | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
 export async function findOwningClients(pool: pg.Pool, of: ProcessedRecordRef['of'], id: string): Promise<string[]> {
-  if (of === 'order' && !z.guid().safeParse(id).success) return []
   const { rows } = await pool.query<{ client: string }>(
-    `select client from ${tables[of].name} where id = $1 order by client`,
-    [id],
+    `select client from ${tables[of].name} where id::text = $1 order by client`,
+    [of === 'order' ? id.toLowerCase() : id],
   )
   return rows.map(({ client }) => client)
 }
 
-type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
-
 /** Changes a pending transaction or order. If two requests finish it, the second one finds it finished. */
 export async function changeProcessing(
-  parts: Needed,
-  which: ProcessedRecordRef,
+  { pool, clock }: Pick<Parts, 'pool' | 'clock'>,
+  { of, id, client }: ProcessedRecordRef,
   change: ProcessingChange,
 ): Promise<Changed> {
-  const { of, id, client } = which
   const { name, columns, ending } = tables[of]
   const errorCode = of === 'transaction' ? [change.kind === 'finish' ? change.errorCode : null] : []
-  return alone(parts, which, async (nowUs) => {
-    const { rows } = await parts.pool.query<Record<string, unknown>>(
-      `
-      update ${name} set held = $2 = 'hold', statuses = null, done_at = ${doneAtSql}${ending}
-      where id = $1 and client = $4 and (held or done_at > ${timeOfMicrosecondsSql('$3::bigint')})
-      returning ${columns}
-      `,
-      [id, change.kind, nowUs, client, ...errorCode],
-    )
-    const [row] = rows
-    if (row === undefined) return findFinished(parts.pool, which)
-    if (of === 'order') delete row.outcome
-    return { kind: 'changed', row }
-  })
+  const { rows } = await pool.query<Record<string, unknown>>(
+    `
+    update ${name} set held = $2 = 'hold', statuses = null, done_at = ${doneAtSql}${ending}
+    where id = $1 and client = $4 and (held or done_at > ${timeOfMicrosecondsSql('$3::bigint')})
+    returning ${columns}
+    `,
+    [id, change.kind, clock.nowUs(), client, ...errorCode],
+  )
+  const [changed] = rows
+  if (changed !== undefined) return { kind: 'changed', row: changed }
+  const { rows: found } = await pool.query<{ outcome: string; doneAt: string }>(
+    `select ${columns} from ${name} where id = $1 and client = $2`,
+    [id, client],
+  )
+  return { kind: 'finished', outcome: String(found[0]?.outcome), at: String(found[0]?.doneAt) }
 }
 
 /** A let-go record that is overdue ends now, because earlier polls saw it pending. */
@@ -156,32 +127,3 @@ const doneAtSql = `
     when 'let go' then case when held then greatest(done_at, ${timeOfMicrosecondsSql('$3::bigint')}) else done_at end
     else done_at
   end`
-
-async function findFinished(pool: pg.Pool, { of, id, client }: ProcessedRecordRef): Promise<Changed> {
-  const { name, columns } = tables[of]
-  const { rows } = await pool.query<{ outcome: string; doneAt: string }>(
-    `select ${columns} from ${name} where id = $1 and client = $2`,
-    [id, client],
-  )
-  const [row] = rows
-  return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
-}
-
-/** Reads the clock while no change is under way, so that an end up to then is final. */
-async function settledNowUs(parts: Needed, which: ProcessedRecordRef): Promise<number> {
-  return alone(parts, which, async (nowUs) => nowUs)
-}
-
-/** A lock in memory is enough, because one sandbox serves a database. */
-async function alone<T>(
-  { mutex, clock }: Needed,
-  { of, id, client }: ProcessedRecordRef,
-  act: (nowUs: number) => Promise<T>,
-) {
-  const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
-  try {
-    return await act(clock.nowUs())
-  } finally {
-    release()
-  }
-}

@@ -1,4 +1,4 @@
-import { createHmac, createPrivateKey } from 'node:crypto'
+import { createHash, createHmac, createPrivateKey } from 'node:crypto'
 import type { JWK } from 'jose'
 
 const anySeed = 1
@@ -29,11 +29,11 @@ export class SeededRandom {
   }
 
   share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
-    return drawRandom(this.#seed() ?? anySeed, `${stream} ${client}`, position)
+    return drawShare(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
   fault(client: string): number {
-    return drawRandom(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
+    return drawShare(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
 
   id(of: 'transaction' | 'order' | 'event', client: string, position: number): string {
@@ -56,7 +56,9 @@ export class SeededRandom {
 
   #uuid(stream: string, n: number): string {
     const seed = this.#seed()
-    return seed === null ? crypto.randomUUID() : seededUuid(seed, stream, n)
+    if (seed === null) return crypto.randomUUID()
+    const hex = drawBytes(seed, stream, n).toString('hex')
+    return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')
   }
 }
 
@@ -70,28 +72,14 @@ export function seededKey(seed: number, secrets: readonly string[]): JWK {
   return key.export({ format: 'jwk' })
 }
 
-/**
- * The n-th number from [0, 1) of a seeded stream (splitmix32). Depends only on its arguments, so that a restart changes
- * nothing.
- */
-export function drawRandom(seed: number, stream: string, n: number): number {
-  let state = mix((seed ^ 0x9e3779b9) >>> 0)
-  for (const char of stream) state = mix(state ^ char.charCodeAt(0))
-  return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
+/** The n-th number from [0, 1) of a seeded stream. */
+export function drawShare(seed: number, stream: string, n: number): number {
+  return drawBytes(seed, stream, n).readUIntBE(0, 6) / 2 ** 48
 }
 
-function seededUuid(seed: number, stream: string, n: number): string {
-  const bytes = Buffer.alloc(16)
-  for (let word = 0; word < 4; word += 1)
-    bytes.writeUInt32BE(drawRandom(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-function mix(value: number): number {
-  let state = (value + 0x9e3779b9) | 0
-  state = Math.imul(state ^ (state >>> 16), 0x21f0aaad)
-  state = Math.imul(state ^ (state >>> 15), 0x735a2d97)
-  return (state ^ (state >>> 15)) >>> 0
+/** Depends only on its arguments, so that a restart changes nothing. */
+function drawBytes(seed: number, stream: string, n: number): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([seed, stream, n]))
+    .digest()
 }

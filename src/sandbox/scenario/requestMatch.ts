@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type ExactNumber, isExactNumber } from '../../yaml/exactJson.ts'
-import { canonicalNumber, exactNumberText, parseExactly } from '../endpoints/parseExactly.ts'
+import { exactNumberText, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isRegularExpression } from '../interfaceGapSettings.ts'
 
@@ -12,14 +11,10 @@ const patternSchema = z
       .describe('a regular expression for the text or the digits of the number'),
   })
   .describe('something like this')
-type Pattern = z.infer<typeof patternSchema>
 
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
-/** A number that a double cannot hold. */
-const exactNumber = z.custom<ExactNumber>(isExactNumber).meta({ type: 'number' })
-
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: fieldWords })
 
 const fieldMatch = z.union(
   [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: it is missing') })],
@@ -106,19 +101,14 @@ export function readBody(text: string | null): unknown {
   }
 }
 
+/** Numbers compare by value: 12.50 is 12.5. */
 function holds(match: FieldMatch, value: unknown): boolean {
-  if (typeof match !== 'object' || match === null || isExactNumber(match)) return equal(match, value)
-  if ('exists' in match) return match.exists === (value !== undefined)
-  const text = typeof value === 'string' ? value : exactNumberText(value)
-  return text !== undefined && matchesPattern(match, text)
-}
-
-/** Compares numbers by their digits, because a double has only 17. */
-function equal(expected: unknown, value: unknown): boolean {
-  const asked = exactNumberText(expected)
-  if (asked === undefined) return expected === value
   const digits = exactNumberText(value)
-  return digits !== undefined && canonicalNumber(digits) === canonicalNumber(asked)
+  if (typeof match === 'number') return digits !== undefined && Number(digits) === match
+  if (typeof match !== 'object' || match === null) return match === value
+  if ('exists' in match) return match.exists === (value !== undefined)
+  const text = typeof value === 'string' ? value : digits
+  return text !== undefined && new RegExp(match.pattern, 'u').test(text)
 }
 
 const shownCharactersMax = 200
@@ -137,13 +127,4 @@ function valueAt(body: unknown, path: string): unknown {
     at = (at as Record<string, unknown>)[step]
   }
   return at
-}
-
-/** Compiled once for up to a million rows. */
-const compiled = new WeakMap<Pattern, RegExp>()
-
-export function matchesPattern(pattern: Pattern, text: string): boolean {
-  const known = compiled.get(pattern) ?? new RegExp(pattern.pattern, 'u')
-  compiled.set(pattern, known)
-  return known.test(text)
 }

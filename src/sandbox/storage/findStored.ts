@@ -21,16 +21,15 @@ interface StoredOrder extends Stored {
   items: string
 }
 
-export async function findTransaction(
-  pool: pg.Pool,
-  client: string,
-  id: string,
-): Promise<StoredTransaction | undefined> {
+const commonColumns = (since: string) => `
+  id, ${microsecondsSql(since)}::double precision as "sinceUs", ${microsecondsSql('done_at')}::double precision as "doneUs",
+  held, statuses`
+
+export async function findTransaction(pool: pg.Pool, client: string, id: string) {
   const { rows } = await pool.query<StoredTransaction>({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id as "customerId", ${microsecondsSql('accepted_at')}::double precision as "sinceUs",
-        ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
+      select ${commonColumns('accepted_at')}, customer_id as "customerId", outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
     values: [replaceNulCharacters(id), client],
@@ -38,12 +37,11 @@ export async function findTransaction(
   return rows[0]
 }
 
-export async function findOrder(pool: pg.Pool, client: string, id: string): Promise<StoredOrder | undefined> {
+export async function findOrder(pool: pg.Pool, client: string, id: string) {
   const { rows } = await pool.query<StoredOrder>({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${microsecondsSql('created_at')}::double precision as "sinceUs",
-        ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses
+      select ${commonColumns('created_at')}, items::text as items
       from sandbox.orders where id = $1 and client = $2
     `,
     values: [replaceNulCharacters(id), client],
@@ -106,16 +104,16 @@ export interface CountedArrivals {
   arrivalsUs: number[]
 }
 
-export async function readCountedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<CountedArrivals[]> {
+export async function readCountedArrivals(pool: pg.Pool, sinceUs: number): Promise<CountedArrivals[]> {
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
       select client, case when client is null then address else '' end as address,
         array_agg(${microsecondsSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
       from sandbox.ledger
-      where counted and arrived_at > ${timeOfMicrosecondsSql('$1::bigint')} and arrived_at <= ${timeOfMicrosecondsSql('$2::bigint')}
+      where counted and arrived_at > ${timeOfMicrosecondsSql('$1::bigint')}
       group by 1, 2
     `,
-    [sinceUs, untilUs],
+    [Math.round(sinceUs)],
   )
   return rows.map(({ client, address, arrivals_us }) => ({ client, address, arrivalsUs: arrivals_us.map(Number) }))
 }

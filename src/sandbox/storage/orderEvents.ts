@@ -26,12 +26,10 @@ export class OrderEvents {
     await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   }
 
-  async put(client: pg.ClientBase, events: readonly OrderCreatedEvent[]): Promise<void> {
-    await this.#boss.insert(
-      queueName,
-      events.map((event) => ({ id: event.id, data: event })),
-      { db: { executeSql: (text, values) => client.query(text, values) } },
-    )
+  /** @param session in whose transaction the event is put on the queue */
+  async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
+    const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
+    await this.#boss.insert(queueName, [{ id: event.id, data: event }], { db })
   }
 
   async close(): Promise<void> {

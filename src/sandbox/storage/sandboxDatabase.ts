@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { startPrivatePostgres } from '../../embedded/privatePostgres.ts'
 import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
@@ -8,7 +9,7 @@ interface SandboxDatabase {
   close(): Promise<void>
 }
 
-/** @throws DataFolderUnusable, or Error if the embedded server cannot start */
+/** @throws Error if the embedded server cannot start */
 export async function openDatabase(settings: DatabasePlace): Promise<SandboxDatabase> {
   const { databaseUrl, dataDir } = settings
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
@@ -18,63 +19,40 @@ export async function openDatabase(settings: DatabasePlace): Promise<SandboxData
   return { url: server.url, failed: server.failed, close: server.stop }
 }
 
-/** Less than `query_timeout`, so that the server's error arrives first. */
-interface Limits {
-  max: number
-  statement_timeout: number
-  lock_timeout: number
-  query_timeout: number
-}
-
-/** Answers within seconds, also if a table is locked. */
-export const requestPoolLimits: Limits = {
-  max: 6,
-  statement_timeout: 5_000,
-  lock_timeout: 1_000,
-  query_timeout: 15_000,
-}
-
-export const controlPoolLimits: Limits = {
-  max: 2,
-  statement_timeout: 60_000,
-  lock_timeout: 5_000,
-  query_timeout: 65_000,
+/**
+ * Its `query` throws DatabaseAway, and is for repeatable statements. The timeouts let a request be answered within
+ * seconds, also if a table is locked.
+ */
+export function openPool(databaseUrl: string, synchronousCommit: 'on' | 'off'): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'outboxd sandbox',
+    options: `-c synchronous_commit=${synchronousCommit}`,
+    max: 6,
+    lock_timeout: 1_000,
+    statement_timeout: 15_000,
+    query_timeout: 20_000, // more than statement_timeout, so that the server's error arrives first
+  })
+  // Without a listener, a connection that Postgres ends would end this process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
+  pool.query = ((...given: unknown[]) =>
+    query(...given).catch((error: unknown) => {
+      throw wrapAsDatabaseAway(error, false)
+    })) as typeof pool.query
+  return pool
 }
 
 const patienceAtEndMs = 300
 
-export class Connections {
-  readonly pool: pg.Pool
-  readonly #clients = new Set<pg.PoolClient>()
-
-  constructor(databaseUrl: string, synchronousCommit: 'on' | 'off', limits: Limits) {
-    this.pool = new pg.Pool({
-      connectionString: databaseUrl,
-      connectionTimeoutMillis: 5_000,
-      application_name: 'outboxd sandbox',
-      options: `-c synchronous_commit=${synchronousCommit}`,
-      ...limits,
-    })
-    // Without a listener, a connection that Postgres ends would end this process.
-    this.pool.on('error', () => {})
-    this.pool.on('connect', (client) => {
-      client.on('error', () => {})
-      this.#clients.add(client)
-    })
-    this.pool.on('remove', (client) => void this.#clients.delete(client))
-    throwAway(this.pool)
-  }
-
-  async end(): Promise<void> {
-    const impatience = setTimeout(() => {
-      for (const client of this.#clients) void client.end()
-    }, patienceAtEndMs)
-    await this.pool.end()
-    clearTimeout(impatience)
-  }
+/** Does not wait for a session that hangs. */
+export async function endPool(pool: pg.Pool): Promise<void> {
+  await Promise.race([pool.end(), delay(patienceAtEndMs)])
 }
 
-/** The database does not answer in time, or another sandbox has it. */
+/** The database does not answer in time. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
   readonly mayBeStored: boolean
@@ -83,16 +61,6 @@ export class DatabaseAway extends Error {
     super(what, { cause })
     this.mayBeStored = mayBeStored
   }
-}
-
-/** Makes `pool.query` throw DatabaseAway. For repeatable statements. */
-function throwAway(pool: pg.Pool): void {
-  const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
-  const told = (...given: unknown[]) =>
-    query(...given).catch((error: unknown) => {
-      throw wrapAsDatabaseAway(error, false)
-    })
-  pool.query = told as typeof pool.query
 }
 
 /** @throws DatabaseAway; nothing was written */
@@ -126,30 +94,6 @@ export function wrapAsDatabaseAway(error: unknown, isCommitting: boolean): unkno
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   return error instanceof Error ? error.message : String(error)
-}
-
-/** Writes to stderr once when the database goes away and once when it is back. */
-export class Outage {
-  readonly #closing: AbortSignal
-  #isTold = false
-
-  constructor(closing: AbortSignal) {
-    this.#closing = closing
-  }
-
-  reportDown(error: DatabaseAway): void {
-    if (this.#isTold || this.#closing.aborted) return
-    this.#isTold = true
-    process.stderr.write(
-      `sandbox: the database cannot be used: ${error.message}. Requests get 503 E003 until it is back.\n`,
-    )
-  }
-
-  reportUp(): void {
-    if (!this.#isTold) return
-    this.#isTold = false
-    process.stderr.write('sandbox: the database is back.\n')
-  }
 }
 
 /** Microseconds since 1970; exact, because extract() gives a numeric. */

@@ -1,8 +1,14 @@
 import type pg from 'pg'
 
-/** The schema of 0.2.0 after its 7 steps. */
-const baseStep = 7
-const base = `
+/** The number in sandbox.steps. The schema of 0.2.0, number 7, has no hits. */
+const [newest, withoutHits] = [8, 7]
+
+const hitsSql = `
+  -- Requests that a fault was applied to: counted here, so that the ledger can be emptied.
+  alter table sandbox.faults add column hits bigint not null default 0;
+`
+
+const schemaSql = `
   create table sandbox.state (
     name  text primary key,
     value jsonb not null
@@ -78,15 +84,6 @@ const base = `
   );
 `
 
-/** The steps after the base: append, never edit. */
-const steps = [
-  `
-  -- Requests that a fault was applied to: counted here, so that the ledger can be emptied.
-  alter table sandbox.faults add column hits bigint not null default 0;
-  update sandbox.faults f set hits = (select count(*) from sandbox.ledger l where l.fault_id = f.id);
-  `,
-]
-
 /** @param session holds the serving lock @throws Error if the schema is newer, or older than 0.2.0 */
 export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   await session.query(`
@@ -95,23 +92,17 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   `)
   const { rows } = await session.query<{ done: number }>('select coalesce(max(number), 0) as done from sandbox.steps')
   const done = rows[0]?.done ?? 0
-  const newest = baseStep + steps.length
-  if (done > newest)
+  if (done === newest) return
+  if (done !== 0 && done !== withoutHits)
     throw new Error(
-      `the database has the schema of a newer outboxd (step ${done}, this one has ${newest}): use that version, or another database`,
+      `the schema sandbox is of ${done > newest ? 'a newer' : 'an older'} outboxd. Drop it (\`drop schema sandbox, sandbox_queue cascade\`), or use another database`,
     )
-  if (done > 0 && done < baseStep)
-    throw new Error(
-      'the schema sandbox is older than outboxd 0.2.0. Drop it (`drop schema sandbox, sandbox_queue cascade`), or use another database',
-    )
-  for (const [index, step] of [base, ...steps].entries()) {
-    const number = baseStep + index
-    if (number > done)
-      await session.query(`begin; ${step}; insert into sandbox.steps (number) values (${number}); commit`)
-  }
+  await session.query(
+    `begin; ${done === 0 ? schemaSql : ''} ${hitsSql} insert into sandbox.steps (number) values (${newest}); commit`,
+  )
 }
 
-type StateName = 'signing_key' | 'revocations' | 'settings' | 'client_settings' | 'clock' | 'scenario'
+type StateName = 'signing_key' | 'revocations' | 'client_settings' | 'clock' | 'scenario'
 
 export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {
   await pool.query('insert into sandbox.state (name, value) values ($1, $2) on conflict (name) do nothing', [

@@ -1,0 +1,128 @@
+import pg from 'pg'
+import type { Endpoint, OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
+import type { Step } from '../scenario/scenarioSchema.ts'
+import type { OrderEvents } from './orderEvents.ts'
+import { replaceNulCharacters, takeConnection, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
+
+export interface LedgerRow {
+  arrivedUs: number
+  endpoint: Endpoint | 'other'
+  method: string
+  path: string
+  client: string | null
+  address: string
+  idempotencyKey: string | null
+  /** Without the client secret. */
+  body: string
+  status: number | null
+  counted: boolean
+  faultId: number | null
+}
+
+export type Effect = TransactionEffect | OrderEffect
+
+interface CommonEffect {
+  id: string
+  customerId: string
+  sinceUs: number
+  doneUs: number
+  position: number
+  statuses: readonly Step[] | null
+}
+
+interface TransactionEffect extends CommonEffect {
+  kind: 'transaction'
+  outcome: 'completed' | 'failed'
+  errorCode: string | null
+}
+
+interface OrderEffect extends CommonEffect {
+  kind: 'order'
+  /** JSON, stored as it is. */
+  items: string
+  event: OrderCreatedEvent
+}
+
+interface Stores {
+  pool: pg.Pool
+  events: OrderEvents
+}
+
+/**
+ * Commits a request with its effect and its event, before the answer goes out.
+ *
+ * @throws DatabaseAway; pg's DatabaseError if a value is the cause and nothing is stored
+ */
+export async function writeRequest({ pool, events }: Stores, row: LedgerRow, effect: Effect | undefined) {
+  const session = await takeConnection(pool)
+  const hasEvent = effect?.kind === 'order'
+  let isCommitting = !hasEvent
+  try {
+    if (hasEvent) {
+      await session.query('begin')
+      await events.put(session, effect.event)
+    }
+    await session.query(writeStatement(row, effect))
+    isCommitting = true
+    if (hasEvent) await session.query('commit')
+    session.release()
+  } catch (error) {
+    session.release(true) // ends it, so that Postgres rolls back
+    throw wrapAsDatabaseAway(error, isCommitting)
+  }
+}
+
+/** True if Postgres refused a value or a constraint. */
+export function isEntryRefused(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
+}
+
+function writeStatement(row: LedgerRow, effect: Effect | undefined) {
+  const kind = effect?.kind ?? 'nothing'
+  return {
+    name: `sandbox-write-${kind}`,
+    text: `
+      with hit as (update sandbox.faults set hits = hits + 1 where id = $11) ${effectSql[kind]}
+      insert into sandbox.ledger (
+        arrived_at, endpoint, method, path, client, address, idempotency_key, body,
+        status, dropped, counted, fault_id, transaction_id, order_id
+      ) values (
+        ${timeOfMicrosecondsSql('$1::bigint')}, $2, $3, $4, $5, $6, $7, $8, $9, $9::integer is null, $10, $11, $12, $13
+      )
+    `,
+    values: [
+      ...[row.arrivedUs, row.endpoint, row.method, replaceNulCharacters(row.path), row.client, row.address],
+      ...[replaceNulCharacters(row.idempotencyKey), replaceNulCharacters(row.body), row.status, row.counted],
+      row.faultId,
+      effect?.kind === 'transaction' ? effect.id : null,
+      effect?.kind === 'order' ? effect.id : null,
+      ...(effect === undefined ? [] : effectValues(effect)),
+    ],
+  }
+}
+
+const commonColumns = 'client, id, customer_id, position, statuses, held, done_at'
+/** @param id the parameter of the ledger's own column */
+const commonSql = (id: string) =>
+  `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timeOfMicrosecondsSql('$17::bigint')}`
+
+/** Stores items as json, which keeps their digits. */
+const effectSql = {
+  nothing: '',
+  transaction: `, effect as (
+    insert into sandbox.transactions (${commonColumns}, accepted_at, outcome, error_code)
+    values (${commonSql('$12')}, ${timeOfMicrosecondsSql('$18::bigint')}, $19, $20)
+  )`,
+  order: `, effect as (
+    insert into sandbox.orders (${commonColumns}, created_at, items, event_id)
+    values (${commonSql('$13')}, ${timeOfMicrosecondsSql('$18::bigint')}, $19, $20)
+  )`,
+}
+
+function effectValues(effect: Effect): unknown[] {
+  const { customerId, position, statuses, doneUs, sinceUs } = effect
+  const common = [customerId, position, statuses && JSON.stringify(statuses), doneUs, sinceUs]
+  return effect.kind === 'order'
+    ? [...common, effect.items, effect.event.id]
+    : [...common, effect.outcome, effect.errorCode]
+}
