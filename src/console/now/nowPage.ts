@@ -31,7 +31,7 @@ import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
 import { createNowReader, type NowView } from './readNow.ts'
 
-const viewAgeMs = 900
+const viewAgeMs = 700
 
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const readAnew = () => {

@@ -9,7 +9,7 @@ import { type OutboxHalf, readLedgerHalf, readOutboxHalf } from '../../operation
 import { type ConsoleParts, shareRead } from '../parts.ts'
 
 /** Longest age of each part, so that any number of viewers costs under five statements a second. */
-const agesMs = { slots: 1_900, ledger: 5_900, causes: 7_900 }
+const agesMs = { slots: 1_900, ledger: 7_900, causes: 9_900 }
 
 const causesOfMax = 1_000
 
