@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { describeOperatorPause, raiseOperatorPause } from '../ledger/operator/pauses.ts'
+import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'

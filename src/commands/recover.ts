@@ -1,5 +1,5 @@
 import { readStoreConfig } from '../config.ts'
-import { readSuspectedLoss } from '../ledger/history/readHistory.ts'
+import { readSuspectedLoss } from '../ledger/history/history.ts'
 import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'

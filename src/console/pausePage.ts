@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { raiseOperatorPause } from '../ledger/operator/pauses.ts'
+import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { reasonProblem } from '../operations/actor.ts'
 import { operatorOf } from '../operations/databases.ts'

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
-import { assertMigrated } from '../ledger/migrations.ts'
+import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
 import { ForeignError, raiseProblems } from '../ledger/problems.ts'
@@ -15,7 +15,6 @@ import {
   outboxFileSettingName,
   withdrawInstanceSettings,
 } from '../ledger/settings.ts'
-import { assertSchemaComplete } from '../ledger/structure.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'

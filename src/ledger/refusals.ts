@@ -1,7 +1,8 @@
 import type { PauseCall, Refusal } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { type KeyOnFailure, lockSubmissions, withKeysLocked } from './keyOrder.ts'
+import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
 
@@ -101,18 +102,23 @@ async function queueAgain(
   })
 }
 
-export async function markRefusalsAsBelieved(db: Database, forMs: number): Promise<string[]> {
-  await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
-  const { rows } = await db.query<{ said: string }>(
-    `with run as (delete from outboxd.refusal_run where is_mass returning resource, fingerprint, said),
-     mended as (delete from outboxd.problem where kind = 'mass_refusal' and subject in (select resource from run))
-     insert into outboxd.believed_refusal (fingerprint, said, until)
-     select distinct on (fingerprint) fingerprint, said, clock_timestamp() + $1 * interval '1 ms' from run
-     on conflict (fingerprint) do update set said = excluded.said, until = excluded.until
-     returning said`,
-    [forMs],
-  )
-  return rows.map(({ said }) => said)
+/** @returns the refusals that are believed for `forMs` from now on */
+export function resumeDespiteMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
+  return inTransaction(ledger, async (db) => {
+    await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
+    const { rows } = await db.query<{ said: string }>(
+      `with run as (delete from outboxd.refusal_run where is_mass returning resource, fingerprint, said),
+       mended as (delete from outboxd.problem where kind = 'mass_refusal' and subject in (select resource from run))
+       insert into outboxd.believed_refusal (fingerprint, said, until)
+       select distinct on (fingerprint) fingerprint, said, clock_timestamp() + $1 * interval '1 ms' from run
+       on conflict (fingerprint) do update set said = excluded.said, until = excluded.until
+       returning said`,
+      [forMs],
+    )
+    const said = rows.map((row) => row.said)
+    if (said.length > 0) await logOperatorAct(db, actor, 'resume --believe-refusals', { said })
+    return said
+  })
 }
 
 export async function endRefusalRuns(db: Database, resources: readonly Resource[]): Promise<void> {

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { DueReport, Report, ReportResult } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { mayHaveLostDataSql } from './history/readHistory.ts'
+import { mayHaveLostDataSql } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 

@@ -1,5 +1,105 @@
+import { setTimeout } from 'node:timers/promises'
+import type pg from 'pg'
 import type { State } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { isLockTimeout } from '../postgres/sqlState.ts'
+
+/** Null keeps records for ever, or payloads as long as their submission. */
+export interface Retention {
+  days: number | null
+  payloadDays: number | null
+}
+
+export interface Pruned {
+  submissions: number
+  /** Records that lost payload, body and result. */
+  emptied: number
+  /** Ids whose rows are gone from the outbox. */
+  forgotten: number
+}
+
+/** `begun` means that there is more to do, `elsewhere` that another instance prunes, or captures without a break. */
+export type PruneEnd = 'through' | 'begun' | 'elsewhere'
+
+export interface PruneRound {
+  retention: Retention
+  /** A command waits for its turn, a daemon does not. */
+  turn: 'try' | 'wait'
+  /** False ends the round between two batches. */
+  goOn(): boolean
+  onProgress(pruned: Pruned): void
+}
+
+export interface PruneDeps {
+  ledger: pg.Pool
+  outbox: {
+    findExistingRows(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
+  }
+}
+
+interface Batch {
+  rows: number
+  isLast: boolean
+}
+
+/** Takes some 4 ms: 370 rows a second with the pauses. */
+const batchRows = 20
+
+/** Leaves the ledger to others most of the time. */
+const pauseMs = 50
+
+/** Deletes and empties due records, in short transactions. Then forgets ids whose rows are gone. */
+export async function pruneRound(
+  deps: PruneDeps,
+  { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
+): Promise<PruneEnd> {
+  const inTurn = (work: (db: Database) => Promise<number>) => async (): Promise<Batch | null> => {
+    const rows = await inTransaction(deps.ledger, async (db) => ((await takeTurn(db, turn)) ? work(db) : null))
+    return rows === null ? null : { rows, isLast: rows < batchRows }
+  }
+  const batches: Partial<Record<keyof Pruned, () => Promise<Batch | null>>> = {
+    // Deletes first, because deleted records need not be emptied.
+    ...(days !== null && {
+      submissions: inTurn((db) => pruneOldSubmissions(db, { olderThanDays: days, limit: batchRows })),
+    }),
+    ...(payloadDays !== null && {
+      emptied: inTurn((db) => emptyOldSubmissions(db, { olderThanDays: payloadDays, limit: batchRows })),
+    }),
+    // Holds no lock, because the ERP's database may be slow.
+    forgotten: () => forgetGoneRows(deps),
+  }
+  const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
+  for (const [what, next] of Object.entries(batches) as [keyof Pruned, () => Promise<Batch | null>][])
+    for (let isLast = false; !isLast; ) {
+      if (!goOn()) return 'begun'
+      const batch = await next()
+      if (batch === null) return 'elsewhere'
+      pruned[what] += batch.rows
+      if (batch.rows > 0) onProgress({ ...pruned })
+      isLast = batch.isLast
+      if (!isLast) await setTimeout(pauseMs)
+    }
+  return 'through'
+}
+
+const turnMaxMs = 1_000
+
+/** Locks 7165, because one instance prunes, and 7161, because rows enter or leave the ledger one instance at a time. */
+async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
+  if (turn === 'try') {
+    const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')
+    if (!rows[0]?.mine) return false
+  }
+  await db.query(`set local lock_timeout = ${turnMaxMs}`)
+  try {
+    if (turn === 'wait') await db.query('select pg_advisory_xact_lock(7165)')
+    await db.query('select pg_advisory_xact_lock(7161)')
+    return true
+  } catch (error) {
+    if (isLockTimeout(error)) return false
+    throw error
+  }
+}
 
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
@@ -9,7 +109,7 @@ const isChained = `not exists (select from outboxd.submission_event e where e.su
 /** Excludes a transaction that an operator named, because such a record may be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
-export interface Batch {
+interface Due {
   olderThanDays: number
   limit: number
 }
@@ -24,7 +124,7 @@ const isOld = `ended_at < now() - $1 * interval '1 day'`
  *
  * Needs capture's lock (7161). Otherwise a row that is captured at the same time is found in neither table.
  */
-export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     // Looks for chained events of the oldest only. Looking through all took seconds while the chain was behind.
     `with oldest as materialized (
@@ -55,7 +155,7 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
 }
 
 /** Empties payload, body and result of the oldest ended submissions, and of their events. */
-export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOld} order by ended_at limit $2 for update skip locked
@@ -82,15 +182,12 @@ export const firstRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 
-/**
- * Forgets rows of former outboxes at once.
- * @returns the rows to look for
- */
-export async function takeDueRowChecks(
-  db: Database,
-  limit: number,
-): Promise<{ outboxIds: string[]; forgotten: number }> {
-  const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
+/** Takes a few milliseconds of the ERP's database. */
+const checksMax = 500
+
+/** Forgets ids of former outboxes at once, and others whose rows are gone at two checks in a row. */
+async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
+  const { rows: due } = await ledger.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
        select outbox_id, outbox from outboxd.pruned_submission where look_at <= now() order by look_at limit $1
      ), former as (
@@ -98,19 +195,13 @@ export async function takeDueRowChecks(
        where p.outbox_id = due.outbox_id and p.outbox = due.outbox and p.outbox <> outboxd.current_outbox()
      )
      select outbox_id as "outboxId", outbox = outboxd.current_outbox() as "isServed" from due`,
-    [limit],
+    [checksMax],
   )
-  const outboxIds = rows.flatMap(({ outboxId, isServed }) => (isServed ? [outboxId] : []))
-  return { outboxIds, forgotten: rows.length - outboxIds.length }
-}
-
-/** Forgets ids whose rows are gone at two checks in a row. */
-export async function forgetGoneRows(
-  db: Database,
-  outboxIds: readonly string[],
-  present: ReadonlySet<string>,
-): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
+  const ids = due.flatMap(({ outboxId, isServed }) => (isServed ? [outboxId] : []))
+  const former = due.length - ids.length
+  if (ids.length === 0) return { rows: former, isLast: due.length < checksMax }
+  const present = await outbox.findExistingRows(ids)
+  const { rows } = await ledger.query<{ n: number }>(
     `with look as (
        select * from unnest($1::text[], $2::boolean[]) l(outbox_id, is_there)
      ), gone as (
@@ -122,9 +213,9 @@ export async function forgetGoneRows(
        where p.outbox_id = look.outbox_id and p.outbox = outboxd.current_outbox() and (look.is_there or not p.was_gone)
      )
      select count(*)::int as n from gone`,
-    [outboxIds, outboxIds.map((id) => present.has(id)), lookAgainDays],
+    [ids, ids.map((id) => present.has(id)), lookAgainDays],
   )
-  return rows[0]?.n ?? 0
+  return { rows: former + (rows[0]?.n ?? 0), isLast: due.length < checksMax }
 }
 
 /**
@@ -146,12 +237,6 @@ export const restorePrunedSubmissionsSql = (pruned: string, who: string): string
     delete from outboxd.pruned_submission p using ${pruned}
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
-
-/** Null keeps records for ever, or payloads as long as their submission. */
-export interface Retention {
-  days: number | null
-  payloadDays: number | null
-}
 
 /** Records that retention would remove now. */
 export interface PrunableCount {

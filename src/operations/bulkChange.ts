@@ -1,6 +1,5 @@
-import { readDaemonActivity } from '../ledger/operator/readActivity.ts'
+import { readDaemonActivity, readSnapshot } from '../ledger/snapshot.ts'
 import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import { readSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'

@@ -1,5 +1,5 @@
+import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/history.ts'
 import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
-import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'

@@ -1,4 +1,4 @@
-import { clockSkewMaxMs } from '../ledger/history/writeHistory.ts'
+import { clockSkewMaxMs } from '../ledger/history/history.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { pluralize } from '../plainText.ts'

@@ -1,6 +1,7 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { endAutomaticPauses, endOperatorPause, resumeDespiteMassRefusals } from '../ledger/operator/pauses.ts'
+import { endAutomaticPauses, endOperatorPause } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
+import { resumeDespiteMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
 import { truncate } from '../plainText.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { readSuspectedLoss, type SuspectedLoss } from '../ledger/history/readHistory.ts'
+import { readSuspectedLoss, type SuspectedLoss } from '../ledger/history/history.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
   checkTransactionIdsOfRows,

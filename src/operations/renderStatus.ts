@@ -1,4 +1,4 @@
-import { standbyMissingMessage } from '../ledger/history/writeHistory.ts'
+import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
 import type { State } from '../model.ts'

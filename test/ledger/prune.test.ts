@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type PruneEnd, pruneRound } from '../../src/ledger/prune.ts'
-import { pruneOldSubmissions } from '../../src/ledger/retention.ts'
+import { type PruneEnd, pruneOldSubmissions, pruneRound } from '../../src/ledger/retention.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateState } from '../../src/ledger/migrations.ts'
 import {
   assertSchemaComplete,
   findMissingSchemaParts,
   findSequencesBehindLogs,
+  migrateState,
   readSchemaParts,
-} from '../../src/ledger/structure.ts'
+} from '../../src/ledger/migrations.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
-import { type PruneDeps, type Pruned, type PruneEnd, pruneRound } from '../../src/ledger/prune.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, pruneRound } from '../../src/ledger/retention.ts'
 
 /** An outbox that no row is ever deleted from. */
 export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }

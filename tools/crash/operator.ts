@@ -1,7 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { readSuspectedLoss } from '../../src/ledger/history/readHistory.ts'
+import { readSuspectedLoss } from '../../src/ledger/history/history.ts'
 import { writeDiscardedSubmissions } from '../../src/ledger/operator/decisions.ts'
-import { endAutomaticPauses } from '../../src/ledger/operator/pauses.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
   anySubmission,
@@ -9,6 +8,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
+import { endAutomaticPauses } from '../../src/ledger/pauses.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
 import { openDatabases, operatorOf } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'

@@ -1,10 +1,14 @@
 import type { StoreConfig } from '../../config.ts'
-import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/readHistory.ts'
-import { assertMigrated } from '../../ledger/migrations.ts'
+import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/history.ts'
+import {
+  assertMigrated,
+  findMissingSchemaParts,
+  findSequencesBehindLogs,
+  type SchemaPart,
+} from '../../ledger/migrations.ts'
 import { readMissingGrants } from '../../ledger/operator/grants.ts'
 import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { countProblems } from '../../ledger/problems.ts'
-import { findMissingSchemaParts, findSequencesBehindLogs, type SchemaPart } from '../../ledger/structure.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'

@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { StoreConfig } from '../../config.ts'
+import { standbyMissingMessage } from '../../ledger/history/history.ts'
 import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
-import { standbyMissingMessage } from '../../ledger/history/writeHistory.ts'
 import {
   type Durability,
   type FreeConnections,

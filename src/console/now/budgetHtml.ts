@@ -1,5 +1,5 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import type { BudgetSlots } from '../../ledger/operator/readActivity.ts'
+import type { BudgetSlots } from '../../ledger/snapshot.ts'
 import { showDuration } from '../../time.ts'
 import { emptyNote } from '../html/elements.ts'
 

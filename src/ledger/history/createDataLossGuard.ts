@@ -1,20 +1,18 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
-import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
 import {
+  agreeToHistoryByDaemon,
   emptyInstanceMemory,
   hasSynchronousCommits,
   type InstanceMemory,
   type JudgedHistory,
   type LastClaim,
-  readAndJudgeHistory,
-} from './readHistory.ts'
-import {
-  agreeToHistoryByDaemon,
   markHistoryUnchanged,
   raiseHistoryProblem,
+  readAndJudgeHistory,
   updateStandbyPause,
-} from './writeHistory.ts'
+} from './history.ts'
+import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }

@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
-import { hasSynchronousCommits } from '../history/readHistory.ts'
+import { hasSynchronousCommits } from '../history/history.ts'
 
 /** Such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {

@@ -3,8 +3,12 @@ import type { CapturedRecord } from '../../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { insertCapturedRecords } from '../capture.ts'
-import { ledgerRestoredMessage } from '../history/readHistory.ts'
-import { acceptLossByOperator, lockSuspectedLossIfUnchanged, raiseHistoryProblem } from '../history/writeHistory.ts'
+import {
+  acceptLossByOperator,
+  ledgerRestoredMessage,
+  lockSuspectedLossIfUnchanged,
+  raiseHistoryProblem,
+} from '../history/history.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { holdBackSurplusSlots, returnSlots, takeSlots } from '../../../src/ledger/budget.ts'
-import { type BusySlot, readBudgetSlots } from '../../../src/ledger/operator/readActivity.ts'
+import { type BusySlot, readBudgetSlots } from '../../../src/ledger/snapshot.ts'
 import { fitSlotsToBudget, type Ledger, openLedger } from '../../support/ledger.ts'
 
 let ledger: Ledger
