@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
+import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import {
   type Adoption,
   adoptOutbox,
@@ -10,7 +11,6 @@ import {
   type ServiceAdoption,
   type WorkUnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
-import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { hiddenRowsMessage, startPositionMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'

@@ -1,4 +1,4 @@
-import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
+import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/operator/decisions.ts'
 import { carryOutInBatches, listSkippedAsChanged, type Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pluralize } from '../plainText.ts'

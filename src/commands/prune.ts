@@ -1,7 +1,14 @@
 import type { StoreConfig } from '../config.ts'
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
-import { type PrunableCount, type PruneEnd, type PruneRound, type Pruned, countPrunableSubmissions, pruneRound } from '../ledger/retention.ts'
+import {
+  countPrunableSubmissions,
+  type PrunableCount,
+  type Pruned,
+  type PruneEnd,
+  type PruneRound,
+  pruneRound,
+} from '../ledger/retention.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'

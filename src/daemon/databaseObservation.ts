@@ -1,7 +1,6 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
-import { noteWaitingRecords } from '../ledger/requestCounts.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowCheck } from '../outbox/lockedRows.ts'
@@ -62,7 +61,6 @@ export function createDatabaseObservation(
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
-    await noteWaitingRecords(ledger, backlog.waiting)
     if (mayHaveHistory && backlog.waiting <= outboxHistoryMin) {
       await clearProblems(ledger, 'outbox_history', null)
       mayHaveHistory = false

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
+import { assertServiceIsServed, bindLedgerToService, readLedgerName } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
@@ -7,7 +8,6 @@ import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
 import { ForeignError, raiseProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
-import { assertServiceIsServed, bindLedgerToService, readLedgerName } from '../ledger/servedService.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,

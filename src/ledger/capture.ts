@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { boundText, exactJsonFields, textMax } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { discardRepeatedDocuments, requestDigest } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isAliveSql, unionOfTypes } from './instances.ts'
@@ -20,7 +21,6 @@ import {
   type RowConflict,
   wasUnreadableSql,
 } from './rowConflicts.ts'
-import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
   history: Pick<DataLossGuard, 'stands' | 'mayTake'>

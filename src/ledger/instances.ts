@@ -1,8 +1,8 @@
 import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { assertLedgerServes, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
-import { assertLedgerServes, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './servedService.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
 /** @throws ForeignService if the ledger belongs to a different service */
@@ -97,20 +97,16 @@ export interface InstanceReload {
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
+/** Asks all live instances to read their files again. */
 export function requestLoggedReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
-    const instances = await requestReload(db)
-    await logOperatorAct(db, actor, 'reload', { instances: instances.map(({ id }) => id) })
-    return instances
+    const { rows } = await db.query<InstanceReload>(
+      `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
+       where ${isAliveSql('i')} returning ${columns}`,
+    )
+    await logOperatorAct(db, actor, 'reload', { instances: rows.map(({ id }) => id) })
+    return rows
   })
-}
-
-export async function requestReload(db: Database): Promise<InstanceReload[]> {
-  const { rows } = await db.query<InstanceReload>(
-    `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
-     where ${isAliveSql('i')} returning ${columns}`,
-  )
-  return rows
 }
 
 export async function readReloads(db: Database): Promise<InstanceReload[]> {

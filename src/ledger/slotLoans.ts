@@ -3,9 +3,9 @@ import { createPool, type Database, isReadOnlyServer } from '../postgres/databas
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
+import { assertServiceIsServed, ForeignService, type ServiceIdentity } from './binding.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
-import { assertServiceIsServed, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
   /** Call `done` after the answer. The slot is free one window later. */

@@ -1,5 +1,5 @@
-import { readDaemonActivity, readSnapshot } from '../ledger/snapshot.ts'
 import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { readDaemonActivity, readSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'

@@ -1,5 +1,5 @@
+import type { StartPosition } from '../ledger/binding.ts'
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
-import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { InitialBacklog } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'

@@ -1,4 +1,9 @@
-import { type CountsByKind, type RecentRequestCounts, type RequestCounts, slowRequestMs } from '../ledger/requestCounts.ts'
+import {
+  type CountsByKind,
+  type RecentRequestCounts,
+  type RequestCounts,
+  slowRequestMs,
+} from '../ledger/requestCounts.ts'
 
 /** docs/reference/interface.md, section 8. */
 export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }

@@ -1,5 +1,5 @@
+import { ForeignOutbox } from '../ledger/binding.ts'
 import { duplicateIdMessage, findRepeatedIds } from '../ledger/rowConflicts.ts'
-import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'

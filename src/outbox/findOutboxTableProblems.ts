@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { ServedOutbox } from '../ledger/servedOutbox.ts'
+import type { ServedOutbox } from '../ledger/binding.ts'
 import {
   beginTransaction,
   type Database,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
+import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
 import { type Database, type Sessions, withSearchPathOfRole } from '../postgres/database.ts'
 import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'

@@ -5,7 +5,7 @@ import {
   type OutboxIdentity,
   readServedOutbox,
   type ServedOutbox,
-} from '../ledger/servedOutbox.ts'
+} from '../ledger/binding.ts'
 import {
   canBeCausedByRow,
   createFailingRowTracker,

@@ -1,4 +1,4 @@
-import type { ServedOutbox } from '../ledger/servedOutbox.ts'
+import type { ServedOutbox } from '../ledger/binding.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
+import type { OutboxIdentity } from '../ledger/binding.ts'
 import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgres/database.ts'
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { StartPosition } from '../ledger/servedOutbox.ts'
+import type { StartPosition } from '../ledger/binding.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { columnOf, columnSql, isoTimeSql, literalSql, literalsSql, type TableShape, unitsPerSecond } from './columns.ts'
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'

@@ -1,4 +1,4 @@
-import { readLedgerId } from '../ledger/servedService.ts'
+import { readLedgerId } from '../ledger/binding.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnSql, columnTextSql, type TableShape } from './columns.ts'
 import { isolateFailingRows } from './failingRows.ts'

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { tableWriterSessionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import { readLedgerBinding, readLedgerName } from '../../src/ledger/servedService.ts'
+import { readLedgerBinding, readLedgerName } from '../../src/ledger/binding.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A ledger of an earlier version, with rows in it, comes through the migration that follows. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answerReload, readReloads, requestReload, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { answerReload, readReloads, requestLoggedReload, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -10,12 +10,15 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
+const actor = { who: 'operator test', reason: null, account: 'test@test' }
+const reload = () => requestLoggedReload({ ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor })
+
 test('each instance hears with its signs of life which reload was asked for, until it has answered', async () => {
   const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })
   const [me, other] = [instance(), instance()]
   const beat = (one: typeof me) => writeHeartbeat(ledger.pool, one)
   expect([await beat(me), await beat(other)]).toEqual([null, null])
-  await requestReload(ledger.pool)
+  await reload()
   expect([await beat(me), await beat(other), await beat(me)]).toEqual([1, 1, 1])
   await answerReload(ledger.pool, me.id, { asked: 1, problem: 'a mapping is broken' })
   expect([await beat(me), await beat(other)]).toEqual([null, 1])
@@ -25,6 +28,6 @@ test('each instance hears with its signs of life which reload was asked for, unt
       expect.objectContaining({ id: other.id, hasAnswered: false }),
     ]),
   )
-  await requestReload(ledger.pool)
+  await reload()
   expect(await beat(me)).toBe(2)
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readRecentRequestCounts, sumRequestCountsByHour } from '../../src/ledger/requestCounts.ts'
+import { pruneRequestCounts, readRecentRequestCounts } from '../../src/ledger/requestCounts.ts'
 import type { MadeRequest, Transition } from '../../src/model.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
@@ -98,7 +98,7 @@ test('an hour and a day are told apart, and what is older than two days goes', a
     lastDay: { submit: none, status: tenOf(2) },
     last28Days: { submit: none, status: tenOf(4) },
   })
-  await sumRequestCountsByHour(ledger.pool)
+  await pruneRequestCounts(ledger.pool)
   expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(3)
 })
 

@@ -8,7 +8,6 @@ import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readOrphanedSubmissions, readUnheldClaims } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
-import { countDueRequests, countOperatorActions, readDaemonActivity, readLastEventId, readProcessingTimes, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { countFailureCauses } from '../../src/ledger/operator/search.ts'
 import {
@@ -18,9 +17,17 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { pruneOldSubmissions, pruneRound, readPruneOverdueMs } from '../../src/ledger/retention.ts'
 import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
+import { pruneOldSubmissions, pruneRound, readPruneOverdueMs } from '../../src/ledger/retention.ts'
+import {
+  countDueRequests,
+  countOperatorActions,
+  readDaemonActivity,
+  readLastEventId,
+  readProcessingTimes,
+  readSnapshot,
+} from '../../src/ledger/snapshot.ts'
 import { findStuckSubmissions, readTransactionHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
 import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'

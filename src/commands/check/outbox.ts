@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../../config.ts'
+import { readServedOutbox } from '../../ledger/binding.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
 import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
-import { readServedOutbox } from '../../ledger/servedOutbox.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
   countRowsOfUnknownStatus,

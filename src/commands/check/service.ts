@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
-import { ForeignService } from '../../ledger/servedService.ts'
+import { ForeignService } from '../../ledger/binding.ts'
 import { firstUsedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import { type BudgetSlots, readBudgetSlots, readSnapshot } from '../../ledger/snapshot.ts'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmission } from '../../ledger/operator/selectSubmissions.ts'
+import { type BudgetSlots, readBudgetSlots, readSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model.ts'
 import { joinStatusHalves, type StatusReport } from '../../operations/diagnose.ts'
 import { type OutboxHalf, readLedgerHalf, readOutboxHalf } from '../../operations/readStatus.ts'

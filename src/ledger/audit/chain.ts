@@ -143,6 +143,18 @@ export interface BlockHead {
 export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
+export interface BlockEnd {
+  number: string
+  lastEvent: string
+  lastAct: string
+  hash: Buffer
+}
+
+export const beforeFirstBlock: BlockEnd = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
+
+/** Selects a `BlockEnd`. */
+export const blockEndSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
+
 /** The end of the chain. Store it elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
@@ -209,21 +221,15 @@ async function areWriting(db: Database, writers: readonly string[]): Promise<boo
   return (rowCount ?? 0) > 0
 }
 
-interface Last extends Ids {
-  number: string
-  hash: Buffer
-  isOfToday: boolean
-}
-
 type Appended = { kind: 'appended'; endOfDay: ChainHead | null } | { kind: 'through' } | { kind: 'elsewhere' }
 
 /** Lock 7166: one instance extends the chain at a time. */
 async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
-  const last = await readLast(db)
-  const events = await readEventChainEntries(db, last.event, settled.event, entriesMax)
-  const acts = await readActChainEntries(db, last.act, settled.act, entriesMax)
+  const { isOfToday, ...last } = await readLastBlock(db)
+  const events = await readEventChainEntries(db, last.lastEvent, settled.event, entriesMax)
+  const acts = await readActChainEntries(db, last.lastAct, settled.act, entriesMax)
   if (events.length + acts.length === 0) return { kind: 'through' }
   const contents: BlockContents = {
     leaves: Buffer.concat([...events, ...acts].map(({ leaf }) => leaf)),
@@ -233,8 +239,8 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   }
   const head: BlockHead = {
     number: String(BigInt(last.number) + 1n),
-    lastEvent: events.at(-1)?.id ?? last.event,
-    lastAct: acts.at(-1)?.id ?? last.act,
+    lastEvent: events.at(-1)?.id ?? last.lastEvent,
+    lastAct: acts.at(-1)?.id ?? last.lastAct,
     events: events.length,
     acts: acts.length,
     digest: blockDigest(contents),
@@ -248,17 +254,16 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
       ...[head.digest, blockHash(last.hash, head)],
     ],
   )
-  const isNewDay = last.number !== '0' && !last.isOfToday
+  const isNewDay = last.number !== '0' && !isOfToday
   return { kind: 'appended', endOfDay: isNewDay ? { number: last.number, hash: last.hash.toString('hex') } : null }
 }
 
-async function readLast(db: Database): Promise<Last> {
-  const { rows } = await db.query<Last>(
-    `select number::text, last_event::text as event, last_act::text as act, hash,
-       date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
+async function readLastBlock(db: Database): Promise<BlockEnd & { isOfToday: boolean }> {
+  const { rows } = await db.query<BlockEnd & { isOfToday: boolean }>(
+    `select ${blockEndSql}, date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
      from outboxd.chain_block order by chain_block.number desc limit 1`,
   )
-  return rows[0] ?? { number: '0', event: '0', act: '0', hash: Buffer.alloc(0), isOfToday: true }
+  return rows[0] ?? { ...beforeFirstBlock, isOfToday: true }
 }
 
 /** A block whose events are all gone needs only its digest. */

@@ -1,8 +1,11 @@
 import type { Database } from '../../postgres/database.ts'
 import {
   type BlockContents,
+  type BlockEnd,
   type BlockHead,
+  beforeFirstBlock,
   blockDigest,
+  blockEndSql,
   blockHash,
   type ChainEntry,
   type ChainHead,
@@ -24,16 +27,7 @@ export interface ChainVerdict {
   waiting: number
 }
 
-interface BlockBefore {
-  number: string
-  lastEvent: string
-  lastAct: string
-  hash: Buffer
-}
-
-const beginning: BlockBefore = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
-
-interface Block extends BlockHead, BlockBefore {
+interface Block extends BlockHead, BlockEnd {
   eventIds: string[] | null
   submissionIds: string[] | null
   leaves: Buffer | null
@@ -49,9 +43,9 @@ function emptyVerdict(): ChainVerdict {
 /** Recomputes the chain from the logs, outside the database, up to the first difference. */
 export async function verifyChain(db: Database, noted: ChainHead | null): Promise<ChainVerdict> {
   const verdict = emptyVerdict()
-  let last = beginning
+  let last = beforeFirstBlock
   let isNotedSeen = noted === null
-  for await (const block of verifyBlocks(db, beginning, verdict)) {
+  for await (const block of verifyBlocks(db, beforeFirstBlock, verdict)) {
     const hash = block.hash.toString('hex')
     if (verdict.broken === null && noted?.number === block.number) {
       isNotedSeen = true
@@ -71,7 +65,7 @@ export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | 
 
 /** Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false. */
 export function createLastDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
-  let next: BlockBefore | null = null
+  let next: BlockEnd | null = null
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
     const verdict = emptyVerdict()
@@ -87,7 +81,7 @@ export function createLastDayVerification(db: Database): (goOn: () => boolean) =
 }
 
 /** Yields compared blocks and adds findings to `verdict`. */
-async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerdict): AsyncGenerator<Block> {
+async function* verifyBlocks(db: Database, from: BlockEnd, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
     const blocks = await readBlocks(db, before.number)
@@ -100,18 +94,18 @@ async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerd
   }
 }
 
-async function readBlockBeforeLastDay(db: Database): Promise<BlockBefore> {
-  const { rows } = await db.query<BlockBefore>(
-    `select number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash from outboxd.chain_block
+async function readBlockBeforeLastDay(db: Database): Promise<BlockEnd> {
+  const { rows } = await db.query<BlockEnd>(
+    `select ${blockEndSql} from outboxd.chain_block
      where made_at < clock_timestamp() - interval '25 hours' order by chain_block.number desc limit 1`,
   )
-  return rows[0] ?? beginning
+  return rows[0] ?? beforeFirstBlock
 }
 
 async function readBlocks(db: Database, after: string): Promise<Block[]> {
   const { rows } = await db.query<Block>(
-    `select number::text, last_event::text as "lastEvent", last_act::text as "lastAct", events, acts,
-       event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves, act_ids::text[] as "actIds", digest, hash
+    `select ${blockEndSql}, events, acts, event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves,
+       act_ids::text[] as "actIds", digest
      from outboxd.chain_block where number > $1 order by chain_block.number limit ${blocksAtOnce}`,
     [after],
   )
@@ -119,12 +113,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
 }
 
 /** @returns the first difference */
-async function findBreak(
-  db: Database,
-  before: BlockBefore,
-  block: Block,
-  verdict: ChainVerdict,
-): Promise<string | null> {
+async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: ChainVerdict): Promise<string | null> {
   const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
   const isNext = BigInt(number) === BigInt(before.number) + 1n
   if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
@@ -143,7 +132,7 @@ async function findBreak(
 }
 
 /** Compares each body with its digest from when it was last sent, except after a replay. */
-async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
+async function findChangedBody(db: Database, before: BlockEnd, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id

@@ -8,7 +8,6 @@ import {
   type HistoryMemory,
   type HistoryVerdict,
   type HistoryView,
-  isHistoryAgreedSince,
   judgeDataLoss,
   type LedgerStandby,
   type NamedRow,
@@ -85,7 +84,7 @@ export async function readAndJudgeHistory(
 ): Promise<JudgedHistory> {
   const view = await readHistory(db, remembered)
   if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
-  const memory = remembered.memory !== null && isHistoryAgreedSince(view, remembered.memory) ? null : remembered.memory
+  const { memory } = remembered
   const verdict = judgeDataLoss(view, { memory, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { view, verdict }
   return { view, verdict: judgeDataLoss(view, { memory, standby, named: await findNamed() }) }

@@ -1,14 +1,17 @@
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { isAliveSql } from '../instances.ts'
-import { describeOutboxIdentity, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import {
+  describeOutboxIdentity,
   isSameService,
+  type OutboxIdentity,
   readLedgerBinding,
+  readServedOutbox,
   rebindLedgerToService,
   type ServedService,
   type ServiceIdentity,
+  type StartPosition,
   toServedService,
-} from '../servedService.ts'
+} from '../binding.ts'
+import { isAliveSql } from '../instances.ts'
 import { type Actor, logOperatorAct, type Operator } from './operator.ts'
 
 export interface Adoption {

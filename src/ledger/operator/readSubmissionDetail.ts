@@ -4,7 +4,7 @@ import type { Resource } from '../../resources.ts'
 import { isAliveSql } from '../instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql } from '../keyOrder.ts'
 import { isActivePauseSql } from '../pauses.ts'
-import { stateSinceSql } from './selectSubmissions.ts'
+import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
 
 export interface LoggedEvent {
   atMs: number
@@ -30,34 +30,19 @@ export interface ActivePause {
   detail: string
 }
 
-export interface SubmissionDetail {
-  id: string
-  outboxId: string
-  type: string
-  key: string | null
+export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'revision'> {
   resource: Resource | null
-  state: State
-  sinceMs: number
-  recordedMs: number
-  capturedMs: number
-  endedMs: number | null
   /** By retention or erasure. */
   emptiedMs: number | null
   erasedMs: number | null
-  code: string | null
-  error: string | null
   /** As the ERP wrote it. */
   payload: string | null
   body: string | null
   result: string | null
-  transactionId: string | null
-  idempotencyKey: string
   attempt: number
   tracked: boolean
   probing: boolean
   inDoubt: boolean
-  /** True if it failed or was rejected, but the service may have it. */
-  mayHaveArrived: boolean
   idByPerson: boolean
   /** True if the service has said that it works on the transaction. */
   answered: boolean
@@ -66,8 +51,6 @@ export interface SubmissionDetail {
   /** True if its state blocks later records of its key. */
   blocks: boolean
   dueMs: number | null
-  sentMs: number | null
-  acceptedMs: number | null
   pollMs: number | null
   polls: number
   fruitless: number
@@ -97,9 +80,8 @@ export async function readSubmissionDetail(
   onFailure: KeyOnFailure,
 ): Promise<SubmissionDetail | null> {
   const { rows } = await db.query<SubmissionDetail>(
-    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.state, s.error_code as code, s.error, s.payload,
-       s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
-       s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
+    `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
+       s.in_doubt as "inDoubt", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
        s.key is not null and s.state in (${statesBlockingKeySql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
@@ -108,10 +90,8 @@ export async function readSubmissionDetail(
           and s.outbox = outboxd.current_outbox()) as conflict,
        ${epochMsSql('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
        ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs",
-       ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs", ${epochMsSql('s.ended_at')} as "endedMs",
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
-       ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs",
-       ${epochMsSql('s.poll_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
+       ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.poll_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
           where b.key = s.key and b.seq < s.seq and b.state in (${statesBlockingKeySql[onFailure]})
           order by b.seq limit 1) as blocker,

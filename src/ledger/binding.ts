@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../postgres/database.ts'
+import { ForeignError } from './problems.ts'
+
+export interface OutboxIdentity {
+  database: string
+  table: string
+  idColumn: string
+}
+
+/** Older rows are not ours. */
+export interface StartPosition {
+  /** Rows with a lower id. */
+  id: string | null
+  /** Rows recorded before this ISO 8601 time. */
+  at: string | null
+}
+
+/** The outbox that the ledger serves. Row ids are unique only within it. */
+export interface ServedOutbox {
+  epoch: number
+  /** Null until a daemon has opened the table. */
+  identity: OutboxIdentity | null
+  start: StartPosition
+  sinceMs: number
+  /** True if an operator has said that the ERP edits rows after their capture. */
+  rowsEdited: boolean
+  /** Number of times that its rows were read again from the first one. */
+  readings: number
+}
+
+/** The configuration names a different outbox, or one whose ids started again. */
+export class ForeignOutbox extends ForeignError {
+  override name = 'ForeignOutbox'
+  constructor(outbox: string, why: string) {
+    super(
+      'foreign_outbox',
+      outbox,
+      `${why}. Nothing is captured or written back. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run \`outboxd adopt --same\`; if its rows are different or its ids started again, \`outboxd adopt --new\``,
+    )
+  }
+}
+
+const columns = `id as epoch,
+  case when num_nulls(database_name, table_name, id_column) = 0
+    then json_build_object('database', database_name, 'table', table_name, 'idColumn', id_column) end as identity,
+  json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
+  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
+
+export async function readServedOutbox<ExtraColumns>(
+  db: Database,
+  ...extraColumnsSql: readonly string[]
+): Promise<ServedOutbox & ExtraColumns> {
+  const { rows } = await db.query<ServedOutbox & ExtraColumns>(
+    `select ${[columns, ...extraColumnsSql].join(', ')} from outboxd.outbox where is_current`,
+  )
+  const [row] = rows
+  if (row === undefined)
+    throw new Error(
+      'outboxd.outbox does not say which table the ledger serves. The ledger was restored in part: restore it again',
+    )
+  return row
+}
+
+/** Serves this outbox, if the ledger serves none yet. Of two daemons one wins. */
+export async function bindLedgerToOutbox(
+  db: Database,
+  { database, table, idColumn }: OutboxIdentity,
+  who: string,
+): Promise<void> {
+  await db.query(
+    `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, said_by = $4
+     where is_current and database_name is null`,
+    [database, table, idColumn, who],
+  )
+}
+
+export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIdentity): string =>
+  `${table} of the database ${database}, by its column ${idColumn}`
+
+/** @throws ForeignOutbox if the ledger serves a different table */
+export function assertOutboxServed(served: ServedOutbox, identity: OutboxIdentity): void {
+  const { identity: its } = served
+  if (its === null || describeOutboxIdentity(its) === describeOutboxIdentity(identity)) return
+  const named = describeOutboxIdentity(identity)
+  throw new ForeignOutbox(
+    named,
+    `the ledger belongs to the outbox ${describeOutboxIdentity(its)}, and the configuration names ${named}`,
+  )
+}
+
+export interface ServiceIdentity {
+  baseUrl: string
+  authUrl: string
+  clientId: string
+}
+
+export interface ServedService {
+  baseUrl: string
+  authUrl: string
+  /** Salted with the ledger's id, so that the client's id is not stored. */
+  clientHash: string
+}
+
+export class ForeignService extends ForeignError {
+  override name = 'ForeignService'
+  constructor(configured: ServedService, served: ServedService) {
+    const differences = [
+      ...(configured.baseUrl === served.baseUrl
+        ? []
+        : [`SERVICE_BASE_URL is ${configured.baseUrl}, not ${served.baseUrl}`]),
+      ...(configured.authUrl === served.authUrl
+        ? []
+        : [`SERVICE_AUTH_URL is ${configured.authUrl}, not ${served.authUrl}`]),
+      ...(configured.clientHash === served.clientHash ? [] : ['SERVICE_CLIENT_ID is a different client']),
+    ].join('; ')
+    super(
+      'foreign_service',
+      differences,
+      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, run \`outboxd adopt --service --same\`; to change to a different service, \`outboxd adopt --service\``,
+    )
+  }
+}
+
+export interface LedgerBinding {
+  id: string
+  /** Null until a daemon of this version has started. */
+  served: ServedService | null
+}
+
+export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
+  then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
+
+/** Differs for every ledger, even for a copy in a different database. */
+export async function readLedgerName(db: Database): Promise<string> {
+  const { rows } = await db.query<{ name: string }>(
+    `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
+  )
+  return rows[0]?.name ?? missing()
+}
+
+export async function readLedgerId(db: Database): Promise<string> {
+  return (await readLedgerBinding(db)).id
+}
+
+/** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
+export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
+  const { id, served } = await readLedgerBinding(db)
+  if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
+}
+
+/** Binds the ledger to this service instead of the former one. */
+export async function rebindLedgerToService(db: Database, service: ServedService, who: string): Promise<void> {
+  await writeService(db, service, who, 'true')
+  await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
+}
+
+async function writeService(
+  db: Database,
+  { baseUrl, authUrl, clientHash }: ServedService,
+  who: string,
+  condition: 'true' | 'base_url is null',
+): Promise<void> {
+  await db.query(
+    `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
+     where ${condition}`,
+    [baseUrl, authUrl, clientHash, who],
+  )
+}
+
+export async function assertServiceIsServed(db: Database, service: ServiceIdentity): Promise<void> {
+  assertLedgerServes(await readLedgerBinding(db), service)
+}
+
+export function assertLedgerServes(ledger: LedgerBinding | null, service: ServiceIdentity): void {
+  const { id, served } = ledger ?? missing()
+  const configured = toServedService(id, service)
+  if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
+}
+
+export const isSameService = (a: ServedService, b: ServedService): boolean =>
+  a.baseUrl === b.baseUrl && a.authUrl === b.authUrl && a.clientHash === b.clientHash
+
+export async function readLedgerBinding(db: Database): Promise<LedgerBinding> {
+  const { rows } = await db.query<{ ledger: LedgerBinding | null }>(`select ${ledgerBindingSql} as ledger`)
+  return rows[0]?.ledger ?? missing()
+}
+
+function missing(): never {
+  throw new Error('the row of outboxd.ledger is gone. The ledger was restored in part: restore it again')
+}
+
+export const toServedService = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+  baseUrl: normalized(baseUrl),
+  authUrl: normalized(authUrl),
+  clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
+})
+
+/** Removes differences in case, default port and trailing slash. */
+const normalized = (address: string): string => new URL(address).href.replace(/\/+$/, '')
