@@ -23,6 +23,12 @@ async function askOf(settings: SettingsPatch, only?: string, env: Record<string,
   )
 }
 
+/** The order depends on how long each record is processed; `pending` may be missed. */
+function statusesInAnyOrder(first: string) {
+  const one = `(${first}|pending|completed)`
+  return expect.stringMatching(`^(?=.*${first})(?=.*completed)${one}(, ${one}){1,2}$`)
+}
+
 describe('a service that is otherwise in all', () => {
   test('one of an older kind', async () => {
     const asked = await askOf({
@@ -65,7 +71,7 @@ describe('a service that is otherwise in all', () => {
       idempotency: 'replay',
       'idempotency-header': 'X-Idempotency-Key',
       'own-id': 'ignored',
-      'status-values': expect.stringMatching(/^accepted, (pending, completed|completed(, pending)?)$/),
+      'status-values': statusesInAnyOrder('accepted'),
       'order-item-shape': 'objects with certain fields',
       'rate-failures': 'yes',
     })
@@ -108,7 +114,7 @@ describe('a service that is otherwise in all', () => {
       idempotency: 'ignored',
       'idempotency-header': 'none',
       'own-id': 'refused',
-      'status-values': expect.stringMatching(/^processing, (pending, )?completed$/),
+      'status-values': statusesInAnyOrder('processing'),
       'order-item-shape': 'not empty',
       'order-status': 'open, done',
       'unknown-customer': '404',
