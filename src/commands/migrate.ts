@@ -5,14 +5,12 @@ import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
-import { existingDocumentsQuery } from '../outbox/contentQueries.ts'
-import { readCapturedTables } from '../outbox/documents.ts'
-import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
+import { existingDocumentsQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
+import { readOutboxGrants, readQueryGrants } from '../outbox/outboxGrants.ts'
 import { describeStandardTable, type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
-import { findTablesReadByQueries, grantsToReadTables } from '../outbox/sourceGrants.ts'
-import { quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
+import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 import { migratePlan } from './migratePlan.ts'
@@ -137,9 +135,11 @@ function readGrantsOfTable(
       const captured = await readCapturedTables(rolePath, qualifiedName(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
       const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
-      const tables = await findTablesReadByQueries(rolePath, [...sources, ...conditions])
-      const reads = grantsToReadTables(tables, quoteIdentifier(role), { onlyMissing: false })
-      return [...(await readRoleCreationStatements(db, role)), ...new Set([...grants, ...reads])]
+      const reads = await readQueryGrants(rolePath, [...sources, ...conditions], role)
+      return [
+        ...(await readRoleCreationStatements(db, role)),
+        ...new Set([...grants, ...reads.map(({ statement }) => statement)]),
+      ]
     },
   })
 }

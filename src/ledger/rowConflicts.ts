@@ -1,5 +1,5 @@
 // A stamp has three words: its kind, the row's identity, and its contents. After colons, the first word names the
-// descriptions that made the other two (rowStampSql.ts).
+// descriptions that made the other two (rowExpressions.ts).
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 

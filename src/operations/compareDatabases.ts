@@ -7,21 +7,14 @@ import { makeEndReportsDue } from '../ledger/reports.ts'
 import { readLongestRequestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
-import { ledgerComparisonBounds } from '../outbox/comparison.ts'
+import { commandBounds, compareTable, type TableComparison, updateLedgerGapProblem } from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
-import {
-  commandRowsInMemoryMax,
-  findRowsMissingInLedger,
-  type LedgerGap,
-  updateLedgerGapProblem,
-} from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
+import { readSliceUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
-import { countUnknownStatuses, noUnknownStatuses, type UnknownStatusCount } from '../outbox/unknownStatuses.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -59,20 +52,13 @@ export function readRecordIfReadable(
  * Finds rows that say they were captured but are not in the ledger.
  * @param isWaitingToo includes waiting rows that name a transaction, because no daemon captures now
  */
-export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
-  return withOutbox(databases, (outbox) =>
-    findRowsMissingInLedger({
-      ...{ outbox, isWaitingToo },
-      ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsInMemoryMax, begun: null },
-    }),
-  )
-}
-
-export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<UnknownStatusCount> {
-  const { sliceRows } = ledgerComparisonBounds
-  return withOutbox(databases, (outbox) =>
-    countUnknownStatuses(outbox, noUnknownStatuses, { goOn: async () => goOn(), sliceRows }),
-  )
+export function findLostRows(
+  databases: Databases,
+  goOn: () => boolean,
+  isWaitingToo = false,
+): Promise<TableComparison> {
+  const tasks = { isWaitingToo, onlyLost: true, reportAgain: null }
+  return withOutbox(databases, (outbox) => compareTable(outbox, tasks, commandBounds(goOn)))
 }
 
 /**
@@ -97,7 +83,7 @@ export async function mayWaitingRowsHaveBeenSent(
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
-      createRowWithTransactionSearch((after) => readRowsUnderWay(outbox, after, true)).find(),
+      createRowWithTransactionSearch((after) => readSliceUnderWay(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
   const { view, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
@@ -126,15 +112,8 @@ export async function compareOutboxWithLedger(
   const reportAgain = async (outboxIds: readonly string[]) => {
     toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
-  const gap = await withOutbox(databases, (outbox) =>
-    findRowsMissingInLedger({
-      outbox,
-      reportAgain,
-      goOn: async () => goOn(),
-      rowsMax: commandRowsInMemoryMax,
-      begun: null,
-    }),
-  )
+  const tasks = { onlyLost: true, reportAgain }
+  const gap = await withOutbox(databases, (outbox) => compareTable(outbox, tasks, commandBounds(goOn)))
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain
 }

@@ -1,6 +1,6 @@
 import { clockSkewMaxMs } from '../ledger/history/history.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
-import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import type { TableComparison } from '../outbox/comparison.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, showTime } from '../time.ts'
 import { countRowsNamingTransaction, type LedgerLoss, type LostHistory, type NamedLostRecord } from './recover.ts'
@@ -74,7 +74,7 @@ function firstLines(lines: readonly string[]): string[] {
   return more > 0 ? [...lines.slice(0, rowsShown), `  ... and ${more} more: --json shows more`] : [...lines]
 }
 
-function gapMessages({ canTell, isCut, rows }: LedgerGap): string[] {
+function gapMessages({ canTell, isCut, rows }: TableComparison): string[] {
   if (!canTell && rows.length === 0)
     return ['The rows of this outbox show only their end, not that they were captured, so lost ones cannot be found.']
   if (rows.length === 0)

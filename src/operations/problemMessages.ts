@@ -1,5 +1,5 @@
 import type { Problem, ProblemKind } from '../model.ts'
-import { unknownStatusAdvice } from '../outbox/unknownStatuses.ts'
+import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showTime } from '../time.ts'
 import { conflictAdvice } from './submissionFacts.ts'

@@ -19,7 +19,7 @@ import {
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
-import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import type { TableComparison } from '../outbox/comparison.ts'
 import { readClaimedUnmarkedRows } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
@@ -34,10 +34,10 @@ import {
 import { type Databases, withOutbox } from './databases.ts'
 import { transactionIdProblem } from './resolve.ts'
 
-export type LostRow = LedgerGap['rows'][number]
+export type LostRow = TableComparison['rows'][number]
 
 export interface LedgerLoss {
-  gap: LedgerGap
+  gap: TableComparison
   /** Transactions that several rows name. */
   shared: ReadonlySet<string>
   history: LostHistory | null

@@ -1,20 +1,98 @@
 import { setTimeout } from 'node:timers/promises'
-import type pg from 'pg'
-import { clearProblems } from '../ledger/problems.ts'
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
-import { findRepeatedIds, stampsDifferInContentSql, tableProblemSubject } from '../ledger/rowConflicts.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
-import { findRowsMissingInLedger, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
-import { readRowsById } from './readRows.ts'
-import { updateEditedRowsProblem } from './rowDifferences.ts'
-import { clearRowsBehindCursorProblem, findRowsBehindCursor, requestTableReread } from './rowsBehindCursor.ts'
-import { sliceRowsMax } from './slices.ts'
-import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } from './unknownStatuses.ts'
+import { clearOutdatedRowConflicts } from './rowDifferences.ts'
+import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
+import { nullIfCanceled, readSlice, sliceRowsMax } from './slices.ts'
+import {
+  countUnknownStatuses,
+  readRowsBehindCursor,
+  rowsBehindCursorMessage,
+  type UnknownStatus,
+  unknownStatusMessage,
+} from './unclaimedRows.ts'
+
+/** The rows that a comparison of the table with the ledger has found. */
+export interface TableComparison {
+  /** False if rows do not show that they were captured. */
+  canTell: boolean
+  /** Rows that say that they were captured and that the ledger does not know. */
+  rows: readonly RowUnderWay[]
+  /** The ids of waiting rows behind the cursor; null if reading them took too long. */
+  passed: readonly string[] | null
+  /** Null if counting took too long. */
+  statuses: readonly UnknownStatus[] | null
+  /** True if the comparison stopped at a bound. */
+  isCut: boolean
+  /** The id from which to continue. */
+  after: string | null
+}
+
+const nothingFound: TableComparison = { canTell: false, rows: [], passed: [], statuses: [], isCut: false, after: null }
+
+export interface ComparisonBounds {
+  sliceRows: number
+  rowsMax: number
+  /** Asked between two slices: false stops the comparison. */
+  goOn(): Promise<boolean>
+}
+
+export interface ComparisonTasks {
+  /** Includes waiting rows that name a transaction. */
+  isWaitingToo?: boolean
+  /** True leaves out the rows that no claim reads because of their place or status. */
+  onlyLost?: boolean
+  /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
+  reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
+}
+
+/** The most rows that a command holds in memory. */
+const commandRowsInMemoryMax = 100_000
+
+/** The bounds of a command. */
+export const commandBounds = (goOn: () => boolean): ComparisonBounds => ({
+  sliceRows: sliceRowsMax,
+  rowsMax: commandRowsInMemoryMax,
+  goOn: async () => goOn(),
+})
+
+/**
+ * Compares the table with the ledger, slice by slice. Writes back again to a row under way whose record has ended,
+ * because a restored ledger may have lost the note that this is due.
+ *
+ * @param begun an earlier comparison to continue
+ */
+export async function compareTable(
+  outbox: Outbox,
+  { isWaitingToo = false, onlyLost = false, reportAgain }: ComparisonTasks,
+  { sliceRows, rowsMax, goOn }: ComparisonBounds,
+  begun: TableComparison = nothingFound,
+): Promise<TableComparison> {
+  let { rows, passed, statuses, after } = begun
+  for (;;) {
+    const table = await outbox.open()
+    const slice = await readSlice(table.db, table.rows, after, sliceRows)
+    const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, isWaitingToo)
+    if (known.length > 0) await reportAgain?.(known)
+    rows = [...rows, ...unknown]
+    if (!onlyLost && passed !== null && passed.length < rowsMax) {
+      const more = await nullIfCanceled(() => outbox.ask((asked) => readRowsBehindCursor(asked, slice)))
+      passed = more && [...passed, ...more]
+    }
+    if (!onlyLost && statuses !== null) {
+      const counted = statuses
+      statuses = await nullIfCanceled(() => outbox.ask((asked) => countUnknownStatuses(asked, slice, counted)))
+    }
+    after = slice.upTo
+    if (after === null || rows.length >= rowsMax || !(await goOn()))
+      return { canTell, rows, passed, statuses, isCut: after !== null, after }
+  }
+}
 
 export interface ComparisonOptions {
-  ledger: pg.Pool
+  ledger: Database
   outbox: Outbox
   who: string
   sliceRows: number
@@ -22,10 +100,8 @@ export interface ComparisonOptions {
   slicesMax: number
 }
 
-/** A comparison takes about four minutes, most of which are pauses. */
-export const ledgerComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 100 } as const
+export const ledgerComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 1_000 } as const
 
-/** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
 export interface LedgerComparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
@@ -37,79 +113,83 @@ export interface LedgerComparison {
 
 /** Leaves the database time for the ERP's own statements. */
 const betweenSlicesMs = 100
-const gapRowsMax = 10_000
+const lostRowsMax = 10_000
 /** A loop with a long round is reported as stuck, so this round ends and the next one continues. */
 const roundMaxMs = 20_000
 
-/**
- * Continues a search where it stopped.
- * @returns true at the table's end
- */
-type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
-
-export function createLedgerComparison({
-  ledger,
-  outbox,
-  who,
-  sliceRows,
-  slicesMax,
-}: ComparisonOptions): LedgerComparison {
+export function createLedgerComparison(options: ComparisonOptions): LedgerComparison {
+  const { ledger, outbox, who, sliceRows, slicesMax } = options
   const reportAgain = (outboxIds: readonly string[]) => makeEndReportsDue(ledger, outboxIds, who)
-  let gap: LedgerGap | null = null
-  let behindAfter: string | null = null
-  let statuses = noUnknownStatuses
-  /** The scan in progress; null between two comparisons. */
-  let stage: number | null = null
-
-  const scans: readonly Scan[] = [
-    async (goOn) => {
-      const found = await findRowsMissingInLedger({ reportAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
-      await updateLedgerGapProblem(ledger, found)
-      const isThrough = !found.isCut || found.rows.length >= gapRowsMax
-      gap = isThrough ? null : found
-      return isThrough
-    },
-    inParts(slicesMax, async (goOn) => {
-      const found = await findRowsBehindCursor(outbox, behindAfter, { goOn, sliceRows })
-      behindAfter = found.rows > 0 ? null : found.after
-      if (found.rows > 0) await inTransaction(ledger, (db) => requestTableReread(db, found))
-      else if (behindAfter === null) await clearRowsBehindCursorProblem(ledger)
-      return behindAfter === null
-    }),
-    inParts(slicesMax, async (goOn) => {
-      statuses = await countUnknownStatuses(outbox, statuses, { goOn, sliceRows })
-      await updateUnknownStatusProblem(ledger, statuses)
-      return statuses.after === null
-    }),
-  ]
-
+  let found: TableComparison | undefined
+  /** Zero between two comparisons. */
+  let slicesLeft = 0
   return {
     async runOnce(everyMs, mayGoOn) {
       await clearStaleProblems(ledger)
       await clearOutdatedRowConflicts(outbox)
-      if (stage === null && !(await claimComparison(ledger, everyMs))) return 'not-due'
+      if (slicesLeft === 0 && !(await claimComparison(ledger, everyMs))) return 'not-due'
+      if (slicesLeft === 0) slicesLeft = slicesMax
       const until = performance.now() + roundMaxMs
       const goOn = async () => {
+        slicesLeft -= 1
+        if (slicesLeft === 0) return false
         await setTimeout(betweenSlicesMs)
         return mayGoOn() && performance.now() < until
       }
-      stage ??= 0
-      for (; stage < scans.length; stage += 1) if (!(await scans[stage]?.(goOn))) return 'begun'
-      stage = null
-      return 'done'
+      const isReread = (found?.passed?.length ?? 0) > 0
+      found = await compareTable(outbox, { reportAgain }, { sliceRows, rowsMax: lostRowsMax, goOn }, found)
+      await updateProblems(ledger, found)
+      if (!isReread && (found.passed?.length ?? 0) > 0) await requestTableReread(ledger)
+      if (!found.isCut || found.rows.length >= lostRowsMax) {
+        found = undefined
+        slicesLeft = 0
+      }
+      return slicesLeft === 0 ? 'done' : 'begun'
     },
   }
 }
 
-function inParts(slicesMax: number, scan: Scan): Scan {
-  let slices = 0
-  return async (goOn) => {
-    slices += 1
-    const isThrough = await scan(async () => slices++ < slicesMax && (await goOn()))
-    if (!isThrough && slices <= slicesMax) return false
-    slices = 0
-    return true
-  }
+export async function updateLedgerGapProblem(ledger: Database, found: TableComparison): Promise<void> {
+  await updateProblem(ledger, 'ledger_behind', found.rows, found, ledgerGapMessage(found))
+}
+
+async function updateProblems(ledger: Database, found: TableComparison): Promise<void> {
+  const { passed, statuses, isCut } = found
+  await updateLedgerGapProblem(ledger, found)
+  if (passed !== null)
+    await updateProblem(ledger, 'rows_passed_over', passed, found, rowsBehindCursorMessage(passed, isCut))
+  if (statuses !== null)
+    await updateProblem(ledger, 'unknown_status', statuses, found, unknownStatusMessage(statuses, isCut))
+}
+
+/** The problem ends when the table was compared to its end. */
+async function updateProblem(
+  ledger: Database,
+  kind: 'ledger_behind' | 'rows_passed_over' | 'unknown_status',
+  found: readonly unknown[],
+  { isCut }: TableComparison,
+  detail: string,
+): Promise<void> {
+  if (found.length > 0) await raiseProblems(ledger, [{ kind, subject: '', detail, retryInMs: null }])
+  else if (!isCut) await clearProblems(ledger, kind, null)
+}
+
+export function ledgerGapMessage({ rows, isCut }: Pick<TableComparison, 'rows' | 'isCut'>): string {
+  const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
+  const many = `${rows.length}${isCut ? ' or more' : ''}`
+  return `${many} rows say that they were captured and the ledger does not know them, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
+}
+
+/** The next comparison comes after this time, not after an hour, so that the problem ends soon. */
+const compareAgainMinutes = 5
+
+/** Makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
+async function requestTableReread(ledger: Database): Promise<void> {
+  await ledger.query(
+    `update outboxd.outbox set readings = readings + 1,
+       compared_at = clock_timestamp() - interval '1 hour' + $1 * interval '1 minute' where is_current`,
+    [compareAgainMinutes],
+  )
 }
 
 /** Prevents other instances from comparing at the same time. */
@@ -131,50 +211,5 @@ async function clearStaleProblems(ledger: Database): Promise<void> {
     `delete from outboxd.problem p where seen_at < clock_timestamp() - interval '5 minutes'
        and (kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') or kind = 'row_skipped'
          and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject))`,
-  )
-}
-
-const reviewedMax = 1_000
-
-/**
- * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
- * ended.
- */
-export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
-  const { ledger } = outbox
-  const { rows: raised } = await ledger.query<{ subject: string }>(
-    `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
-    [tableProblemSubject, reviewedMax],
-  )
-  const { rows: noted } = await ledger.query<{ id: string }>(
-    `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
-    [reviewedMax],
-  )
-  if (raised.length + noted.length === 0) return // the ERP's database may be away
-  const table = await outbox.open()
-  const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await readRowsById(table, looked)
-  await acceptEnded(ledger, rows)
-  const { conflicts, edited } = await table.memory.findKnown(rows)
-  const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
-  const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
-  const over = looked.filter((id) => !standing.has(id))
-  if (over.length === 0) return
-  await clearProblems(ledger, 'row_conflict', over)
-  const { rowCount } = await ledger.query(
-    'delete from outboxd.edited_row where outbox = outboxd.current_outbox() and outbox_id = any($1::text[])',
-    [over],
-  )
-  if (rowCount) await updateEditedRowsProblem(ledger)
-}
-
-/** Accepts a row's new contents if the row was edited before its end was written back. */
-async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
-  await ledger.query(
-    `update outboxd.submission s set row_stamp = r.stamp
-     from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
-     where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
-       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${stampsDifferInContentSql('s.row_stamp', 'r.stamp')}`,
-    [JSON.stringify(rows)],
   )
 }

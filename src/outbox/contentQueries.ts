@@ -1,9 +1,86 @@
-import { randomUUID } from 'node:crypto'
 import type { SourceQuery } from '../mapping/mapping.ts'
 import { beginTransaction, type Database, quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
-import type { CapturedTable } from './documents.ts'
+import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
+
+/** The payload of a captured change: `{"document": "public.sale_sale", "id": 5}`. */
+export interface DocumentReference {
+  document: string
+  id: string
+}
+
+export interface CapturedTable {
+  document: string
+  type: string
+  /** Quoted, with its schema. */
+  table: string
+  /** Quoted. */
+  key: string
+  /** SQL about the row `n`; null if every document is sent. */
+  condition: string | null
+  /** Pairs of a name and a column; null for all columns. */
+  payload: readonly string[] | null
+}
+
+/** Longer payloads are not parsed. */
+const referenceMax = 10_000
+const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
+
+export function parseDocumentReference(payload: string): DocumentReference | null {
+  if (payload.length > referenceMax || !looksLikeReference.test(payload)) return null
+  const read = readPayload(payload)
+  if (read.kind === 'invalid' || Object.keys(read.payload).length !== 2) return null
+  const { document, id } = read.payload
+  if (typeof document !== 'string' || id === undefined) return null
+  if (typeof id === 'string') return { document, id }
+  return isExactNumber(id) ? { document, id: id.rawJSON } : null
+}
+
+/**
+ * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
+ * rights, so it trusts the view only if the view's owner may insert into the outbox.
+ *
+ * @param outbox quoted, with its schema
+ */
+export async function readCapturedTables(
+  db: Database,
+  outbox: string,
+  documents: readonly string[] | null,
+): Promise<CapturedTable[]> {
+  const { rows: found } = await db.query<{ isThere: boolean }>(
+    `select exists (
+       select from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) c.relnamespace
+       where s.nspname operator(pg_catalog.=) 'outboxd_capture' and c.relname operator(pg_catalog.=) 'captured'
+         and pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.regclass::pg_catalog.oid, 'insert')
+     ) as "isThere"`,
+    [outbox],
+  )
+  if (!found[0]?.isThere) return []
+  const { rows } = await db.query<CapturedTable>(
+    `select c.document, c.type, pg_catalog.format('%I.%I', s.nspname, t.relname) as table, pg_catalog.quote_ident(c.key_column) as key,
+       c.condition, c.payload
+     from outboxd_capture.captured c join pg_catalog.pg_class t on t.oid operator(pg_catalog.=) c.erp_table
+       join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) t.relnamespace
+     where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
+    [documents],
+  )
+  return rows
+}
+
+/**
+ * Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can
+ * rename types.
+ */
+export function findCapturedTable(
+  tables: readonly CapturedTable[],
+  document: string,
+  type: string,
+): CapturedTable | null {
+  const ofDocument = tables.filter((table) => table.document === document)
+  const [only, ...others] = ofDocument
+  return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)
+}
 
 /*
  * The statements that read contents. Each has one parameter, a list of ids.
@@ -78,17 +155,8 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
-/** A query that catches the server's cancel continues. After this time we end its session. */
-const cancelMs = 1_000
 
-/** SQLSTATE of a statement that took too long. */
-const statementTimeout = '57014'
-
-/**
- * Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long.
- *
- * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
- */
+/** Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long. */
 export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilMs: number,
@@ -99,36 +167,7 @@ export async function inReadOnlyTransaction<T>(
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
-  const mark = `/* outboxd ${randomUUID()} */`
-  let isEnded = false
-  return await work({
-    async query(text, values) {
-      const tooLate = setTimeout(() => {
-        isEnded = true
-        endSession(pool, mark).catch(() => {})
-      }, statementMs + cancelMs)
-      try {
-        return await transaction.db.query(`${mark} ${text}`, values)
-      } catch (error) {
-        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
-      } finally {
-        clearTimeout(tooLate)
-      }
-    },
-  })
-}
-
-const timedOut = { code: statementTimeout, severity: 'ERROR' }
-
-/**
- * Ends our own session that runs a marked statement. It is found by the mark, because a pooler may hide its process id.
- */
-async function endSession(db: Database, mark: string): Promise<void> {
-  await db.query(
-    `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-     where pg_catalog.starts_with(query, $1) and usename operator(pg_catalog.=) current_user and state operator(pg_catalog.=) 'active'`,
-    [mark],
-  )
+  return await work(transaction.db)
 }
 
 /**

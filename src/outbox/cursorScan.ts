@@ -1,5 +1,5 @@
 import { ForeignOutbox } from '../ledger/binding.ts'
-import { duplicateIdMessage, findRepeatedIds } from '../ledger/rowConflicts.ts'
+import { duplicateIdMessage, findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
@@ -12,12 +12,17 @@ import {
   shortenedIdSql,
 } from './keyOrder.ts'
 import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
-import { type FoundDifferences, RowDifferences } from './rowDifferences.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface UnknownRows {
   outboxIds: string[]
   leftTypes: string[]
+}
+
+/** Rows that differ from the rows captured under their ids. */
+export interface FoundDifferences {
+  conflicts: RowConflict[]
+  edited: string[]
 }
 
 interface ScannedTable {
@@ -41,7 +46,9 @@ const pagesMax = 20
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
-  readonly #differences = new RowDifferences()
+  #differences: FoundDifferences = { conflicts: [], edited: [] }
+  /** True if the rows behind the cursor differ, and `#differences` has had them. */
+  #isDifferenceNoted = false
   #cursor: Cursor | null = null
   /** The next scan continues here if this one met only known rows. */
   #resumeAt: Position | null = null
@@ -107,7 +114,9 @@ export class CursorScan {
   }
 
   takeDifferences(): FoundDifferences {
-    return this.#differences.take()
+    const found = this.#differences
+    this.#differences = { conflicts: [], edited: [] }
+    return found
   }
 
   /** True if a row may wait, or if the table's numbers started again, because `findUnknown` then throws. */
@@ -165,10 +174,9 @@ export class CursorScan {
   async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
     const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
-    const stampOf = stampsOf(rows)
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
-    this.#differences.addConflicts([...conflicts, ...twice], stampOf)
-    this.#differences.addEdited(edited, stampOf)
+    this.#differences.conflicts.push(...conflicts, ...twice)
+    this.#differences.edited.push(...edited)
     return { known, repeated }
   }
 
@@ -204,13 +212,15 @@ export class CursorScan {
       byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'differs') this.#differences.addEdited([...known], stampsOf(rows))
+    if (verdict === 'differs' && !this.#isDifferenceNoted) this.#differences.edited.push(...known)
+    this.#isDifferenceNoted = verdict === 'differs'
     return verdict
   }
 
   async #differsBehind(cursor: Cursor): Promise<boolean> {
     if (this.#table.byTransaction) return false
-    return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'restarted' || this.#differences.hasMore()
+    const verdict = await this.#judgeBehind(cursor, cursor.sequenceFile)
+    return verdict === 'restarted' || this.#differences.edited.length > 0
   }
 
   async #readPage(after: Position | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
@@ -233,11 +243,6 @@ export class CursorScan {
     })
     return new Set(rows.map(({ keyHash }) => keyHash))
   }
-}
-
-function stampsOf(rows: readonly SeenRow[]): (outboxId: string) => string {
-  const stamps = new Map(rows.map(({ outboxId, stamp }) => [outboxId, stamp]))
-  return (outboxId) => stamps.get(outboxId) ?? ''
 }
 
 const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)

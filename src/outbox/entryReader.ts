@@ -1,77 +1,60 @@
 import type { z } from 'zod'
-import {
-  isExactNumber,
-  isObject,
-  nameJsonKind,
-  type PayloadObject,
-  type PayloadValue,
-  toPlainValue,
-} from '../yaml/exactJson.ts'
+import { isObject, nameJsonKind, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
 import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
-/** Reads the entries of one document and notes its problems. After a problem the returned value must not be used. */
-export class EntryReader {
-  readonly #document: YamlDocument
-  constructor(document: YamlDocument) {
-    this.#document = document
-  }
+/** An entry of `outbox.yaml` with one or more forms. The first key of a form tells it from the others. */
+export interface Entry<Form extends z.ZodObject> {
+  readonly forms: readonly Form[]
+  /** The form of a text, which stands for the form's first key, and of a mapping without a known key. */
+  readonly usual: Form | null
+  /** What the entry may be, for messages. */
+  readonly expected: string
+}
 
-  report(at: YamlPath, message: string): void {
-    this.#document.report(at, message)
-  }
+const firstKeyOf = (form: z.ZodObject): string => Object.keys(form.shape)[0] ?? ''
 
-  reportKey(at: YamlPath, message: string): void {
-    this.#document.reportKey(at, message)
-  }
-
-  scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
-    if (typeof value === 'string') return value
-    if (typeof value === 'boolean') return String(value)
-    if (value !== undefined && isExactNumber(value)) return value.rawJSON
-    this.report(at, `must be a text, a number, true or false, and is ${nameJsonKind(value ?? null)}`)
-    return null
-  }
-
-  column<T>(at: YamlPath, name: string, value: T): T | null {
-    if (name !== '') return value
-    this.report(at, `"${at.at(-1)}" is empty`)
-    return null
-  }
-
-  isMapping(at: YamlPath, value: PayloadValue | undefined, expected: string): value is PayloadObject {
-    if (value !== undefined && isObject(value)) return true
-    const name = at.at(-1)
+/** Checks an entry by one of its forms, so that problems are about this form only. Null if there are problems. */
+export function readEntry<Form extends z.ZodObject>(
+  document: YamlDocument,
+  at: YamlPath,
+  given: PayloadValue | undefined,
+  { forms, usual, expected }: Entry<Form>,
+): z.infer<Form> | null {
+  const value = typeof given === 'string' && usual !== null ? { [firstKeyOf(usual)]: given } : given
+  const name = at.at(-1)
+  if (value === undefined || !isObject(value)) {
     const message =
-      value === undefined
-        ? `"${name}" is missing: ${expected}`
-        : `"${name}" must be ${expected}, and is ${nameJsonKind(value)}`
-    this.report(at, message)
-    return false
-  }
-
-  /**
-   * Returns the entry if its schema accepts it, otherwise null.
-   *
-   * @param more keys of the entry's other forms, to suggest for a misspelt key
-   */
-  check<T extends z.ZodObject>(
-    schema: T,
-    at: YamlPath,
-    value: PayloadValue,
-    more: readonly string[] = [],
-  ): z.infer<T> | null {
-    const checked = schema.safeParse(toPlainValue(value))
-    if (checked.success) return checked.data
-    for (const issue of checked.error.issues) {
-      for (const { key, path: within, message } of explainSchemaIssue(issue, value, [
-        ...Object.keys(schema.shape),
-        ...more,
-      ])) {
-        if (key) this.reportKey([...at, ...within], message)
-        else this.report([...at, ...within], message)
-      }
-    }
+      value === undefined ? `is missing: ${expected}` : `must be ${expected}, and is ${nameJsonKind(value)}`
+    document.report(at, `"${name}" ${message}`)
     return null
   }
+  const form = forms.find((each) => Object.hasOwn(value, firstKeyOf(each))) ?? usual
+  if (form !== null) return checkSchema(document, form, at, value, forms.map(firstKeyOf))
+  document.report(at, `"${name}" must be ${expected}`)
+  return null
+}
+
+/**
+ * Returns the value if the schema accepts it, otherwise null.
+ *
+ * @param more keys of the entry's other forms, to suggest for a misspelt key
+ */
+export function checkSchema<Form extends z.ZodObject>(
+  document: YamlDocument,
+  schema: Form,
+  at: YamlPath,
+  value: PayloadValue,
+  more: readonly string[] = [],
+): z.infer<Form> | null {
+  const checked = schema.safeParse(toPlainValue(value))
+  if (checked.success) return checked.data
+  const keys = [...new Set([...Object.keys(schema.shape), ...more])]
+  for (const issue of checked.error.issues) {
+    for (const { key, path: within, message } of explainSchemaIssue(issue, value, keys)) {
+      if (key) document.reportKey([...at, ...within], message)
+      else document.report([...at, ...within], message)
+    }
+  }
+  return null
 }

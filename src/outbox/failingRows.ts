@@ -33,8 +33,8 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
   let after: string | null = null
   let learning: Promise<void> | null = null
 
-  const fails = (statements: FailingRowStatements, ids: readonly string[], most: number) =>
-    isolateFailingRows(ids, (those) => statements.db.query(statements.ask, [those]), most)
+  const fails = ({ db, ask }: FailingRowStatements, ids: readonly string[]) =>
+    findFailingRows(ids, (those) => db.query(ask, [those]), unfilterableMax)
 
   async function search(statements: FailingRowStatements): Promise<string[]> {
     const until = performance.now() + searchMaxMs
@@ -42,7 +42,7 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
     while (found.length <= unfilterableMax && performance.now() < until) {
       const { rows } = await statements.db.query<{ id: string }>(statements.candidates, [after, pageRows])
       const ids = rows.map(({ id }) => id)
-      found.push(...(await fails(statements, ids, unfilterableMax + 1)))
+      found.push(...(await fails(statements, ids)))
       after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
       if (after === null) break
     }
@@ -75,7 +75,7 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
     },
     async retest(statements) {
       if (known.length === 0 || performance.now() - testedAt < retestMs) return
-      const standing = await fails(statements, known, unfilterableMax)
+      const standing = await fails(statements, known)
       const over = known.filter((id) => !standing.includes(id))
       known = standing
       await raise()
@@ -98,30 +98,68 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
   }
 }
 
+export interface FailingParts<E> {
+  /** The single ids that fail, or larger parts if the search stopped. */
+  readonly failed: readonly { ids: readonly string[]; error: E }[]
+  readonly anyPassed: boolean
+}
+
+/**
+ * Finds the ids for which something fails by trying halves, then their halves, down to single ids.
+ *
+ * @param error why all of them together fail
+ * @param tryPart returns why a part fails; null if it succeeds
+ * @param isHopeless stops the search
+ */
+export async function findFailingParts<E>(
+  ids: readonly string[],
+  error: E,
+  tryPart: (ids: readonly string[]) => Promise<E | null>,
+  isHopeless: (failedParts: number, anyPassed: boolean) => boolean,
+): Promise<FailingParts<E>> {
+  let failed: { ids: readonly string[]; error: E }[] = [{ ids, error }]
+  let anyPassed = false
+  while (failed.some((part) => part.ids.length > 1) && !isHopeless(failed.length, anyPassed)) {
+    const smaller: typeof failed = []
+    for (const part of failed) {
+      const half = part.ids.length >> 1
+      if (half === 0) smaller.push(part)
+      else
+        for (const those of [part.ids.slice(0, half), part.ids.slice(half)]) {
+          const again = await tryPart(those)
+          if (again === null) anyPassed = true
+          else smaller.push({ ids: those, error: again })
+        }
+    }
+    failed = smaller
+  }
+  return { failed, anyPassed }
+}
+
 /** True for an invalid value, or an error that a function raises. */
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
 
 /**
- * Returns the rows for which a query fails: tries all together, then halves, down to single rows.
+ * Returns the rows for which a query fails.
  *
+ * @param rowsMax stops the search after this number of failing parts, and then returns all their rows
  * @throws any error that a row cannot cause
  */
-export async function isolateFailingRows(
+export async function findFailingRows(
   ids: readonly string[],
   ask: (ids: readonly string[]) => Promise<unknown>,
-  most = Number.POSITIVE_INFINITY,
+  rowsMax = Number.POSITIVE_INFINITY,
 ): Promise<string[]> {
-  if (ids.length === 0) return []
-  try {
-    await ask(ids)
-    return []
-  } catch (error) {
-    if (!canBeCausedByRow(error)) throw error
-    if (ids.length === 1) return [...ids]
-  }
-  const half = ids.length >> 1
-  const first = await isolateFailingRows(ids.slice(0, half), ask, most)
-  return first.length >= most
-    ? first
-    : [...first, ...(await isolateFailingRows(ids.slice(half), ask, most - first.length))]
+  const tryPart = (those: readonly string[]): Promise<unknown> =>
+    ask(those).then(
+      () => null,
+      (error: unknown) => {
+        if (!canBeCausedByRow(error)) throw error
+        return error
+      },
+    )
+  const error = ids.length === 0 ? null : await tryPart(ids)
+  if (error === null) return []
+  const { failed } = await findFailingParts(ids, error, tryPart, (parts) => parts > rowsMax)
+  return failed.flatMap((part) => part.ids)
 }

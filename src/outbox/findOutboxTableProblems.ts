@@ -1,32 +1,20 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/binding.ts'
-import {
-  beginTransaction,
-  type Database,
-  isLockTimeoutOrCanceled,
-  quoteIdentifier,
-  type Sessions,
-} from '../postgres/database.ts'
+import { beginTransaction, type Database, isLockTimeoutOrCanceled, type Sessions } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claimRows.ts'
-import { columnOf, type TableShape } from './columns.ts'
 import { failingRowStatements } from './failingRows.ts'
-import { findPermissionProblems } from './findPermissionProblems.ts'
-import { findRowSecurityRemarks } from './findTableProblems.ts'
-import { findWriteBackProblems, findWriteBackRemarks } from './findWriteBackProblems.ts'
 import { lockedRowStatements } from './lockedRows.ts'
-import { type OpenTable, openTable, readShapeAndIdentity, sessionsForRowStatements } from './openTable.ts'
-import type { Outbox } from './outbox.ts'
+import { type OpenTable, openTable, readShapeAndIdentity } from './openTable.ts'
+import { findPermissionProblems } from './outboxGrants.ts'
 import { type OutboxTable, qualifiedName } from './outboxTable.ts'
 import { rowReadStatements } from './readRows.ts'
 import { resolveTableSchema } from './readTableShape.ts'
-import { behindCursorSql } from './rowsBehindCursor.ts'
 import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
-import { stateExpressions } from './stateForms.ts'
-import { lockOneWaitingRowSql } from './tryWriteBack.ts'
-import { unknownStatusCountsSql } from './unknownStatuses.ts'
+import { findWriteBackProblems, lockOneWaitingRowSql } from './tryWriteBack.ts'
+import { behindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
@@ -43,18 +31,16 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const named = (clause: string) => `the table ${qualifiedName(described)} ${clause}`
   const written = await findWriteBackProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
-  const context = { served: anyServed, failingIds: [] }
-  // only the statements are needed
-  const open = openTable(pool, table, inspected, context, pool)
-  const refused = await findStatementProblems(sessionsForRowStatements(pool, inspected.shape), statementsOf(open))
-  const grant = await grantOfAll(pool, qualifiedName(described))
-  return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
+  // only the statements are needed, not the ledger
+  const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] }, pool)
+  const refused = await findStatementProblems(open.db, statementsOf(open))
+  // A filter may read columns that the description does not name.
+  const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)} `)
+  const grant = refused.some((clause) => denied.test(clause)) ? await grantToRead(pool, qualifiedName(described)) : ''
+  return refused.map((clause) => named(denied.test(clause) ? `${clause}\n${grant}` : clause))
 }
 
-const deniesTable = (clause: string, { table }: OutboxTable) =>
-  new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table)} `).test(clause)
-
-async function grantOfAll(pool: pg.Pool, qualified: string): Promise<string> {
+async function grantToRead(pool: pg.Pool, qualified: string): Promise<string> {
   const { rows } = await pool.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
   return `grant select on ${qualified} to ${rows[0]?.role};`
 }
@@ -141,30 +127,4 @@ const prepared = 'outboxd_check'
 async function forget(db: Database): Promise<void> {
   const { rowCount } = await db.query('select from pg_prepared_statements where name = $1', [prepared])
   if ((rowCount ?? 0) > 0) await db.query(`deallocate ${prepared}`)
-}
-
-/** Finds what is valid but may be a mistake. Returns clauses for `outboxd check`. */
-export const findOutboxRemarks = async (outbox: Outbox): Promise<string[]> =>
-  findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
-
-export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
-  return [
-    ...(await findRowSecurityRemarks(db, shape.qualified)),
-    ...(await findNullFlags(db, table, shape)),
-    ...findWriteBackRemarks(table, shape),
-  ]
-}
-
-async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
-  if (state === null || stateExpressions(state)?.waiting.includes(null)) return []
-  const { baseType, notNull } = columnOf(shape, state.column)
-  if (baseType !== 'boolean' || notNull) return []
-  const flag = quoteIdentifier(state.column)
-  const { rowCount } = await sessionsForRowStatements(db, shape).query(
-    `select from ${shape.qualified} where ${flag} is null limit 1`,
-  )
-  if (rowCount === 0) return []
-  return [
-    `rows whose ${flag} is NULL are never captured: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make the column not null`,
-  ]
 }

@@ -1,8 +1,31 @@
-import type pg from 'pg'
-import { beginTransaction, type Database, withSearchPathOfRole } from '../postgres/database.ts'
-import { errorCodeOf } from '../postgres/sqlState.ts'
+import type { Database } from '../postgres/database.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import type { Column } from './columns.ts'
+import { isMarkedOnCapture, namedColumns, type OutboxTable } from './outboxTable.ts'
+
+interface LookedAt {
+  /** Quoted, with its schema. */
+  readonly qualified: string
+  /** pg_class.relkind. */
+  readonly kind: string
+  readonly table: OutboxTable
+  readonly columns: ReadonlyMap<string, Column>
+}
+
+/** Finds why a table cannot be read as described. Returns clauses that follow the table's name. */
+export async function findTableProblems(pool: Database, looked: LookedAt): Promise<string[]> {
+  const kind = await findRelationKindProblem(pool, looked)
+  if (kind !== null) return [kind]
+  const problems = findColumnProblems(looked)
+  if (problems.length > 0) return problems
+  const ofSequence = await findSequenceProblems(pool, looked)
+  if (ofSequence.length > 0) return ofSequence
+  return [
+    ...(await findIdColumnProblems(pool, looked)),
+    ...findFilterProblems(looked.table),
+    ...(await findRowSecurityProblems(pool, looked.qualified, looked.table)),
+  ]
+}
 
 export async function findTablesOfView(db: Database, qualified: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
@@ -37,11 +60,9 @@ export const mustRowsBeMarked = (relkind: string): boolean => relationKindNames[
  * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
  * table shows 0, so a row that commits late would be missed.
  */
-export async function findRelationKindProblem(
+async function findRelationKindProblem(
   db: Database,
-  qualified: string,
-  relkind: string,
-  table: OutboxTable,
+  { qualified, kind: relkind, table }: LookedAt,
 ): Promise<string | null> {
   if (!mustRowsBeMarked(relkind) || (relkind !== 'm' && isMarkedOnCapture(table))) return null
   const other = suggestTableInstead(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
@@ -49,13 +70,53 @@ export async function findRelationKindProblem(
   return `is ${relationKindNames[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
-interface IdState {
-  kind: string
-  notNull: boolean
-  /** A valid unique index of all rows on exactly this column, deferred or not. */
-  unique: boolean
-  /** True if tables inherit from it, because its own indexes do not cover their rows. */
-  inherited: boolean
+function findColumnProblems({ table, columns }: LookedAt): string[] {
+  const missing = namedColumns(table).flatMap(({ column, entry }) =>
+    columns.has(column)
+      ? []
+      : [
+          `has no column "${column}" (${entry}); it has ${[...columns.keys()].join(', ')}${didYouMean(column, columns.keys())}`,
+        ],
+  )
+  if (missing.length > 0) return missing
+  const problems: string[] = []
+  const { payload, createdAt } = table
+  const payloadType = payload.kind === 'column' ? (columns.get(payload.column)?.baseType ?? '') : 'json'
+  if (!payloadTypes.test(payloadType))
+    problems.push(`keeps the payload as ${payloadType}: it must be jsonb, json, text or bytea`)
+  const timeType = createdAt === null ? null : (columns.get(createdAt.column)?.baseType ?? '')
+  if (timeType !== null && numberTypes.test(timeType) && createdAt?.unit === null)
+    problems.push(`keeps created_at as a number: say its unit, { column: …, unit: milliseconds }`)
+  else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
+    problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
+  if (!isMarkedOnCapture(table)) {
+    for (const name of [table.sequence, table.order, table.id]) {
+      if (name !== null && columns.get(name)?.notNull === false)
+        problems.push(`allows NULL in "${name}", by which rows are put in order: make it not null`)
+    }
+  }
+  return problems
+}
+
+const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
+const numberTypes = /^(bigint|integer|numeric|double precision)$/
+const timeTypes = /^(timestamp with(out)? time zone|date)$/
+
+/** A position in a sequence means nothing if a session draws numbers ahead of its inserts. */
+async function findSequenceProblems(db: Database, { qualified, table }: LookedAt): Promise<string[]> {
+  const column = table.sequence
+  if (column === null) return []
+  const { rows } = await db.query<{ cached: number; falls: boolean }>(
+    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
+    [qualified, column],
+  )
+  const instead = 'leave "sequence" out, and rows are read in the order of their transactions'
+  if (rows[0] === undefined)
+    return [`draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${instead}`]
+  if (!rows[0].falls && rows[0].cached === 1) return []
+  return [
+    `draws "${column}" from a sequence that counts down or caches numbers: let it count up with cache 1, or ${instead}`,
+  ]
 }
 
 const idStateSql = `
@@ -70,118 +131,58 @@ const idStateSql = `
  * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show it, as
  * for a view, the description must promise it.
  */
-export async function findIdColumnProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
-  const { id, idPromised } = table
-  const { rows } = await db.query<IdState>(idStateSql, [qualified, id])
+async function findIdColumnProblems(
+  db: Database,
+  { qualified, table: { id, idPromised } }: LookedAt,
+): Promise<string[]> {
+  const { rows } = await db.query<{ kind: string; notNull: boolean; unique: boolean; inherited: boolean }>(idStateSql, [
+    qualified,
+    id,
+  ])
   const [state] = rows
   if (state === undefined) return []
-  const { kind, notNull, unique, inherited } = state
-  const isCertain = unique && !inherited
-  const catalogCan = (kind === 'r' || kind === 'm') && !inherited
-  if (isCertain && (notNull || kind === 'm')) return []
-  if (!catalogCan && idPromised) return []
-  if (!catalogCan)
-    return [`${cannotSay(kind, inherited)} that "${id}" is unique. If it is, promise it (id_unique: promised)`]
-  const quoted = `"${id}"`
+  // An index of a table does not cover the rows of tables that inherit from it.
+  const isUnique = state.unique && !state.inherited
+  const isNeverNull = state.notNull || state.kind === 'm'
+  if (isUnique && isNeverNull) return []
+  if (!/^[rm]$/.test(state.kind) || state.inherited) {
+    const why = `is not one table, so no index shows that "${id}" is unique. If it is, promise it (id_unique: promised)`
+    return idPromised ? [] : [why]
+  }
   return [
-    isCertain
+    isUnique
       ? null
-      : `has no unique index on exactly ${quoted}, and two rows of one id would count as one: ${create(qualified, id)}, or name another column as id`,
-    notNull || kind === 'm' ? null : `allows NULL in ${quoted}, by which rows are recognised: make it not null`,
+      : `has no unique index on exactly "${id}", and two rows of one id would count as one: create unique index concurrently on ${qualified} ("${id}"), or name another column as id`,
+    isNeverNull ? null : `allows NULL in "${id}", by which rows are recognised: make it not null`,
   ].filter((problem) => problem !== null)
 }
 
-const create = (qualified: string, id: string) => `create unique index concurrently on ${qualified} ("${id}")`
-
-function cannotSay(kind: string, inherited: boolean): string {
-  if (inherited) return 'has tables that inherit from it, so no index can show'
-  return kind === 'p' ? 'is partitioned by another column, so no index shows' : 'is not a table, so no index shows'
-}
-
 /**
- * If the ledger keeps a cursor, a filter must depend on the row only. A row that passes `not_before <= now()` later
- * would stay behind the cursor. Postgres decides: it must accept the filter as an index predicate, on an empty copy of
- * the table.
+ * If the ledger keeps a cursor, a filter must depend on the row only: a row that passes `not_before <= now()` later would
+ * stay behind the cursor. This finds the usual functions. The hourly comparison captures rows that any other filter
+ * lets pass late.
  */
-export async function findFilterProblems(
-  pool: pg.Pool,
-  qualified: string,
-  table: OutboxTable,
-  columns: Iterable<string>,
-): Promise<string[]> {
-  const { filter } = table
-  if (filter === null || isMarkedOnCapture(table)) return []
-  await using transaction = await beginTransaction(withSearchPathOfRole(pool))
-  const { db } = transaction
-  try {
-    // a filter may call the row "o", as our statements do
-    await db.query(`create temporary table o (like ${qualified}) on commit drop`)
-  } catch (error) {
-    if (!mayNotCreate(error)) throw error
-    const message = [...new Set(filter.match(timeMessage) ?? [])]
-    return message.length === 0 ? [] : [problem(message)]
-  }
-  try {
-    await db.query('savepoint asked')
-    await db.query(`create index on pg_temp.o ((1)) where (${filter}\n)`)
-    return []
-  } catch (error) {
-    if (errorCodeOf(error) !== notImmutable)
-      return [`cannot be read with its filter: ${(error as Error).message}${didYouMeanColumn(error, columns)}`]
-    await db.query('rollback to savepoint asked')
-    await db.query(`create temporary view filtered as select from pg_temp.o where (${filter}\n)`)
-    await db.query('set local search_path = pg_catalog, pg_temp')
-    const { rows } = await db.query<{ name: string }>(changingParts)
-    return [problem(rows.map(({ name }) => name))]
-  }
+function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
+  const isTimeless = filter === null || !timeFunctions.test(filter.replaceAll(/'(?:[^']|'')*'/g, ''))
+  if (isTimeless || isMarkedOnCapture({ filter, ...table })) return []
+  return [
+    'has a filter that depends on the time. The ledger keeps a cursor, so a row for which the filter becomes true later would be captured late. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come',
+  ]
 }
 
-function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
-  const missing =
-    errorCodeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
-  return missing ? didYouMean(missing, columns) : ''
-}
-
-const notImmutable = '42P17'
-
-/**
- * The role may not create temporary tables, or the server is a standby. Then the filter's text is searched for
- * functions of time.
- */
-const mayNotCreate = (error: unknown) =>
-  ['42501', '25006', '0A000', '42809'].some((code) => code === errorCodeOf(error))
-const timeMessage =
-  /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
-
-/** Functions in a view whose result may change, by Postgres's parse tree. */
-const changingParts = `
-  select distinct p.proname as name from pg_rewrite r
-    cross join lateral regexp_matches(r.ev_action::text, ':(?:func|opfunc)id (\\d+)', 'g') m
-    join pg_proc p on p.oid = m[1]::oid
-  where r.ev_class = 'pg_temp.filtered'::regclass::oid and p.provolatile <> 'i'
-  union all
-  select 'current_date, current_timestamp or the like' from pg_rewrite r
-  where r.ev_class = 'pg_temp.filtered'::regclass::oid and r.ev_action::text like '%{SQLVALUEFUNCTION%'
-  order by name`
-
-function problem(parts: readonly string[]): string {
-  const which = parts.length === 0 ? 'a cast that depends on settings or catalogs' : parts.join(', ')
-  return `has a filter that depends on more than the row (${which}). The ledger keeps a cursor, so a row for which the filter becomes true later would never be captured. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come`
-}
+const timeFunctions =
+  /\b(?:now|age|random|timeofday|\w+_timestamp)\s*\(|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp)\b/i
 
 /** Row-level security without a fitting policy hides every row, and raises no error. */
 export async function findRowSecurityProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
-  if (!isActive) return []
-  const missing = [
-    ...(allows.select ? [] : [{ verb: 'see', command: 'select' }]),
-    ...(allows.update || (table.state === null && table.write.length === 0)
-      ? []
-      : [{ verb: 'update', command: 'update' }]),
-  ]
+  const updates = table.state !== null || table.write.length > 0
+  const missing = isActive
+    ? [...(allows.select ? [] : ['select']), ...(allows.update || !updates ? [] : ['update'])]
+    : []
   return missing.map(
-    ({ verb, command }) =>
-      `has row-level security, and no policy lets ${role} ${verb} rows: create policy outboxd_${command} on ${qualified} for ${command} to ${role} using (…)`,
+    (command) =>
+      `has row-level security, and no policy lets ${role} ${command} rows: create policy outboxd_${command} on ${qualified} for ${command} to ${role} using (…)`,
   )
 }
 
@@ -201,14 +202,14 @@ interface Policies {
 }
 
 async function readPolicies(db: Database, qualified: string): Promise<Policies> {
-  const { rows } = await db.query<{ isActive: boolean; role: string; select: boolean; update: boolean }>(
+  const { rows } = await db.query<Policies>(
     `select row_security_active(c.oid) as "isActive", pg_catalog.quote_ident(current_user) as role,
-       coalesce(bool_or(p.polcmd in ('r', '*')), false) as "select", coalesce(bool_or(p.polcmd in ('w', '*')), false) as "update"
+       json_build_object('select', coalesce(bool_or(p.polcmd in ('r', '*')), false),
+         'update', coalesce(bool_or(p.polcmd in ('w', '*')), false)) as allows
      from pg_class c left join pg_policy p on p.polrelid = c.oid and p.polpermissive
        and exists (select from unnest(p.polroles) r where r = 0 or pg_has_role(r, 'usage'))
      where c.oid = to_regclass($1)::oid group by c.oid`,
     [qualified],
   )
-  const { isActive = false, role = '', select = false, update = false } = rows[0] ?? {}
-  return { isActive, role, allows: { select, update } }
+  return rows[0] ?? { isActive: false, role: '', allows: { select: false, update: false } }
 }

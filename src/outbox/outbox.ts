@@ -14,10 +14,7 @@ import {
 } from './failingRows.ts'
 import { type OpenTable, openTable, readShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
-import { resolveTableSchema, tableHasClientCode } from './readTableShape.ts'
-
-/** Checks for the client's code again after this time, because a new trigger may need the role's search path. */
-const codeAgeMaxMs = 10_000
+import { resolveTableSchema } from './readTableShape.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
@@ -34,7 +31,6 @@ export class Outbox {
   readonly failingRows: FailingRowTracker
   #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
-  #codeReadAtMs = 0
   #isOurs = false
 
   /** @param table a description, or the name of a table that `migrate --outbox` created */
@@ -49,27 +45,12 @@ export class Outbox {
     this.failingRows = createFailingRowTracker(ledger)
   }
 
-  /** @throws OutboxTableUnusable */
-  async inspect(): Promise<TableShapeAndIdentity> {
-    this.#inspected ??= readShapeAndIdentity(this.pool, this.described).then(
-      (found) => {
-        this.#codeReadAtMs = performance.now()
-        return found
-      },
-      (error: unknown) => {
-        this.#inspected = undefined
-        throw error
-      },
-    )
-    const inspected = await this.#inspected
-    const nowMs = performance.now()
-    if (this.described.filter !== null || nowMs - this.#codeReadAtMs < codeAgeMaxMs) return inspected
-    const { shape, identity } = inspected
-    const hasClientCode = await tableHasClientCode(this.pool, shape.qualified)
-    this.#codeReadAtMs = nowMs
-    if (hasClientCode === shape.hasClientCode) return inspected
-    this.#opened = undefined
-    this.#inspected = Promise.resolve({ identity, shape: { ...shape, hasClientCode } })
+  /** Reads the catalog once. After a change of the table or its triggers, restart or reload. @throws OutboxTableUnusable */
+  inspect(): Promise<TableShapeAndIdentity> {
+    this.#inspected ??= readShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
+      this.#inspected = undefined
+      throw error
+    })
     return this.#inspected
   }
 

@@ -1,53 +1,97 @@
 import { z } from 'zod'
-import { stateEntryJsonSchemas, stateListSchema } from './stateEntries.ts'
+import type { Entry } from './entryReader.ts'
+import { stateEntry, stateListSchema } from './stateEntries.ts'
 
-/**
+/*
  * The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one form.
  */
 
 const column = z.string().min(1)
 
-const typeForms = {
-  constant: z.strictObject({ constant: z.string().min(1).describe('The type of every row.') }),
-  column: z.strictObject({
-    column: column.describe('The column with the type.'),
-    values: z.record(z.string(), z.string()).describe('Value in the column: type of the mapping file.').optional(),
-  }),
-}
-
-const createdAt = z.strictObject({
-  column: column.describe('The column.'),
-  unit: z
-    .enum(['seconds', 'milliseconds', 'microseconds'])
-    .describe('The unit, if the column is a number since 1970.')
-    .optional(),
-  timezone: z.string().describe('The zone of times without one, such as Europe/Berlin. Default: UTC.').optional(),
+const constantType = z.strictObject({ constant: z.string().min(1).describe('The type of every row.') })
+const columnType = z.strictObject({
+  column: column.describe('The column with the type.'),
+  values: z.record(z.string(), z.string()).describe('Value in the column: type of the mapping file.').optional(),
 })
 
-const payloadForms = {
-  columns: z.strictObject({
-    columns: z
-      .union([z.literal('all'), z.array(column).min(1), z.record(z.string(), column)])
-      .describe('Builds the payload from columns: all, a list, or pairs of name in the payload and column.'),
-  }),
-  column: z.strictObject({
-    column: column.describe('A column of type jsonb, json, text or bytea.'),
-    encoding: z
-      .string()
-      .describe('utf-8 (default), base64, hex, or the character set of a bytea, such as windows-1252.')
+const createdAt = z
+  .strictObject({
+    column: column.describe('The column.'),
+    unit: z
+      .enum(['seconds', 'milliseconds', 'microseconds'])
+      .describe('The unit, if the column is a number since 1970.')
       .optional(),
-  }),
-}
+    timezone: z
+      .string()
+      .refine(isTimezone, 'is not a known timezone: write it like Europe/Berlin')
+      .describe('The zone of times without one, such as Europe/Berlin. Default: UTC.')
+      .optional(),
+  })
+  .refine(({ unit, timezone }) => unit === undefined || timezone === undefined, {
+    path: ['timezone'],
+    message: 'goes with a time, and a number since 1970 has none: remove it, or the unit',
+  })
+
+const columnsPayload = z.strictObject({
+  columns: z
+    .union([z.literal('all'), z.array(column).min(1), z.record(z.string(), column)], {
+      error: 'must be all, a list of columns, or name: column',
+    })
+    .describe('Builds the payload from columns: all, a list, or pairs of name in the payload and column.'),
+})
+const columnPayload = z.strictObject({
+  column: column.describe('A column of type jsonb, json, text or bytea.'),
+  encoding: z
+    .string()
+    .refine(isEncoding, 'is unknown: known are utf-8, base64, hex, windows-1252, iso-8859-1, utf-16le')
+    .describe('utf-8 (default), base64, hex, or the character set of a bytea, such as windows-1252.')
+    .optional(),
+})
 
 const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
-const writeForm = z.strictObject({
+const written = z.strictObject({
   what: z.enum(whats).describe('What is written.'),
   on: stateListSchema
     .describe('Written only at these states; emptied if the record ends in a different one.')
     .optional(),
 })
 
-export const outboxEntrySchemas = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
+export const typeEntry: Entry<typeof constantType | typeof columnType> = {
+  forms: [constantType, columnType],
+  usual: columnType,
+  expected: 'the column with the type, or { constant: data }',
+}
+export const createdAtEntry: Entry<typeof createdAt> = {
+  forms: [createdAt],
+  usual: createdAt,
+  expected: 'a column, or { column: …, unit: milliseconds }',
+}
+export const payloadEntry: Entry<typeof columnsPayload | typeof columnPayload> = {
+  forms: [columnsPayload, columnPayload],
+  usual: columnPayload,
+  expected: 'a column, or { columns: … } to build it from the row',
+}
+export const writeEntry: Entry<typeof written> = {
+  forms: [written],
+  usual: written,
+  expected: `one of ${whats.join(', ')}, or { what: …, on: [completed] }`,
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+function isEncoding(name: string): boolean {
+  try {
+    return name === 'base64' || name === 'hex' || new TextDecoder(name).encoding !== ''
+  } catch {
+    return false
+  }
+}
 
 export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),
@@ -87,12 +131,15 @@ const about = {
 
 export function outboxJsonSchema(): string {
   const whole = outboxFileSchema.extend({
-    type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),
+    type: z.union([column, ...typeEntry.forms]).describe(about.type),
     created_at: z.union([column, createdAt]).describe(about.created_at).optional(),
-    payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload).optional(),
-    state: z.union([z.literal('none'), ...stateEntryJsonSchemas]).describe(about.state),
+    payload: z
+      .union([column, ...payloadEntry.forms])
+      .describe(about.payload)
+      .optional(),
+    state: z.union([z.literal('none'), ...stateEntry.forms]).describe(about.state),
     write: z
-      .record(z.string(), z.union([z.enum(whats), writeForm]))
+      .record(z.string(), z.union([z.enum(whats), written]))
       .describe(about.write)
       .optional(),
   })

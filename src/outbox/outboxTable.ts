@@ -87,6 +87,35 @@ export function splitTableName(name: string): { schema: string | null; table: st
 export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
   [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
+export interface NamedColumn {
+  readonly column: string
+  /** The entry of `outbox.yaml` that names the column. */
+  readonly entry: string
+  readonly isWritten: boolean
+}
+
+/** All columns that the description names. A payload of all columns names none. */
+export function namedColumns({ payload, type, createdAt, state, write, ...table }: OutboxTable): NamedColumn[] {
+  const payloadColumns = payload.kind === 'column' ? [payload.column] : [...(payload.columns?.values() ?? [])]
+  const read: [string, string | null | undefined][] = [
+    ['id', table.id],
+    ['order', table.order],
+    ['sequence', table.sequence],
+    ['type', type.kind === 'column' ? type.column : null],
+    ['key', table.key],
+    ['created_at', createdAt?.column],
+    ['state', state?.column],
+    ...payloadColumns.map((column): [string, string] => ['payload', column]),
+  ]
+  const isStateWritten = (stateExpressions(state)?.writes.length ?? 0) > 0
+  return [
+    ...read.flatMap(([entry, column]) =>
+      typeof column === 'string' ? [{ column, entry, isWritten: entry === 'state' && isStateWritten }] : [],
+    ),
+    ...write.map(({ column }) => ({ column, entry: 'write', isWritten: true })),
+  ]
+}
+
 /** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
 export const tableDescriptionDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { z } from 'zod'
-import { isObject, type PayloadValue } from '../yaml/exactJson.ts'
+import { isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
 import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocument.ts'
-import { EntryReader } from './entryReader.ts'
-import { outboxFileSchema } from './outboxSchema.ts'
+import { checkSchema, readEntry } from './entryReader.ts'
+import { createdAtEntry, outboxFileSchema, payloadEntry, typeEntry, writeEntry } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { readCreatedAtEntry, readPayloadEntry, readTypeEntry, readWriteEntry } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
-import { type StateColumn, stateExpressions } from './stateForms.ts'
+import { stateExpressions } from './stateForms.ts'
 
 /**
  * Checks the text of an outbox.yaml.
@@ -20,112 +18,95 @@ export function readOutboxFile(
 ): { table: OutboxTable | null; problems: readonly FileProblem[] } {
   const document = new YamlDocument(file, text)
   const { content } = document
-  const table = content === undefined ? null : readEntries(new EntryReader(document), file, content)
+  const table = content === undefined ? null : readTable(document, content)
   const problems = [...document.problems].sort((a, b) => a.line - b.line || a.column - b.column)
   return { table: problems.length === 0 ? table : null, problems }
 }
 
-function readEntries(entry: EntryReader, file: string, content: PayloadValue): OutboxTable | null {
-  const top = entry.check(outboxFileSchema, [], content)
+function readTable(document: YamlDocument, content: PayloadValue): OutboxTable | null {
+  const top = checkSchema(document, outboxFileSchema, [], content)
   if (!isObject(content)) return null
-  const pieces = {
-    type: readTypeEntry(entry, content.type),
-    createdAt: readCreatedAtEntry(entry, content.created_at),
-    payload: content.payload === undefined ? idAsPayload(content.id) : readPayloadEntry(entry, content.payload),
-    state: readStateEntry(entry, content.state),
-    write: readWriteEntry(entry, content.write),
-  }
-  if (top !== null) {
-    const state = pieces.state === 'none' ? null : pieces.state
-    judge(entry, top, state, pieces.write)
-    judgeWritten(entry, top, { ...pieces, state })
-  }
-  if (top === null || pieces.type === null || pieces.payload === null || pieces.state === null) return null
-  const state = pieces.state === 'none' ? null : pieces.state
+  const type = readEntry(document, ['type'], content.type, typeEntry)
+  const createdAt =
+    content.created_at === undefined ? null : readEntry(document, ['created_at'], content.created_at, createdAtEntry)
+  const payload = content.payload === undefined ? 'id' : readEntry(document, ['payload'], content.payload, payloadEntry)
+  const state = readStateEntry(document, content.state)
+  const columns = Object.entries(isObject(content.write ?? null) ? (content.write as PayloadObject) : {})
+  const write = columns.map(([column, value]): WrittenColumn | null => {
+    const checked = readEntry(document, ['write', column], value, writeEntry)
+    return checked && { column, what: checked.what, on: checked.on ?? null }
+  })
+  if (top === null || type === null || payload === null || state === null || document.problems.length > 0) return null
   const { schema = null, table, id, order = null, sequence = null, key = null, filter = null, channel = null } = top
-  const { type, createdAt, payload, write } = pieces
-  const idPromised = top.id_unique !== undefined
-  return {
-    file,
-    schema,
-    table,
-    id,
-    idPromised,
-    order,
-    sequence,
-    type,
-    key,
-    createdAt,
-    payload,
-    filter,
-    state,
-    write,
-    channel,
+  const read: OutboxTable = {
+    ...{ file: document.file, schema, table, id, order, sequence, key, filter, channel },
+    idPromised: top.id_unique !== undefined,
+    type:
+      'constant' in type
+        ? { kind: 'constant', type: type.constant }
+        : { kind: 'column', column: type.column, values: new Map(Object.entries(type.values ?? {})) },
+    createdAt: createdAt && {
+      column: createdAt.column,
+      unit: createdAt.unit ?? null,
+      timezone: createdAt.timezone ?? 'UTC',
+    },
+    payload: payloadOf(payload === 'id' ? { columns: { id } } : payload),
+    state: state === 'none' ? null : state,
+    write: write.filter((each) => each !== null),
   }
+  judge(document, read)
+  return read
 }
 
-/** For mapping files whose query (`source`) reads the rest. */
-const idAsPayload = (id: PayloadValue | undefined): OutboxTable['payload'] | null =>
-  typeof id === 'string' ? { kind: 'columns', columns: new Map([['id', id]]) } : null
-
-/** Checks entries against each other. */
-function judge(
-  entry: EntryReader,
-  top: z.infer<typeof outboxFileSchema>,
-  state: StateColumn | null,
-  write: readonly WrittenColumn[],
-): void {
-  // The cursor would pass a row before the row waits.
-  if (top.sequence !== undefined && state !== null) {
-    const why = '"sequence" is only for "state: none", where a row waits from its insert on: remove it'
-    entry.reportKey(['sequence'], why)
-  }
-  if (top.sequence !== undefined && top.order !== undefined && top.order !== top.sequence)
-    entry.reportKey(
-      ['order'],
-      '"order" and "sequence" are both given, and rows are captured in the order of "sequence": remove "order"',
-    )
-  for (const { column } of write)
-    if (column === state?.column) entry.reportKey(['write', column], `"${column}" is written by "state" already`)
+function payloadOf(
+  checked: { column: string; encoding?: string | undefined } | { columns: 'all' | string[] | Record<string, string> },
+): OutboxTable['payload'] {
+  if ('column' in checked)
+    return { kind: 'column', column: checked.column, encoding: (checked.encoding ?? 'utf-8').toLowerCase() }
+  const { columns } = checked
+  if (columns === 'all') return { kind: 'columns', columns: null }
+  const pairs = Array.isArray(columns) ? columns.map((name): [string, string] => [name, name]) : Object.entries(columns)
+  return { kind: 'columns', columns: new Map(pairs) }
 }
 
 /**
- * Refuses to write to columns that identify or order a row, and to columns that the ERP fills. If the payload has
- * several columns, those that outboxd writes are left out of comparisons.
+ * Checks entries against each other. Refuses to write to columns that identify or order a row, and to columns that the
+ * ERP fills. If the payload has several columns, those that outboxd writes are left out of comparisons.
  */
-function judgeWritten(
-  entry: EntryReader,
-  { id, id_unique, key, sequence }: z.infer<typeof outboxFileSchema>,
-  {
-    type,
-    createdAt,
-    payload,
-    state,
-    write,
-  }: Pick<OutboxTable, 'createdAt' | 'state' | 'write'> & {
-    [piece in 'type' | 'payload']: OutboxTable[piece] | null
-  },
-): void {
-  const known = new Map<string | undefined, string>([
+function judge(document: YamlDocument, table: OutboxTable): void {
+  const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table
+  // The cursor would pass a row before the row waits.
+  if (sequence !== null && state !== null)
+    document.reportKey(
+      ['sequence'],
+      '"sequence" is only for "state: none", where a row waits from its insert on: remove it',
+    )
+  if (sequence !== null && order !== null && order !== sequence)
+    document.reportKey(
+      ['order'],
+      '"order" and "sequence" are both given, and rows are captured in the order of "sequence": remove "order"',
+    )
+  const known = new Map<string | null | undefined, string>([
     [id, 'identifies the row ("id")'],
     [createdAt?.column, 'is the time that identifies the row ("created_at")'],
     [sequence, 'orders the rows ("sequence")'],
   ])
-  const read = new Map<string | undefined, string>([
-    [type?.kind === 'column' ? type.column : undefined, 'is read as the record\'s type ("type")'],
+  const read = new Map<string | null, string>([
+    [type.kind === 'column' ? type.column : null, 'is read as the record\'s type ("type")'],
     [key, 'is read as the record\'s key ("key")'],
-    [payload?.kind === 'column' ? payload.column : undefined, 'is read as the record\'s payload ("payload")'],
+    [payload.kind === 'column' ? payload.column : null, 'is read as the record\'s payload ("payload")'],
   ])
   const why = (name: string, what: string) => `"${name}" ${what}, and must not be written: name another column`
   for (const { column } of write) {
     const what = known.get(column) ?? read.get(column)
-    if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
+    if (column === state?.column) document.reportKey(['write', column], `"${column}" is written by "state" already`)
+    else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
   // The row's type and key are read before the write.
-  const isKnownByTime = createdAt !== null && id_unique === undefined
+  const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
-  if (what !== undefined) entry.report(['state'], why(state.column, what))
+  if (what !== undefined) document.report(['state'], why(state.column, what))
 }
 
 export function loadOutboxFile(dir: string): OutboxTable | null {

@@ -1,19 +1,22 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
 import { blameForDatabaseError, isStatementError } from '../postgres/database.ts'
-import { errorCodeOf } from '../postgres/sqlState.ts'
+import { blameForSqlState, errorCodeOf } from '../postgres/sqlState.ts'
 import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import {
+  type CapturedTable,
   type ContentRow,
   contentsQuery,
   existingDocumentsQuery,
+  findCapturedTable,
   type IdsQuery,
   inReadOnlyTransaction,
+  parseDocumentReference,
   QueryFailed,
+  readCapturedTables,
   SourceFailed,
 } from './contentQueries.ts'
-import { type CapturedTable, findCapturedTable, parseDocumentReference, readCapturedTables } from './documents.ts'
-import { findCauseOfFailedQuery } from './findCauseOfFailedQuery.ts'
+import { findFailingParts } from './failingRows.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
@@ -56,21 +59,19 @@ export async function readRecordWithContent(
   return record === null ? null : ((await readRecordContents(outbox, sources, [record]))[0] ?? null)
 }
 
-export async function readContentsDespiteFailures(
+/** The records that a command reads at once. Fewer than for capture, so that a slow query passes. */
+const commandRecordsMax = 100
+
+/** Reads the contents of all records, part by part. @throws SourceFailed */
+export async function readContentsOfAll(
   outbox: Outbox,
   sources: SourceQueries,
   records: readonly OutboxRecord[],
 ): Promise<OutboxRecord[]> {
-  if (records.length === 0) return []
-  try {
-    const read = await readRecordContents(outbox, sources, records)
-    return [...read, ...(await readContentsDespiteFailures(outbox, sources, records.slice(read.length)))]
-  } catch (error) {
-    if (records.length === 1 || !(error instanceof SourceFailed) || error.blame !== 'moment') throw error
-    const half = records.length >> 1
-    const first = await readContentsDespiteFailures(outbox, sources, records.slice(0, half))
-    return [...first, ...(await readContentsDespiteFailures(outbox, sources, records.slice(half)))]
-  }
+  const all: OutboxRecord[] = []
+  while (all.length < records.length)
+    all.push(...(await readRecordContents(outbox, sources, records.slice(all.length, all.length + commandRecordsMax))))
+  return all
 }
 
 /** Records whose contents the same statements read. */
@@ -91,8 +92,11 @@ async function groupRecords(
 ): Promise<Iterable<Group>> {
   const references = new Map(records.map((record) => [record, parseDocumentReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
-  const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
-  const tables = names.size === 0 ? [] : await readTables(outbox, firstType, [...names], untilMs)
+  const { shape } = await outbox.inspect()
+  const tables =
+    names.size === 0
+      ? []
+      : await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, [...names]))
   const groups = new Map<string, Group>()
   for (const [record, reference] of references) {
     const mapping = sources.get(record.type)
@@ -105,21 +109,6 @@ async function groupRecords(
     group.ids.set(record, reference?.id ?? readId(record.payload))
   }
   return groups.values()
-}
-
-/** @param type is blamed if the view cannot be read; other types of its batch go on */
-async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
-  const { shape } = await outbox.inspect()
-  try {
-    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, documents))
-  } catch (error) {
-    if (!isStatementError(error)) throw error
-    throw new SourceFailed(
-      type,
-      'type',
-      new QueryFailed('reading outboxd_capture.captured', String(errorCodeOf(error)), error as Error),
-    )
-  }
 }
 
 /** Returns the id with which a query finds the record; null if the payload has none. */
@@ -168,10 +157,20 @@ type Content =
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
 
+/** If a query fails for this number of parts of the records or more, and for none it succeeds, it fails for all. */
+const failedPartsMax = 64
+/** If this many records fail and none succeeds, their data is not the cause. */
+const failedRecordsMax = 10
+
 /**
- * Reads the contents of ids. If the query fails, finds the records for which it fails.
+ * Reads the contents of ids. If the query fails, finds the records for which it fails. The SQLSTATE says little, because
+ * a function may raise any code for one record:
  *
- * @throws SourceFailed if it fails for all, or may succeed later
+ *     fails for some records, succeeds for others      the records are unreadable
+ *     fails for all, fewer than 10, a code about data  the records are unreadable
+ *     fails for all, 10 or more, or another code       SourceFailed, the type
+ *     fails without any record                         SourceFailed, the type
+ *     a code that may pass                             SourceFailed, moment
  */
 async function readOrBlame(
   outbox: Outbox,
@@ -179,45 +178,38 @@ async function readOrBlame(
   ids: readonly string[],
   untilMs: number,
 ): Promise<Map<string, Content>> {
-  try {
-    return await readByIds(outbox, group, ids, untilMs)
-  } catch (error) {
-    if (!(error instanceof QueryFailed)) throw error
-    const fault = await findCauseOfFailedQuery(ids, error, {
-      tryPart: (part) => tryPart(outbox, group, part, untilMs),
-      failsWithoutRecords: () => failsWithoutRecords(outbox, group, untilMs),
-    })
-    if (fault.kind !== 'records') throw new SourceFailed(group.type, fault.kind, fault.error)
-    const culprits = new Map(
-      fault.records.map(({ id, error: { what, cause } }) => [
-        id,
-        unreadable(`${what} failed for the record ${id}: ${cause.message}`),
-      ]),
-    )
-    const others = ids.filter((id) => !culprits.has(id))
-    if (others.length === 0) return culprits
-    // Reads all records together, because the memory limit holds for all of them.
-    const read = await readByIds(outbox, group, others, untilMs).catch((again: unknown) => {
-      throw again instanceof QueryFailed ? new SourceFailed(group.type, 'moment', again) : again
-    })
-    return new Map([...read, ...culprits])
+  const giveUp = (error: QueryFailed) => {
+    if (blameForSqlState(error.code, 'claim') === 'moment') throw new SourceFailed(group.type, 'moment', error)
+    return error
   }
-}
-
-/** @returns why the query fails for these records; null if it succeeds */
-async function tryPart(
-  outbox: Outbox,
-  group: Group,
-  ids: readonly string[],
-  untilMs: number,
-): Promise<QueryFailed | null> {
-  try {
-    await readByIds(outbox, group, ids, untilMs)
-    return null
-  } catch (error) {
-    if (error instanceof QueryFailed) return error
-    throw error
-  }
+  const read = (part: readonly string[]) =>
+    readByIds(outbox, group, part, untilMs).catch((error: unknown) => {
+      if (error instanceof QueryFailed) return giveUp(error)
+      throw error
+    })
+  const first = await read(ids)
+  if (!(first instanceof QueryFailed)) return first
+  if (await failsWithoutRecords(outbox, group, untilMs)) throw new SourceFailed(group.type, 'type', first)
+  const tryPart = (part: readonly string[]) => read(part).then((found) => (found instanceof QueryFailed ? found : null))
+  const { failed, anyPassed } = await findFailingParts(
+    ids,
+    first,
+    tryPart,
+    (parts, passed) => !passed && parts >= failedPartsMax,
+  )
+  const isAboutData = blameForSqlState(first.code, 'claim') === 'piece'
+  if (!anyPassed && (ids.length >= failedRecordsMax || !isAboutData)) throw new SourceFailed(group.type, 'type', first)
+  const culprits = new Map(
+    failed.map(({ ids: [id = ''], error: { what, cause } }) => [
+      id,
+      unreadable(`${what} failed for the record ${id}: ${cause.message}`),
+    ]),
+  )
+  const others = ids.filter((id) => !culprits.has(id))
+  // Reads all records together, because the memory limit holds for all of them.
+  const again = others.length === 0 ? new Map<string, Content>() : await read(others)
+  if (again instanceof QueryFailed) throw new SourceFailed(group.type, 'moment', again)
+  return new Map([...again, ...culprits])
 }
 
 async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, untilMs: number): Promise<boolean> {

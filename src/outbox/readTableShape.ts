@@ -1,15 +1,10 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/binding.ts'
 import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgres/database.ts'
-import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
+import { nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
-import {
-  findFilterProblems,
-  findIdColumnProblems,
-  findRelationKindProblem,
-  findRowSecurityProblems,
-} from './findTableProblems.ts'
-import { isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
+import { findTableProblems } from './findTableProblems.ts'
+import { type OutboxTable, qualifiedName } from './outboxTable.ts'
 
 export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
@@ -86,15 +81,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const view = await findRelationKindProblem(db, qualified, rows[0]?.kind ?? '', table)
-  const problems = view === null ? findProblems(table, columns) : [view]
-  if (table.sequence !== null && problems.length === 0)
-    problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
-  if (problems.length === 0) {
-    problems.push(...(await findIdColumnProblems(db, qualified, table)))
-    problems.push(...(await findFilterProblems(db, qualified, table, columns.keys())))
-    problems.push(...(await findRowSecurityProblems(db, qualified, table)))
-  }
+  const problems = await findTableProblems(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
   if (problems.length === 0) {
     const hasClientCode = table.filter !== null || (await tableHasClientCode(db, qualified))
     return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
@@ -102,75 +89,6 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   throw new OutboxTableUnusable(
     problems.map((problem) => `${described}: the table ${qualifiedName(named)} ${problem}`).join('\n'),
   )
-}
-
-function findProblems(table: OutboxTable, columns: ReadonlyMap<string, Column>): string[] {
-  const missing = namedColumns(table)
-    .filter(([, name]) => !columns.has(name))
-    .map(
-      ([where, name]) =>
-        `has no column "${name}" (${where}); it has ${[...columns.keys()].join(', ')}${didYouMean(name, columns.keys())}`,
-    )
-  if (missing.length > 0) return missing
-  const problems: string[] = []
-  const { payload, createdAt } = table
-  const payloadType = payload.kind === 'column' ? (columns.get(payload.column)?.baseType ?? '') : 'json'
-  if (!payloadTypes.test(payloadType))
-    problems.push(`keeps the payload as ${payloadType}: it must be jsonb, json, text or bytea`)
-  const timeType = createdAt === null ? null : (columns.get(createdAt.column)?.baseType ?? '')
-  if (timeType !== null && numberTypes.test(timeType) && createdAt?.unit === null)
-    problems.push(`keeps created_at as a number: say its unit, { column: …, unit: milliseconds }`)
-  else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
-    problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
-  if (!isMarkedOnCapture(table)) {
-    for (const name of [table.sequence, table.order, table.id]) {
-      if (name !== null && columns.get(name)?.notNull === false)
-        problems.push(`allows NULL in "${name}", by which rows are put in order: make it not null`)
-    }
-  }
-  return problems
-}
-
-const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
-const numberTypes = /^(bigint|integer|numeric|double precision)$/
-const timeTypes = /^(timestamp with(out)? time zone|date)$/
-
-function namedColumns(table: OutboxTable): [string, string][] {
-  const { payload, type, createdAt, state } = table
-  const named: [string, string | null | undefined][] = [
-    ['id', table.id],
-    ['order', table.order],
-    ['sequence', table.sequence],
-    ['type', type.kind === 'column' ? type.column : null],
-    ['key', table.key],
-    ['created_at', createdAt?.column],
-    ['payload', payload.kind === 'column' ? payload.column : null],
-    ['state', state?.column],
-    ...table.write.map(({ column }): [string, string] => ['write', column]),
-    ...(payload.kind === 'columns' ? [...(payload.columns?.values() ?? [])] : []).map((column): [string, string] => [
-      'payload',
-      column,
-    ]),
-  ]
-  return named.flatMap(([where, name]) => (name === null || name === undefined ? [] : [[where, name]]))
-}
-
-/** A position in a sequence means nothing if a session draws numbers ahead of its inserts. */
-async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
-  const { rows } = await db.query<{ cached: number; falls: boolean }>(
-    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
-    [qualified, column],
-  )
-  const instead = 'leave "sequence" out, and rows are read in the order of their transactions'
-  if (rows[0] === undefined)
-    return [`draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${instead}`]
-  if (rows[0].falls)
-    return [
-      `draws "${column}" from a sequence that counts down, so new rows stand before the old: let it count up, or ${instead}`,
-    ]
-  if (rows[0].cached > 1)
-    return [`draws "${column}" from a sequence with cache ${rows[0].cached}: alter it to cache 1, or ${instead}`]
-  return []
 }
 
 export async function readOutboxIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
@@ -186,20 +104,18 @@ const tablesMax = 20_000
 
 export async function findTableOfSimilarName(
   db: Database,
-  { schema, table }: { schema: string | null; table: string },
+  { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
 ): Promise<string | null> {
-  const { rows } = await db.query<{ schema: string; name: string; visible: boolean }>(
-    `select n.nspname as schema, c.relname as name, n.nspname = any($2) as visible
+  const { rows } = await db.query<{ name: string; written: string }>(
+    `select c.relname as name, case when n.nspname = any($2) and $3::text is null then '' else n.nspname || '.' end || c.relname as written
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
        and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'outboxd', 'pgboss', 'outboxd_capture', 'sandbox')
-       and has_schema_privilege(n.oid, 'usage') order by c.relname, n.nspname limit $1`,
-    [tablesMax, await readRoleSchemas(db)],
+       and has_schema_privilege(n.oid, 'usage')
+     order by n.nspname = coalesce($3, '') desc, n.nspname = any($2) desc, c.relname, n.nspname limit $1`,
+    [tablesMax, await readRoleSchemas(db), schema],
   )
   const names = rows.map(({ name }) => name)
   const near = names.includes(table) ? table : nearestWord(table, names)
-  const alike = rows.filter(({ name }) => name === near)
-  const best = alike.find((row) => (schema === null ? row.visible : row.schema === schema)) ?? alike[0]
-  if (best === undefined) return null
-  return best.visible && schema === null ? best.name : `${best.schema}.${best.name}`
+  return rows.find(({ name }) => name === near)?.written ?? null
 }

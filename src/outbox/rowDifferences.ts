@@ -1,78 +1,42 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { conflictRetryMs, editedRowsMessage, type RowConflict, tableProblemSubject } from '../ledger/rowConflicts.ts'
+import {
+  conflictRetryMs,
+  editedRowsMessage,
+  findRepeatedIds,
+  stampsDifferInContentSql,
+  tableProblemSubject,
+} from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
+import type { FoundDifferences } from './cursorScan.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { Outbox } from './outbox.ts'
+import { readRowsById } from './readRows.ts'
 
-export class RowDifferences {
-  readonly #waiting = new Map<string, RowConflict>()
-  readonly #waitingEdited = new Set<string>()
-  /** Ids with stamps, because a later row of the same id may differ again. */
-  readonly #named = new Set<string>()
-  readonly #edited = new Set<string>()
-
-  addConflicts(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
-    for (const conflict of conflicts) {
-      const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
-      if (this.#named.has(name)) continue
-      if (this.#named.size >= namedMax) this.addEdited([conflict.outboxId], stampOf)
-      else {
-        this.#waiting.set(conflict.outboxId, conflict)
-        this.#named.add(name)
-      }
-    }
-  }
-
-  addEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
-    for (const id of outboxIds) {
-      const name = `${id} ${stampOf(id)}`
-      if (this.#edited.size >= editedMax || this.#edited.has(name)) continue
-      this.#edited.add(name)
-      this.#waitingEdited.add(id)
-    }
-  }
-
-  hasMore(): boolean {
-    return this.#waiting.size + this.#waitingEdited.size > 0
-  }
-
-  take(): FoundDifferences {
-    const found = { conflicts: [...this.#waiting.values()], edited: [...this.#waitingEdited] }
-    this.#waiting.clear()
-    this.#waitingEdited.clear()
-    return found
-  }
-}
-
-export interface FoundDifferences {
-  conflicts: RowConflict[]
-  edited: string[]
-}
-
-/**
- * Further conflicts count as edits, because an ERP that changes all keys does not cause thousands of real conflicts.
- */
-const namedMax = 100
+/** Further conflicts count as edits, because an ERP that changes all keys does not cause thousands of real conflicts. */
+const conflictsMax = 100
 const editedMax = 10_000
 
 export async function recordRowDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
   await raiseProblems(
     ledger,
-    conflicts.map(({ outboxId, detail }: RowConflict) => ({
+    conflicts.slice(0, conflictsMax).map(({ outboxId, detail }) => ({
       kind: 'row_conflict',
       subject: outboxId,
       detail,
       retryInMs: conflictRetryMs,
     })),
   )
-  if (edited.length === 0) return
+  const asEdited = [...conflicts.slice(conflictsMax).map(({ outboxId }) => outboxId), ...edited].slice(0, editedMax)
+  if (asEdited.length === 0) return
   await ledger.query(
     `insert into outboxd.edited_row (outbox_id, outbox) select id, outboxd.current_outbox() from unnest($1::text[]) id
      on conflict do nothing`,
-    [edited],
+    [asEdited],
   )
   await updateEditedRowsProblem(ledger)
 }
 
-export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
+async function updateEditedRowsProblem(ledger: Database): Promise<void> {
   const { rows } = await ledger.query<{ count: number; examples: string[] }>(
     `select count(*)::int as count, coalesce((array_agg(outbox_id order by length(outbox_id), outbox_id))[1:5], '{}') as examples
      from outboxd.edited_row where outbox = outboxd.current_outbox()`,
@@ -81,4 +45,49 @@ export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
   if (count === 0) return clearProblems(ledger, 'row_conflict', [tableProblemSubject])
   const detail = editedRowsMessage(count, examples)
   await raiseProblems(ledger, [{ kind: 'row_conflict', subject: tableProblemSubject, detail, retryInMs: null }])
+}
+
+const reviewedMax = 1_000
+
+/**
+ * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
+ * ended.
+ */
+export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
+  const { ledger } = outbox
+  const { rows: raised } = await ledger.query<{ subject: string }>(
+    `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
+    [tableProblemSubject, reviewedMax],
+  )
+  const { rows: noted } = await ledger.query<{ id: string }>(
+    `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
+    [reviewedMax],
+  )
+  if (raised.length + noted.length === 0) return // the ERP's database may be away
+  const table = await outbox.open()
+  const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
+  const rows = await readRowsById(table, looked)
+  await acceptEnded(ledger, rows)
+  const { conflicts, edited } = await table.memory.findKnown(rows)
+  const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
+  const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
+  const over = looked.filter((id) => !standing.has(id))
+  if (over.length === 0) return
+  await clearProblems(ledger, 'row_conflict', over)
+  const { rowCount } = await ledger.query(
+    'delete from outboxd.edited_row where outbox = outboxd.current_outbox() and outbox_id = any($1::text[])',
+    [over],
+  )
+  if (rowCount) await updateEditedRowsProblem(ledger)
+}
+
+/** Accepts a row's new contents if the row was edited before its end was written back. */
+async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
+  await ledger.query(
+    `update outboxd.submission s set row_stamp = r.stamp
+     from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
+     where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
+       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${stampsDifferInContentSql('s.row_stamp', 'r.stamp')}`,
+    [JSON.stringify(rows)],
+  )
 }

@@ -1,13 +1,13 @@
 import { readLedgerId } from '../ledger/binding.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnSql, columnTextSql, type TableShape } from './columns.ts'
-import { isolateFailingRows } from './failingRows.ts'
+import { findFailingRows } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
-import { inSliceSql, readSlice, sliceRowsMax } from './slices.ts'
+import { inSliceSql, readSlice, type Slice, sliceRowsMax } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 export interface RowUnderWay {
@@ -63,35 +63,45 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   }
 }
 
-export interface UnderWaySlice {
+export interface RowsUnderWay {
   /** Not in the ledger. */
   unknown: RowUnderWay[]
   /** Rows whose records have ended. */
   known: string[]
-  /** Null for the last slice. */
-  upTo: string | null
+  /** False if rows do not show that they were captured. */
   canTell: boolean
 }
 
 /** Reads the rows of a slice that are under way. @param isWaitingToo includes waiting rows that name a transaction */
 export async function readRowsUnderWay(
   outbox: Outbox,
-  after: string | null,
+  table: OpenTable,
+  { after, upTo }: Slice,
   isWaitingToo = false,
-): Promise<UnderWaySlice> {
-  const table = await outbox.open()
+): Promise<RowsUnderWay> {
   const { db, memory } = table
   const statements = rowsUnderWayStatements(table)
   const canTell = statements.underWay !== null
   const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
-  if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
-  const { upTo } = await readSlice(db, table.rows, after, sliceRowsMax)
+  if (condition === null) return { unknown: [], known: [], canTell }
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
   const { known, conflicts } = await memory.findKnown(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
   const unknown = await stampOurs(db, statements, await withoutSecondLedger(outbox, missed))
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
-  return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], upTo, canTell }
+  return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
+}
+
+/** Reads the rows of the slice after an id that are under way, or wait and name a transaction. */
+export async function readSliceUnderWay(
+  outbox: Outbox,
+  after: string | null,
+): Promise<Pick<RowsUnderWay, 'unknown'> & Pick<Slice, 'upTo'>> {
+  const table = await outbox.open()
+  if (rowsUnderWayStatements(table).underWayOrNamed === null) return { unknown: [], upTo: null }
+  const slice = await readSlice(table.db, table.rows, after, sliceRowsMax)
+  const { unknown } = await readRowsUnderWay(outbox, table, slice, true)
+  return { unknown, upTo: slice.upTo }
 }
 
 async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowUnderWay[]): Promise<RowUnderWay[]> {
@@ -116,8 +126,8 @@ async function stampOurs(
     for (const { outboxId, stamp } of found.rows) stamps.set(outboxId, stamp)
   }
   const ids = rows.map(({ outboxId }) => outboxId)
-  const unread = await isolateFailingRows(ids, (those) => ask(stamped, those))
-  await isolateFailingRows(unread, (those) => ask(unstamped, those))
+  const unread = await findFailingRows(ids, (those) => ask(stamped, those))
+  await findFailingRows(unread, (those) => ask(unstamped, those))
   return rows.flatMap((row) => {
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]

@@ -2,11 +2,11 @@ import type { RowWithTransactionSearch } from '../ledger/history/createDataLossG
 import type { NamedRow } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
-import { isolateFailingRows } from './failingRows.ts'
+import { findFailingRows } from './failingRows.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { transactionIdInRowSql, type UnderWaySlice } from './rowsUnderWay.ts'
+import { type readSliceUnderWay, transactionIdInRowSql } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -44,8 +44,8 @@ export async function readRowsWithTransactionId(
   const ask = async (statement: string, ids: readonly string[]) => {
     rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
   }
-  const unread = await isolateFailingRows(outboxIds, (those) => ask(stamped, those))
-  await isolateFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
+  const unread = await findFailingRows(outboxIds, (those) => ask(stamped, those))
+  await findFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
   const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
@@ -61,39 +61,34 @@ const searchMs = 1_000
 /** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
 const holdsTimes = 10
 
-type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown' | 'upTo'>>
+type ReadSlice = (after: string | null) => ReturnType<typeof readSliceUnderWay>
 
 /**
  * Searches for a row that waits or is under way and names a transaction. Does not search a table without an index on
- * the id.
+ * the id. `findNow` takes no earlier result of "none".
  */
 export function createRowWithTransactionSearch(
   readSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
 ): RowWithTransactionSearch {
-  const search = createSearch(readSlice, elapsedMs)
-  const searchNow = createSearch(readSlice, elapsedMs)
-  let noneUntilMs = Number.NEGATIVE_INFINITY
-  return {
-    async find() {
-      if (elapsedMs() < noneUntilMs) return { kind: 'none' }
-      const { found, tookMs } = await search()
-      if (found.kind === 'none') noneUntilMs = elapsedMs() + holdsTimes * tookMs
-      return found
-    },
-    async findNow() {
-      const { found } = await searchNow()
-      if (found.kind === 'named') noneUntilMs = Number.NEGATIVE_INFINITY
-      return found
-    },
-  }
-}
-
-/** @returns a search that continues in the next call; `tookMs` is the time of all calls since it began */
-function createSearch(readSlice: ReadSlice, elapsedMs: () => number) {
   let after: string | null = null
   let tookMs = 0
+  let noneUntilMs = Number.NEGATIVE_INFINITY
 
+  async function findNow(): Promise<NamedRow> {
+    const beganMs = elapsedMs()
+    if (after === null) tookMs = 0
+    const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
+      if (!isStatementCanceled(error)) throw error
+      after = null
+      return { kind: 'none' }
+    })
+    tookMs += elapsedMs() - beganMs
+    noneUntilMs = found.kind === 'none' ? elapsedMs() + holdsTimes * tookMs : Number.NEGATIVE_INFINITY
+    return found
+  }
+
+  /** Continues where the call before stopped. */
   async function search(untilMs: number): Promise<NamedRow> {
     for (;;) {
       const { unknown, upTo } = await readSlice(after)
@@ -105,15 +100,5 @@ function createSearch(readSlice: ReadSlice, elapsedMs: () => number) {
     }
   }
 
-  return async (): Promise<{ found: NamedRow; tookMs: number }> => {
-    const beganMs = elapsedMs()
-    if (after === null) tookMs = 0
-    const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
-      if (!isStatementCanceled(error)) throw error
-      after = null
-      return { kind: 'none' }
-    })
-    tookMs += elapsedMs() - beganMs
-    return { found, tookMs }
-  }
+  return { findNow, find: async () => (elapsedMs() < noneUntilMs ? { kind: 'none' } : findNow()) }
 }

@@ -12,17 +12,15 @@ export interface SecondLedger {
 const countMax = 10_000
 
 export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
-  if (!(await isThere(db, ours))) return null
-  const found = await orUnseen(() =>
-    db.query<SecondLedger & { serves: boolean }>(
-      `select exists (select from outboxd.outbox where table_name = $1) as serves, count(*)::int as records,
-         count(*) filter (where state in ('queued', 'sending', 'accepted', 'uncertain'))::int as open
-       from (select state from outboxd.submission limit $2) counted`,
-      [table, countMax],
-    ),
+  const [found] = await readSecondLedger<SecondLedger & { serves: boolean }>(
+    db,
+    ours,
+    `select exists (select from outboxd.outbox where table_name = $1) as serves, count(*)::int as records,
+       count(*) filter (where state in ('queued', 'sending', 'accepted', 'uncertain'))::int as open
+     from (select state from outboxd.submission limit $2) counted`,
+    [table, countMax],
   )
-  const row = found?.rows[0]
-  return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
+  return found?.serves && found.records > 0 ? { records: found.records, open: found.open } : null
 }
 
 export async function findCapturedBySecondLedger(
@@ -30,35 +28,30 @@ export async function findCapturedBySecondLedger(
   ours: string,
   outboxIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  if (outboxIds.length === 0 || !(await isThere(db, ours))) return new Set()
-  const found = await orUnseen(() =>
-    db.query<{ id: string }>(
-      `select outbox_id as id from outboxd.submission where outbox_id = any($1)
-       union select outbox_id from outboxd.pruned_submission where outbox_id = any($1)`,
-      [outboxIds],
-    ),
+  const rows = await readSecondLedger<{ id: string }>(
+    db,
+    ours,
+    `select outbox_id as id from outboxd.submission where outbox_id = any($1)
+     union select outbox_id from outboxd.pruned_submission where outbox_id = any($1)`,
+    [outboxIds],
   )
-  return new Set(found?.rows.map(({ id }) => id))
+  return new Set(rows.map(({ id }) => id))
 }
 
-/** Returns whether the database has a ledger that is not ours. A ledger that was moved keeps its id. */
-async function isThere(db: Database, ours: string): Promise<boolean> {
-  const seen = await orUnseen(() =>
-    db.query<{ hasRecords: boolean; hasId: boolean }>(
-      `select to_regclass('outboxd.submission') is not null as "hasRecords", to_regclass('outboxd.ledger') is not null as "hasId"`,
-    ),
-  )
-  const { hasRecords = false, hasId = false } = seen?.rows[0] ?? {}
-  if (!hasRecords || !hasId) return hasRecords
-  const ids = await orUnseen(() => db.query<{ id: string }>('select id::text from outboxd.ledger'))
-  return ids !== null && ids.rows[0]?.id !== ours
-}
-
-async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
+/** Returns no rows if the database has no other ledger, or our role may not read it. A moved ledger keeps its id. */
+async function readSecondLedger<R extends object>(
+  db: Database,
+  ours: string,
+  sql: string,
+  values: unknown[],
+): Promise<R[]> {
   try {
-    return await look()
+    const { rows: there } = await db.query(`select where to_regclass('outboxd.ledger') is not null`)
+    if (there.length === 0) return []
+    const { rows: ids } = await db.query<{ id: string }>('select id::text from outboxd.ledger')
+    return ids[0]?.id === ours ? [] : (await db.query<R>(sql, values)).rows
   } catch (error) {
-    if (errorCodeOf(error) === '42501') return null
+    if (errorCodeOf(error) === '42501') return []
     throw error
   }
 }

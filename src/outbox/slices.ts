@@ -37,23 +37,6 @@ export async function readSlice(
   return { after, upTo: ends[0]?.id ?? null }
 }
 
-/**
- * Reads slice by slice until the table ends or `goOn` returns false.
- *
- * @param read reads the slice after an id, and returns the id that ends it
- * @returns the id from which to continue; null at the table's end
- */
-export async function walkSlices(
-  begin: string | null,
-  read: (after: string | null) => Promise<string | null>,
-  goOn: () => Promise<boolean>,
-): Promise<string | null> {
-  let after = begin
-  do after = await read(after)
-  while (after !== null && (await goOn()))
-  return after
-}
-
 /** Null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {

@@ -73,10 +73,12 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
     },
     hasEndValues: values.has('completed') && values.has('discarded'),
     unknownSql(shape) {
-      if (values.size === 0 || columnOf(shape, name).baseType === 'boolean') return null
-      const known = new Set([...waitingTexts, ...texts])
-      const isNull = waiting.includes(null) ? 'false' : `${now} is null`
-      return `(${isNull} or ${now} not in (${literalsSql(known)}))`
+      const isBoolean = columnOf(shape, name).baseType === 'boolean'
+      const either = [
+        ...(waiting.includes(null) ? [] : [`${now} is null`]),
+        ...(isBoolean ? [] : [`${now} not in (${literalsSql(new Set([...waitingTexts, ...texts]))})`]),
+      ]
+      return values.size === 0 || either.length === 0 ? null : `(${either.join(' or ')})`
     },
   }
 }

@@ -1,11 +1,20 @@
+import type pg from 'pg'
 import { boundText } from '../boundText.ts'
-import type { RowStatus, State } from '../model.ts'
-import { beginTransaction, type Database } from '../postgres/database.ts'
+import { endStates, type RowStatus, type State, states } from '../model.ts'
+import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { trialTransactionId } from './findWriteBackProblems.ts'
-import type { OpenTable } from './openTable.ts'
+import { columnOf, type TableShape } from './columns.ts'
+import { type OpenTable, sessionsForRowStatements } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
+import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
+import { stateExpressions } from './stateForms.ts'
+import {
+  type Assignment,
+  assignmentsOf,
+  statusesSql,
+  type WriteBackStatements,
+  writeBackStatements,
+} from './writeBackStatements.ts'
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
@@ -92,7 +101,63 @@ const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'
 const trialStatus = (outboxId: string, state: State): RowStatus => ({
   outboxId,
   state,
-  transactionId: withId.has(state) ? trialTransactionId : null,
+  transactionId: withId.has(state) ? '00000000-0000-4000-8000-000000000000' : null,
   errorCode: withError.has(state) ? 'E000' : null,
   error: withError.has(state) ? 'outboxd check tries what it may write' : null,
 })
+
+/**
+ * Finds columns that cannot take the values that the daemon writes, before any row exists. Returns clauses that follow
+ * the table's name.
+ */
+export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
+  const problems = findNullProblems(table, shape)
+  for (const assignment of assignmentsOf(table, shape)) {
+    const why = await whyNotStorable(sessionsForRowStatements(pool, shape), assignment, shape)
+    const { column } = assignment
+    if (why !== null)
+      problems.push(
+        `has "${column}" of type ${columnOf(shape, column).exactType}, which cannot take what outboxd writes: ${why}`,
+      )
+  }
+  return problems
+}
+
+/** Computes what would be stored at each state, without reading the table, because it may be locked. */
+async function whyNotStorable(
+  db: Database,
+  { column, value, written, mustBeWhole }: Assignment,
+  shape: TableShape,
+): Promise<string | null> {
+  const isWhole = mustBeWhole ? `bool_and((${written})::text = (${value})::text) is not false` : 'true'
+  const emptyRow = `(select null::${columnOf(shape, column).type} as ${quoteIdentifier(column)}) o`
+  try {
+    const { rows } = await db.query<{ isWhole: boolean }>(
+      `select count(${written}), ${isWhole} as "isWhole" from ${statusesSql} cross join ${emptyRow}`,
+      [JSON.stringify(states.map((state) => trialStatus('', state)))],
+    )
+    return rows[0]?.isWhole === false ? 'the value would be cut' : null
+  } catch (error) {
+    return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
+  }
+}
+
+function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
+  const mustBeSet = (name: string) => columnOf(shape, name).notNull
+  const neverWaits =
+    state !== null && mustBeSet(state.column) && stateExpressions(state)?.waiting.every((value) => value === null)
+  return [
+    ...(neverWaits
+      ? [`says that a row waits while "${state.column}" is NULL, but that column is not null: no row would ever wait`]
+      : []),
+    ...write
+      .filter((each) => mustBeSet(each.column) && mayBeEmptied(each))
+      .map(
+        ({ column }) =>
+          `has "${column}" not null, but outboxd writes NULL to it if it has no value. Drop the not null, or name another column`,
+      ),
+  ]
+}
+
+const mayBeEmptied = ({ what, on }: WrittenColumn): boolean =>
+  !(what === 'state' || what === 'now') || (on !== null && endStates.some((state: State) => !on.includes(state)))

@@ -40,16 +40,11 @@ export interface WriteBackStatements {
 
 export function writeBackStatements({ table, shape, rows, served }: OpenTable): WriteBackStatements | null {
   const { waits, stamp } = rows
-  const { write } = table
   const form = stateExpressions(table.state)
-  const assignments = [
-    ...(form === null || form.writes.length === 0 ? [] : [assign(shape, form.column, form.markSql(shape))]),
-    ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
-  ]
+  const assignments = assignmentsOf(table, shape)
   if (assignments.length === 0) return null
   const { id, idType: type } = rows
-  const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
-  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
+  const set = `update ${shape.qualified} o set ${assignments.map(({ column, written }) => `${quoteIdentifier(column)} = ${written}`).join(', ')}`
   const open = form?.openSql ?? 'true'
   // A waiting row may be a new row of this id. Any other row was captured, and edited later.
   const isTaken = `(${waits}) is not true`
@@ -62,9 +57,9 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
-    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
+    mark: `${set} from ${statusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
-    report: `with r as materialized (select * from ${statuses}),
+    report: `with r as materialized (select * from ${statusesSql}),
       held as materialized (
         select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
@@ -98,10 +93,33 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
-// Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
-function assign(shape: TableShape, name: string, value: string): string {
-  const type = columnOf(shape, name)
-  return `${quoteIdentifier(name)} = ${isJsonColumn(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
+/** The statuses in $1, as rows r. */
+export const statusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
+
+export interface Assignment {
+  readonly column: string
+  /** SQL of the value, for a row r of `statusesSql` and a row o of the table. */
+  readonly value: string
+  /** The value as it is stored. */
+  readonly written: string
+  /** True if a cut value would mean a different state, or a different transaction. */
+  readonly mustBeWhole: boolean
+}
+
+export function assignmentsOf({ state, write }: OutboxTable, shape: TableShape): Assignment[] {
+  const form = stateExpressions(state)
+  const assign = (column: string, value: string, mustBeWhole: boolean): Assignment => {
+    const type = columnOf(shape, column)
+    // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
+    const written = `${isJsonColumn(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
+    return { column, value, written, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
+  }
+  return [
+    ...(form === null || form.writes.length === 0
+      ? []
+      : [assign(form.column, form.markSql(shape), form.writes !== 'time')]),
+    ...write.map((each) => assign(each.column, writtenValue(each, shape), /^(state|transaction_id)$/.test(each.what))),
+  ]
 }
 
 function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {

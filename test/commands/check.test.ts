@@ -363,29 +363,6 @@ test('rows that wait and name a transaction are a problem where the ledger has n
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
 })
 
-test('each column that cuts ids of transactions to less than 255 characters is a warning of its own', async () => {
-  const { pool } = fixture.ledger
-  await pool.query(`create domain short_id as varchar(254);
-    create domain uuid_text as varchar(36) check (value ~ '^[0-9a-f-]{36}$');
-    create table so3 (id bigint primary key, payload jsonb, a varchar(60), b character(36), c short_id, d name,
-      e varchar(255), f text, g uuid, h jsonb, i uuid_text)`)
-  onTestFinished(async () => void (await pool.query('drop table so3; drop domain short_id, uuid_text')))
-  const writes = [...'abcdefghi'].map((column) => `${column}: transaction_id`).join(', ')
-  const outbox = `table: so3\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\nwrite: { ${writes} }\n`
-  const data = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
-  const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': outbox, 'data.yaml': data }) })
-  const warned = [
-    ...printed.matchAll(/^WARNING {2}transaction ids: "(\w)" is (.*), which cuts ids longer than (\d+)/gm),
-  ]
-  expect(warned.map(([, ...what]) => what)).toEqual([
-    ['a', 'character varying(60)', '60'],
-    ['b', 'character(36)', '36'],
-    ['c', 'short_id', '254'],
-    ['d', 'name', '63'],
-  ])
-  expect(code).toBe(0)
-})
-
 test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
   const { pool, url } = fixture.ledger
   await pool.query(`create role "Few Rights" login password 'x'`)

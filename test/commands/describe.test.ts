@@ -258,11 +258,11 @@ test('what check would say is a warning: row-level security and rights; columns 
   asReader.username = 'reader_of_t'
   asReader.password = 'secret'
   const reader = await runOn(asReader.href)('t')
-  expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t see rows: create policy/)
+  expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t select rows: create policy/)
   expect(reader.messages).toContain('no policy lets reader_of_t update rows')
   const ofW = await runOn(asReader.href)('w')
   expect(ofW.messages).toMatch(
-    /warning: reader_of_t has no permission to write sent_at of public\.w\. The owner grants it with:/,
+    /warning: the database role lacks permissions. The owner grants them with:\n *grant update \(sent_at\) on public\.w to/,
   )
   expect(ofW.messages).toContain('grant update (sent_at) on public.w to reader_of_t;')
   await pool.query('drop owned by reader_of_t; drop role reader_of_t')
@@ -348,7 +348,7 @@ test('a schema that our user must not use is said to be so, with the grant to pa
     const { code, messages } = await run(table)
     expect({ code, messages }).toEqual({
       code: 1,
-      messages: `outboxd: ${role} has no permission to use the schema "my Schema". The owner grants it with:\ngrant usage on schema "my Schema" to ${role};\n`,
+      messages: `outboxd: the database role lacks permissions. The owner grants them with:\ngrant usage on schema "my Schema" to ${role};\n`,
     })
   }
   expect(JSON.parse((await run('my Schema.x', { json: true })).printed)).toMatchObject({
@@ -416,5 +416,5 @@ test('what check would find of the columns that are written is a warning before 
     create table t (id bigint primary key, status text not null, net_amount numeric not null, synced_at timestamptz, sync_error brief)`)
   const { messages } = await run('t')
   expect(messages).toMatch(/to fill in: .*which rows are to be sent/)
-  expect(messages).toMatch(/warning: the table "public"\."t" .*"sync_error".*the words of an error/)
+  expect(messages).toMatch(/warning: the table "public"\."t" .*"sync_error".*cannot take what outboxd writes/)
 })

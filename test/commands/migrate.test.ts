@@ -102,9 +102,9 @@ body: { name: "\${name}" }`,
   expect(await migrate.action(context, { printGrants: 'daemon', json: true })).toBe(0)
   expect(JSON.parse(context.printed()).outbox).toEqual(
     expect.arrayContaining([
-      'grant usage on schema "Stock" to "daemon"',
-      'grant select on "Stock"."Article" to "daemon"',
-      'grant select on public.sale to "daemon"',
+      'grant usage on schema "Stock" to daemon',
+      'grant select on "Stock"."Article" to daemon',
+      'grant select on public.sale to daemon',
     ]),
   )
 })
@@ -122,6 +122,6 @@ test('--print-grants names the tables that captured documents and their conditio
   const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingFiles({}) })
   expect(await migrate.action(context, { printGrants: 'daemon', json: true })).toBe(0)
   expect(JSON.parse(context.printed()).outbox).toEqual(
-    expect.arrayContaining(['grant select on public.sale to "daemon"', 'grant select on public.sale_line to "daemon"']),
+    expect.arrayContaining(['grant select on public.sale to daemon', 'grant select on public.sale_line to daemon']),
   )
 })

@@ -3,7 +3,7 @@ import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
-import { clearOutdatedRowConflicts } from '../../src/outbox/comparison.ts'
+import { clearOutdatedRowConflicts } from '../../src/outbox/rowDifferences.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 

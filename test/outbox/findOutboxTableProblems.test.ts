@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { countWaitingRowsByType } from '../../src/outbox/backlog.ts'
-import { findOutboxRemarks, findOutboxTableProblems } from '../../src/outbox/findOutboxTableProblems.ts'
+import { findOutboxTableProblems } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
@@ -51,12 +51,9 @@ test('the role lacks rights: `check` prints each `grant`', async () => {
   const table = tableOf(`schema: Sales Dept\ntable: 'Out"box'\nid: Id\ntype: Kind\npayload: body
 state: { status: State, new: new, queued: queued, completed: completed }\nwrite: { tx id: transaction_id }`)
   const first = await findOutboxTableProblems(clerk, table)
-  expect(first).toEqual([
-    `${role} has no permission to use the schema "Sales Dept". The owner grants it with:\ngrant usage on schema "Sales Dept" to ${role};`,
-  ])
-  await pasteGrants(given.pool, first)
-  const second = await findOutboxTableProblems(clerk, table)
-  expect(await pasteGrants(given.pool, second)).toEqual([
+  expect(first).toEqual([expect.stringContaining('the database role lacks permissions. The owner grants them with:')])
+  expect(await pasteGrants(given.pool, first)).toEqual([
+    `grant usage on schema "Sales Dept" to ${role};`,
     `grant select on "Sales Dept"."Out""box" to ${role};`,
     `grant update ("State", "tx id") on "Sales Dept"."Out""box" to ${role};`,
   ])
@@ -73,7 +70,7 @@ test('columns that are granted one by one are not enough where locks are looked 
     grant update (status, transaction_id, error_code, error) on outbox to ${role}`)
   const problems = await findOutboxTableProblems(clerk, ours)
   expect(problems).toEqual([
-    expect.stringMatching(/has no permission to read xmax of public\.outbox, or to write updated_at of public\.outbox/),
+    expect.stringMatching(/grant select on public\.outbox to .*;\ngrant update \(.*updated_at\) on public\.outbox to/),
   ])
   expect(await pasteGrants(given.pool, problems)).toHaveLength(2)
   expect(await findOutboxTableProblems(clerk, ours)).toEqual([])
@@ -112,11 +109,17 @@ test.each([
     'status varchar(5)',
     status,
     '',
-    /"status" of type character varying\(5\), which cannot take "queued", "completed": the value would be cut/,
+    /"status" of type character varying\(5\), which cannot take what outboxd writes: the value would be cut/,
   ],
-  ['an enum without our values', 'status mood', status, '', /cannot take "queued", "completed": SQLSTATE 22P02/],
-  ['a number for a state', 'status int', status, '', /"status" of type integer, which cannot take "queued"/],
-  ['a domain that refuses it', 'status short', status, '', /cannot take ("\w+", )*"completed": SQLSTATE 23514/],
+  [
+    'an enum without our values',
+    'status mood',
+    status,
+    '',
+    /cannot take what outboxd writes: SQLSTATE 22P02: .*"queued"/,
+  ],
+  ['a number for a state', 'status int', status, '', /"status" of type integer, which cannot take .*"queued"/],
+  ['a domain that refuses it', 'status short', status, '', /cannot take what outboxd writes: SQLSTATE 23514/],
   [
     'a boolean for a time',
     'sent boolean not null default false',
@@ -129,21 +132,21 @@ test.each([
     'sent boolean',
     '{ timestamp: sent, set: [completed] }',
     '',
-    /"sent" of type boolean, which cannot take the time/,
+    /"sent" of type boolean, which cannot take what outboxd writes/,
   ],
   [
     'text for a time',
     'sent text',
     '{ timestamp: sent, set: [completed] }',
     '',
-    /"sent" of type text, which cannot take the time/,
+    /"sent" of type text, which cannot take what outboxd writes/,
   ],
   [
     'a number that is too small for a time',
     'sent numeric(5)',
     '{ timestamp: sent, set: [completed] }',
     '',
-    /cannot take the time: SQLSTATE 22003/,
+    /cannot take what outboxd writes: SQLSTATE 22003/,
   ],
   [
     'a flag that never is NULL',
@@ -157,21 +160,28 @@ test.each([
     'status text, note int',
     status,
     'write: { note: error }',
-    /"note" of type integer, which cannot take the words of an error/,
+    /"note" of type integer, which cannot take what outboxd writes: .*integer/,
   ],
   [
     'an id in a number',
     'status text, note int',
     status,
     'write: { note: transaction_id }',
-    /cannot take the id of a transaction/,
+    /cannot take what outboxd writes: .*integer: "00000000-/,
+  ],
+  [
+    'an id that is cut short',
+    'status text, note varchar(20)',
+    status,
+    'write: { note: transaction_id }',
+    /"note" of type character varying\(20\), which cannot take what outboxd writes: the value would be cut/,
   ],
   [
     'every state in a boolean',
     'status text, note boolean',
     status,
     'write: { note: state }',
-    /cannot take the state "queued", the state "sending".*SQLSTATE 22P02/,
+    /cannot take what outboxd writes: SQLSTATE 22P02: .*"queued"/,
   ],
   [
     'NULL where it must not be',
@@ -235,15 +245,6 @@ test.each([
   const { pool } = await setup({ ddl })
   expect(await findOutboxTableProblems(pool, table)).toEqual([])
   expect((await pool.query('select from pg_prepared_statements')).rowCount).toBe(0)
-})
-
-test('a column for ids of transactions that must be uuids is worth a word', async () => {
-  const { outbox } = await setup({
-    ddl: `create table source (${columns}, status text, tx text, tx2 uuid)`,
-    yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
-  })
-  expect(await findOutboxRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
-  expect(await tryWriteBack(outbox)).toEqual({ kind: 'no-row' })
 })
 
 test('a table that somebody has locked is said to be so at once, not by each statement', async () => {

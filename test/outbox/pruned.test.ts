@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readBacklog, readInitialBacklog } from '../../src/outbox/backlog.ts'
 import { findExistingRows } from '../../src/outbox/readRows.ts'
-import { readSliceBehindCursor } from '../../src/outbox/rowsBehindCursor.ts'
 import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
+import { readRowsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
@@ -48,7 +48,7 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     await pool.query('update outboxd.outbox set readings = readings + 1')
     expect(await describedAs(yaml).capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
-    expect((await readSliceBehindCursor(outbox, null, 100))?.unknown ?? []).toEqual([])
+    expect(await readRowsBehindCursor(await outbox.open(), { after: null, upTo: null })).toEqual([])
     expect(await readInitialBacklog(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
@@ -84,7 +84,7 @@ describe('rows that say themselves that they wait', () => {
     await completeAgo(pool, 31)
     await pool.query(`update source set status = 'C', tx = 'tx-1'`)
     await pruneAll(pool, gone)
-    expect((await readRowsUnderWay(outbox, null))?.unknown).toEqual([])
+    expect((await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
     await pool.query(`update source set status = 'N', tx = null`)
     await capture()
     const { rows } = await pool.query(
@@ -119,7 +119,7 @@ describe('rows that say themselves that they wait', () => {
     await capture()
     await completeAgo(pool, 31)
     await pruneAll(pool, gone)
-    expect((await readRowsUnderWay(outbox, null))?.unknown).toEqual([])
+    expect((await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
   })
 })
 

@@ -63,8 +63,8 @@ test.each([
   ],
   ['state: { timestamp: t }', '"set" is missing'],
   ['state: { timestamp: t, set: [] }', '"set" is empty'],
-  ['state: { status: s }', '"new" is missing: the value of a row that waits'],
-  ['state: { status: s, new: [] }', '"new" is empty: no row would ever wait'],
+  ['state: { status: s }', '"new" is missing'],
+  ['state: { status: s, new: [] }', '"new" is empty'],
   ['state: [none]', '"state" must be none, or { status: … }, { flag: … } or { timestamp: … }, and is'],
   ['state: { column: s }', '"state" must be none, or { status: … }, { flag: … } or { timestamp: … }'],
   ['', '"state" is missing: none, or { status: … }'],
@@ -83,7 +83,7 @@ test.each([
   ['state: { flag: id, new: 0, done: 1, set: [queued] }', '"id" identifies the row ("id")'],
   ['state: { status: t, new: a, completed: b }', '"t" is read as the record\'s type ("type")'],
   ['state: { flag: f, set: [queued] }\nwrite: { f: state }', '"f" is written by "state" already'],
-  ['state: none\ncreated_at: { column: a, timezone: Europe/Berln }', 'unknown timezone "Europe/Berln"'],
+  ['state: none\ncreated_at: { column: a, timezone: Europe/Berln }', '"timezone" is not a known timezone'],
 ])('%s: %s', (text, message) => {
   const found = problems(`table: t\nid: id\ntype: t\npayload: p\n${text}`)
   expect(found).toHaveLength(1)

@@ -18,7 +18,7 @@ const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, '
 test('a captured row fails in the comparison: found by its id', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)
-  const slice = await readRowsUnderWay(outbox, null)
+  const slice = await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })
   expect(slice?.unknown.map(({ outboxId, stamp }) => [outboxId, stamp.split(/[ :]/)[0]])).toEqual([
     ['1', 'content'],
     ['2', 'unreadable'],
@@ -29,5 +29,9 @@ test('a captured row fails in the comparison: found by its id', async () => {
 test('a filter that raises: nobody knows whether the row is ours, and those around it are found', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: `${table}filter: ratio > 3\n` })
   await pool.query(said)
-  expect((await readRowsUnderWay(outbox, null))?.unknown.map(({ outboxId }) => outboxId)).toEqual(['1'])
+  expect(
+    (await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown.map(
+      ({ outboxId }) => outboxId,
+    ),
+  ).toEqual(['1'])
 })

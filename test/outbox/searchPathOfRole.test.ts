@@ -1,6 +1,5 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { claimRows } from '../../src/outbox/claimRows.ts'
-import { findTableRemarks } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { anyRows, setup, tableOf } from './setup.ts'
@@ -61,24 +60,6 @@ test('triggers, filters and types of the client’s are run by the role’s own 
   expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasClientCode: true })
 })
 
-test('a trigger that is added while the daemon runs has the role’s own search path, too', async () => {
-  const { outbox, take, pool } = await asDaemon({
-    ddl: `create schema app; create table app.journal (n bigint); create table app.source (${columns}, status text not null default 'new');
-      create function app.note() returns trigger language plpgsql as $$begin insert into journal values (new.id); return new; end$$`,
-    path: 'app',
-    yaml,
-  })
-  await pool.query('insert into app.source default values')
-  expect(await take()).toMatchObject({ ids: ['1'] })
-  await pool.query('create trigger note before update on app.source for each row execute function app.note()')
-  await pool.query('insert into app.source default values')
-  const realNow = performance.now()
-  vi.spyOn(performance, 'now').mockImplementation(() => realNow + 10_000)
-  onTestFinished(() => void vi.restoreAllMocks())
-  expect(await take()).toEqual({ ids: ['2'], unmarked: [] })
-  expect((await outbox.open()).shape.hasClientCode).toBe(true)
-})
-
 test.each([
   ['a trigger of updates', `create trigger note before update on source for each row execute function note()`, true],
   [
@@ -111,5 +92,4 @@ test.each([
   const outbox = new Outbox(pool, tableOf(`${yaml}\nid_unique: promised`), 1_000, pool)
   const { shape } = await outbox.inspect()
   expect(shape.hasClientCode).toBe(isNeeded)
-  expect(await findTableRemarks(pool, outbox.described, shape)).toBeInstanceOf(Array)
 })

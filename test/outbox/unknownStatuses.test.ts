@@ -57,7 +57,8 @@ const forms: [string, string, RegExp | null][] = [
   ['marked at the end', 'state: { status: status, new: open, completed: sent }', /"draft" \(2 rows.*NULL \(1 row/],
   ['where NULL waits', 'state: { status: status, new: [null, open], completed: sent }', /^((?!NULL).)*$/],
   ['with no word for what becomes of rows', 'state: { status: status, new: open }', null],
-  ['a flag', 'state: { flag: done, set: [queued] }', null],
+  ['a flag that is NULL', 'state: { flag: done, set: [queued] }', /NULL \(5 rows, the first is 1\)/],
+  ['a flag where NULL waits', 'state: { flag: done, new: [null, false], set: [queued] }', null],
   ['none', 'state: none', null],
 ]
 
@@ -71,6 +72,14 @@ test.each(
   const found = (await told(given)).filter((each) => each.startsWith('unknown_status'))
   expect(found).toEqual(want === null ? [] : [expect.stringMatching(want)])
   for (const each of found) expect(each).not.toMatch(/archived|sent"|open"/)
+})
+
+// listed in docs/reference/faults.md
+test("a row's flag is NULL: `unknown_status`", async () => {
+  const given = await setup({ ddl, yaml: `${described}state: { flag: done, set: [queued] }` })
+  await given.pool.query('insert into source (done) values (false), (null)')
+  await compare(given)
+  expect(await told(given)).toEqual([expect.stringContaining('unknown_status: rows have a status')])
 })
 
 test('a table that is too large for one comparison is read on by the next, and the problem stays until its end was reached', async () => {

@@ -3,12 +3,7 @@ import { readServedOutbox } from '../../ledger/binding.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
 import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
-import {
-  countRowsOfUnknownStatus,
-  describeOtherDaemons,
-  findLostRows,
-  findSecondLedgerOfOutbox,
-} from '../../operations/compareDatabases.ts'
+import { describeOtherDaemons, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
 import {
   hiddenRowsMessage,
   initialBacklogMessage,
@@ -19,12 +14,12 @@ import {
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { changeCaptureProblems, readChangeCaptureFaults } from '../../outbox/changeCaptureFaults.ts'
+import { commandBounds, compareTable, ledgerGapMessage } from '../../outbox/comparison.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
-import { findOutboxRemarks, findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
-import { findPermissionProblems } from '../../outbox/findPermissionProblems.ts'
-import { findShortIdColumns } from '../../outbox/findWriteBackProblems.ts'
-import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
+import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
+import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
+import { findPermissionProblems } from '../../outbox/outboxGrants.ts'
 import { describeStandardTable, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
@@ -33,7 +28,7 @@ import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { secondLedgerMessage } from '../../outbox/secondLedger.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
 import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
-import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unknownStatuses.ts'
+import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaimedRows.ts'
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
@@ -44,7 +39,7 @@ import { missingTimeLimitsMessage } from './ledger.ts'
 
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
-  const { version, problems, wakes, shortIds } = await inspectOutbox(config, table)
+  const { version, problems, wakes } = await inspectOutbox(config, table)
   if (problems.length > 0)
     return [finding('outbox', 'problem', ...problems), notAskedFinding('types', 'the outbox has a problem')]
   let databases: Databases
@@ -60,7 +55,6 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const secondMark = (second?.open ?? 0) > 0 || table.state === null ? 'problem' : 'warning'
   return [
     finding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
-    ...shortIds.map((message) => finding('transaction ids', 'warning', message)),
     ...(second === null ? [] : [finding('ledgers', secondMark, secondLedgerMessage(second))]),
     ...(await checkMappedRows(open, config, table)),
   ]
@@ -70,7 +64,6 @@ interface Inspected {
   version: string
   problems: string[]
   wakes: string
-  shortIds: string[]
 }
 
 function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspected> {
@@ -94,7 +87,6 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
         version: await readServerVersion(pool),
         problems,
         wakes: ours === null ? '' : `; ${(await isConnectedWithoutPooler(pool)) ? wakeTriggerMessage(ours) : pooled}`,
-        shortIds: problems.length === 0 ? await findShortIdColumns(pool, table) : [],
       }
     },
   })
@@ -135,21 +127,29 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const { waiting } = await withOutbox(databases, readBacklog)
   await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))
   const untilMs = performance.now() + compareMaxMs
-  const goOn = () => performance.now() < untilMs
   const history = await withOutbox(databases, readInitialBacklog)
-  const gap = await findLostRows(databases, goOn, history !== null)
-  const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
+  const found = await withOutbox(databases, (outbox) =>
+    compareTable(
+      outbox,
+      { isWaitingToo: history !== null, reportAgain: null },
+      commandBounds(() => performance.now() < untilMs),
+    ),
+  )
+  const { rows, statuses } = found
+  const named = history === null ? undefined : rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
-  if (gap.rows.length > 0) return ['problem', ledgerGapMessage(gap)]
-  const unknown = await countRowsOfUnknownStatus(databases, goOn)
-  if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
+  if (rows.length > 0) return ['problem', ledgerGapMessage(found)]
+  if (statuses !== null && statuses.length > 0)
+    return ['warning', `${unknownStatusMessage(statuses, found.isCut)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
   if (mark !== 'ok') return [mark, message]
   const notes = [
     startPositionMessage((await readServedOutbox(databases.ledger)).start),
     hiddenRowsMessage(await withOutbox(databases, countRowsBeforeStart)),
     initialBacklogMessage(history),
-    ...(await withOutbox(databases, findOutboxRemarks)),
+    ...(await withOutbox(databases, async (outbox) =>
+      findRowSecurityRemarks(databases.erp, (await outbox.inspect()).shape.qualified),
+    )),
   ].filter((note) => note !== null)
   return ['ok', [`${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`, message, ...notes].join('; ')]
 }

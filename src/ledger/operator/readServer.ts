@@ -75,9 +75,9 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
            and not exists (select from pg_roles where rolname = current_user and rolsuper)
      )
      select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
-       (select count(*)::int from session where "isRole" and name = any($1)) as ours
+       (select count(*)::int from session where "isRole" and (name = any($1) or starts_with(name, $2))) as ours
      from room order by free limit 1`,
-    [Object.values(daemonSessionNames)],
+    [Object.values(daemonSessionNames), daemonSessionNames.registration],
   )
   return rows[0] as FreeConnections
 }

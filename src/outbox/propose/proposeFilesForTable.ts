@@ -4,12 +4,18 @@ import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/p
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
-import { findOutboxTableProblems, findTableRemarks } from '../findOutboxTableProblems.ts'
-import { findPermissionProblems, findSchemaPermissionProblem } from '../findPermissionProblems.ts'
-import { findTablesOfView, mustRowsBeMarked, relationKindNames, suggestTableInstead } from '../findTableProblems.ts'
+import { findOutboxTableProblems } from '../findOutboxTableProblems.ts'
+import {
+  findRowSecurityRemarks,
+  findTablesOfView,
+  mustRowsBeMarked,
+  relationKindNames,
+  suggestTableInstead,
+} from '../findTableProblems.ts'
+import { findPermissionProblems, findSchemaPermissionProblem } from '../outboxGrants.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
-import { findTableOfSimilarName, OutboxTableUnusable, readTableShape, resolveTableSchema } from '../readTableShape.ts'
+import { findTableOfSimilarName, OutboxTableUnusable, resolveTableSchema } from '../readTableShape.ts'
 import {
   type CatalogTable,
   qualifiedTable,
@@ -169,7 +175,7 @@ async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Pr
   if (!hasId) return findPermissionProblems(pool, described)
   try {
     const found = await findOutboxTableProblems(pool, described)
-    return [...found, ...(await findTableRemarks(pool, described, await readTableShape(pool, described)))]
+    return [...found, ...(await findRowSecurityRemarks(pool, qualifiedName(await resolveTableSchema(pool, described))))]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error

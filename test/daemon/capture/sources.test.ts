@@ -272,26 +272,6 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
   })
 })
 
-test('the session of a query that catches the server’s cancel is ended', async () => {
-  await insert(1, 3)
-  await ledger.pool.query(`create or replace function stubborn(id int) returns int language plpgsql as $$begin
-    while id = 2 loop
-      begin perform pg_sleep(60); exception when query_canceled then null; end;
-    end loop;
-    return id; end$$`)
-  const { skipped } = await captureAll(
-    'select s.id, s.total, stubborn(s.id) as stubborn from sale s where s.id = any($1)',
-    {},
-    500,
-  )
-  expect(skipped).toEqual(['2'])
-  expect((await submissions()).map(({ row }) => row)).toEqual(['1', '3'])
-  const { rows } = await ledger.pool.query(
-    `select query from pg_stat_activity where query like '%stubborn%' and state = 'active' and pid <> pg_backend_pid()`,
-  )
-  expect(rows).toEqual([])
-})
-
 test('contents beyond what may be in memory at once are read in the next batch, in order', async () => {
   await insert(1, 5)
   const large = `select s.id, s.total, repeat('x', 900000 + s.id) as note from sale s where s.id = any($1)`

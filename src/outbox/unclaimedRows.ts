@@ -1,0 +1,90 @@
+import { findRepeatedIds } from '../ledger/rowConflicts.ts'
+import { columnTextSql } from './columns.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { OpenTable } from './openTable.ts'
+import { notBeforeStartSql } from './rowExpressions.ts'
+import { inSliceSql, type Slice } from './slices.ts'
+import { stateExpressions } from './stateForms.ts'
+
+/*
+ * Rows that no claim reads, because they lie behind the cursor or have a status that is not configured.
+ */
+
+/** The parameters are the position's first, then the slice's. */
+export function behindCursorSql({ rows }: OpenTable): string {
+  const { from, waits, id, idText, sort, order } = rows
+  const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
+  return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
+    where ${waits} and (${order}) <= (${position})${inSliceSql(rows, sort.length + 1)} order by ${id}`
+}
+
+/**
+ * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
+ *
+ * The ledger knew all rows there when the cursor passed them, so such a row came later. It was loaded with its own
+ * number, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
+ */
+export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: Slice): Promise<string[]> {
+  const position = (await table.scan?.readPosition()) ?? null
+  if (position === null) return []
+  const { rows } = await table.db.query<SeenRow>(behindCursorSql(table), [...position, after, upTo])
+  const { known } = await table.memory.findKnown(rows)
+  const ids = rows.map(({ outboxId }) => outboxId)
+  const duplicates = findRepeatedIds(ids)
+  return ids.filter((id) => !known.has(id) && !duplicates.has(id))
+}
+
+export const rowsBehindCursorMessage = (ids: readonly string[], isCut: boolean): string =>
+  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, where the table had been read (the first is ${ids[0]}). They were loaded with ids or numbers of their own, or came by a partition, an inheriting table or a policy`
+
+export interface UnknownStatus {
+  /** Cut to 40 characters; null for NULL. */
+  status: string | null
+  rows: number
+  firstId: string
+}
+
+const statusesMax = 10
+
+/**
+ * Counts rows whose status `outbox.yaml` does not name. Such a row neither waits nor is under way, so no claim reads
+ * it. Null if `outbox.yaml` names only the statuses of waiting rows, or none.
+ */
+export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
+  const form = stateExpressions(table.state)
+  const isUnknown = form?.unknownSql(shape) ?? null
+  if (form === null || isUnknown === null) return null
+  const { from, id, idText, filtered } = rows
+  return `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
+       (array_agg(${idText} order by ${id}))[1] as "firstId"
+     from ${from} where ${isUnknown}${filtered}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)}
+     group by 1 order by 2 desc limit ${statusesMax}`
+}
+
+/** Adds the counts of a slice to those of the slices before. */
+export async function countUnknownStatuses(
+  table: OpenTable,
+  { after, upTo }: Slice,
+  before: readonly UnknownStatus[],
+): Promise<UnknownStatus[]> {
+  const all = new Map(before.map((each) => [each.status, each]))
+  const sql = unknownStatusCountsSql(table)
+  const { rows: found } = sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, [after, upTo])
+  for (const { status, rows, firstId } of found) {
+    const known = all.get(status)
+    if (known !== undefined) all.set(status, { ...known, rows: known.rows + rows })
+    else if (all.size < statusesMax) all.set(status, { status, rows, firstId })
+  }
+  return [...all.values()]
+}
+
+export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: boolean): string {
+  const named = statuses.map(
+    ({ status, rows, firstId }) =>
+      `${status === null ? 'NULL' : `"${status}"`} (${rows} ${rows === 1 ? 'row' : 'rows'}, the first is ${firstId})`,
+  )
+  return `rows have a status that is not configured, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`
+}
+
+export const unknownStatusAdvice =
+  'Correct the status of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
