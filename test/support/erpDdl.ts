@@ -95,25 +95,23 @@ export const erps: readonly Erp[] = [
     workflow: 'n.state',
   },
   {
-    name: 'SAP Business One, with foreign keys',
+    name: 'SAP Business One, without foreign keys',
     table: 'dbo.OINV',
     ddl: `create schema dbo;
       create table dbo."OCRD" ("CardCode" varchar(15) primary key, "CardName" varchar(100), "CardType" char(1), "CreateDate" timestamp);
       create table dbo."OITM" ("ItemCode" varchar(50) primary key, "ItemName" varchar(100));
       create table dbo."OINV" ("DocEntry" integer primary key, "DocNum" integer not null, "DocType" char(1) default 'I',
         "CANCELED" char(1) default 'N', "DocStatus" char(1) default 'O', "ObjType" varchar(20) default '13', "DocDate" timestamp,
-        "DocDueDate" timestamp, "CardCode" varchar(15) references dbo."OCRD", "CardName" varchar(100), "NumAtCard" varchar(100), "VatSum" numeric(19,6),
+        "DocDueDate" timestamp, "CardCode" varchar(15), "CardName" varchar(100), "NumAtCard" varchar(100), "VatSum" numeric(19,6),
         "DocCur" varchar(3), "DocRate" numeric(19,6), "DocTotal" numeric(19,6), "DocTotalFC" numeric(19,6), "PaidToDate" numeric(19,6),
         "TaxDate" timestamp, "CreateDate" timestamp, "UpdateDate" timestamp, "Transfered" char(1) default 'N', "Printed" char(1) default 'N');
-      create table dbo."INV1" ("DocEntry" integer references dbo."OINV", "LineNum" integer, "LineStatus" char(1), "ItemCode" varchar(50) references dbo."OITM",
+      create table dbo."INV1" ("DocEntry" integer, "LineNum" integer, "LineStatus" char(1), "ItemCode" varchar(50),
         "Dscription" varchar(200), "Quantity" numeric(19,6), "OpenQty" numeric(19,6), "Price" numeric(19,6), "Currency" varchar(3),
         "LineTotal" numeric(19,6), "unitMsr" varchar(100), primary key ("DocEntry", "LineNum"));
-      create table dbo."INV12" ("DocEntry" integer primary key references dbo."OINV", "StreetS" varchar(100));
+      create table dbo."INV12" ("DocEntry" integer primary key, "StreetS" varchar(100));
       create table dbo."ORDR" ("DocEntry" integer primary key, "DocNum" integer, "CardCode" varchar(15));
       create table dbo."RDR1" ("DocEntry" integer, "LineNum" integer, "ItemCode" varchar(50), "Quantity" numeric(19,6),
         primary key ("DocEntry", "LineNum"));
-      insert into dbo."OCRD" values ('C17', 'Jane');
-      insert into dbo."OITM" values ('A1', 'Chair');
       insert into dbo."OINV" ("DocEntry", "DocNum", "DocDate", "DocDueDate", "CardCode", "DocTotal", "VatSum")
         values (5, 1005, '2026-11-20', '2026-12-20', 'C17', 24.690000, 3.94);
       insert into dbo."INV1" values (5, 0, 'O', 'A1', 'Chair', 2.000000, 2, 12.345000, 'EUR', 24.690000, 'pc');
@@ -164,17 +162,16 @@ export const erps: readonly Erp[] = [
     workflow: 'n.statecode',
   },
   {
-    name: 'Dynamics NAV, with foreign keys',
+    name: 'Dynamics NAV, without foreign keys',
     table: 'nav."Sales Invoice Header"',
     ddl: `create schema nav;
       create table nav."Customer" ("No_" varchar(20) primary key, "Name" varchar(100));
-      create table nav."Sales Invoice Header" ("No_" varchar(20) primary key, "Sell-to Customer No_" varchar(20) not null references nav."Customer",
+      create table nav."Sales Invoice Header" ("No_" varchar(20) primary key, "Sell-to Customer No_" varchar(20) not null,
         "Bill-to Customer No_" varchar(20) not null, "Order Date" timestamp, "Posting Date" timestamp not null, "Due Date" timestamp,
         "Document Date" timestamp, "Currency Code" varchar(10), "Amount Including VAT" numeric(38,20), "Your Reference" varchar(35));
-      create table nav."Sales Invoice Line" ("Document No_" varchar(20) references nav."Sales Invoice Header", "Line No_" integer, "Sell-to Customer No_" varchar(20),
+      create table nav."Sales Invoice Line" ("Document No_" varchar(20), "Line No_" integer, "Sell-to Customer No_" varchar(20),
         "Type" integer, "No_" varchar(20), "Description" varchar(100), "Unit of Measure" varchar(50), "Quantity" numeric(38,20),
         "Unit Price" numeric(38,20), "Amount" numeric(38,20), "Amount Including VAT" numeric(38,20), primary key ("Document No_", "Line No_"));
-      insert into nav."Customer" values ('C17', 'Jane');
       insert into nav."Sales Invoice Header" values ('R-1', 'C17', 'C17', '2026-11-20', '2026-11-21', '2026-12-21', '2026-11-21', null, 24.69);
       insert into nav."Sales Invoice Line" values ('R-1', 10000, 'C17', 2, 'A1', 'Chair', 'PCS', 2, 12.345, 24.69, 29.38);`,
     order: {
@@ -216,13 +213,13 @@ export const erps: readonly Erp[] = [
     ddl: `create schema "FIBU";
       create table "FIBU"."KUNDEN" ("KUNDENNR" numeric(8) primary key, "NAME1" varchar(40), "ORT" varchar(40));
       create table "FIBU"."ARTIKEL" ("ARTIKELNR" varchar(20) primary key, "BEZEICHNUNG" varchar(60));
-      create table "FIBU"."AUFTRAGSKOPF" ("AUFTRAGSNR" integer primary key, "KUNDENNR" numeric(8) not null references "FIBU"."KUNDEN",
+      create table "FIBU"."AUFTRAGSKOPF" ("AUFTRAGSNR" integer primary key, "KUNDENNR" numeric(8) not null,
         "AUFTRAGSDATUM" date not null, "LIEFERDATUM" date, "NETTOBETRAG" numeric(12,2), "MWST_BETRAG" numeric(12,2),
         "STATUS" char(1) default 'E', "ERFASST_AM" timestamp, "BEARBEITER" varchar(20));
-      create table "FIBU"."AUFTRAGSPOSITION" ("AUFTRAGSNR" integer references "FIBU"."AUFTRAGSKOPF", "POSNR" integer, "ARTIKELNR" varchar(20), "BEZEICHNUNG" varchar(60),
+      create table "FIBU"."AUFTRAGSPOSITION" ("AUFTRAGSNR" integer, "POSNR" integer, "ARTIKELNR" varchar(20), "BEZEICHNUNG" varchar(60),
         "MENGE" numeric(10,3), "EINHEIT" varchar(4), "EINZELPREIS" numeric(12,4), "GESAMTPREIS" numeric(12,2),
         primary key ("AUFTRAGSNR", "POSNR"));
-      create table "FIBU"."LAGERBEWEGUNG" ("BEWEGUNGSNR" integer primary key, "AUFTRAGSNR" integer references "FIBU"."AUFTRAGSKOPF", "ARTIKELNR" varchar(20), "MENGE" numeric(10,3));
+      create table "FIBU"."LAGERBEWEGUNG" ("BEWEGUNGSNR" integer primary key, "AUFTRAGSNR" integer, "ARTIKELNR" varchar(20), "MENGE" numeric(10,3));
       insert into "FIBU"."KUNDEN" values (4711, 'Jane', 'Berlin');
       insert into "FIBU"."AUFTRAGSKOPF" values (100, 4711, '2026-11-20', null, 24.69, 4.69, 'F', now(), 'x');
       insert into "FIBU"."AUFTRAGSPOSITION" values (100, 2, 'A2', 'Tisch', 1, 'ST', 1, 1), (100, 1, 'A1', 'Stuhl', 2.000, 'ST', 12.3450, 24.69);

@@ -43,7 +43,7 @@ export function tablesOfDocument({ header, customer, lines }: ErpDocument): Cata
 }
 
 /**
- * Finds the lines and lookups of a table by its foreign keys.
+ * Finds the lines and lookups of a table by its foreign keys, or by names if the database declares none (SAP, legacy ERPs).
  *
  * @returns null if it finds neither, or the primary key is not one column
  */
@@ -60,11 +60,12 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
   const referring = (await readForeignKeys(db, header)).filter(
     ({ from, to, key: column }) => to === qualifiedTable(header) && from !== to && column === key.name,
   )
+  const isDeclared = referring.length > 0
   let best: { score: number; table: CatalogTable; column: string } | null = null
-  for (const { from, column } of referring) {
+  for (const { from, column } of isDeclared ? referring : await readReferencesByName(db, header, key)) {
     const table = await readCatalogTable(db, from)
     const score = table === null ? 0 : scoreLines(table, column)
-    if (table !== null && score > (best?.score ?? 0)) best = { score, table, column }
+    if (table !== null && score > (best?.score ?? (isDeclared ? 0 : namedScoreMin))) best = { score, table, column }
   }
   if (best === null) return null
   const own = best.table.primaryKey.length === 1 ? best.table.primaryKey[0] : undefined
@@ -77,6 +78,9 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
     condition: await findLinesCondition(db, table),
   }
 }
+
+/** Quantity and article are not enough without a foreign key: a stock movement has both. */
+const namedScoreMin = 3
 
 /** Returns how likely these are the lines of a document; 0 for other tables, such as those that link two documents. */
 function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: string): number {
@@ -108,8 +112,9 @@ async function findLookup(
 ): Promise<Lookup | null> {
   const keys = await readForeignKeys(db, table)
   for (const column of findUsuallyNamed(table.columns, what)) {
-    const found = keys.find((each) => each.from === qualifiedTable(table) && each.column === column.name)
-    if (found !== undefined) return readLookup(db, found)
+    const declared = keys.find((each) => each.from === qualifiedTable(table) && each.column === column.name)
+    const found = declared ?? (await readKeyByName(db, table, column))
+    if (found !== null) return readLookup(db, found)
     if (isTextColumn(column)) return null
   }
   return null
@@ -123,6 +128,56 @@ async function findCodedLookup(db: Database, table: CatalogTable, reference: str
     if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsualName(name, 'code'))) return lookup
   }
   return null
+}
+
+/** Reads columns of the same schema that are called like the header's key; first those of tables called like the header. */
+async function readReferencesByName(
+  db: Database,
+  header: CatalogTable,
+  key: CatalogColumn,
+): Promise<Pick<ForeignKey, 'from' | 'column'>[]> {
+  const [table, name] = [normalizeName(header.name), normalizeName(key.name)]
+  // OINV has the lines INV1.
+  const stem = /^O[A-Z]{3}$/.test(header.name) ? table.slice(1) : table.replace(/(header|head|kopf|en|e|s)$/, '')
+  const isGeneral = /^(id|no|nr|code|key)$/.test(name)
+  const own = isGeneral ? [`document${name}`, `order${name}`] : [name]
+  const { rows } = await db.query<{ schema: string; table: string; column: string }>(
+    `select n.nspname as schema, c.relname as table, a.attname as column
+     from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
+       join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p') and not c.relispartition
+       join pg_namespace n on n.oid = c.relnamespace
+       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       join pg_type u on u.oid = a.atttypid and u.typcategory = t.typcategory
+     where own.attrelid = to_regclass($1)::oid and own.attname = $2::text
+       and regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = any($3)
+       and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1 and i.indkey[0] = a.attnum)
+     order by starts_with(regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g'), $4) desc, c.relname limit 30`,
+    [qualifiedTable(header), key.name, [...own, table, stem, `${table}${name}`, `${stem}${name}`, `${stem}id`], stem],
+  )
+  return rows.map(({ schema, table, column }) => ({ from: [schema, table].map(quoteIdentifier).join('.'), column }))
+}
+
+/** Reads the table of the same schema whose primary key, or whose own name, is the column's name. */
+async function readKeyByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<ForeignKey | null> {
+  const stem = normalizeName(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
+  const { rows } = await db.query<{ schema: string; table: string; key: string }>(
+    `select n.nspname as schema, c.relname as table, a.attname as key
+     from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
+       join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p')
+       join pg_namespace n on n.oid = c.relnamespace
+       join pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
+       join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+       join pg_type u on u.oid = a.atttypid and u.typcategory = t.typcategory
+     where own.attrelid = to_regclass($1)::oid and own.attname = $2::text and (
+       regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = $3
+       or regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4))
+     order by regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4) desc, c.relname limit 1`,
+    [qualifiedTable(table), column.name, normalizeName(column.name), [stem, `${stem}s`, `${stem}n`, `${stem}en`]],
+  )
+  const [found] = rows
+  if (found === undefined) return null
+  const to = [found.schema, found.table].map(quoteIdentifier).join('.')
+  return { from: qualifiedTable(table), column: column.name, to, key: found.key }
 }
 
 async function readLookup(db: Database, { to, column, key }: ForeignKey): Promise<Lookup | null> {
