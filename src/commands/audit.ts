@@ -22,7 +22,7 @@ import { readTimeSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -75,12 +75,17 @@ Examples:
       const form = sum ? sumForm(options) : formOf(options, readAmountFieldNames(mappingsDir))
       const counts = { record: 0, pruned: 0, act: 0 }
       const total = () => counts.record + counts.pruned + counts.act
+      const showProgress = createProgress(
+        context,
+        () => `Listed ${pluralize(counts.record + counts.pruned, 'record')} so far …`,
+      )
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const entry of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
         await write(context, form.line(auditLine(entry), total() === 0))
         counts[entry.kind] += 1
+        showProgress()
       }
       await write(context, form.end())
       const pruned = counts.pruned === 0 ? '' : `, ${pluralize(counts.pruned, 'pruned record')}`
@@ -142,7 +147,11 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
       '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
     ])
   return withDatabases(context, async (databases) => {
-    const verdict = await verifyChain(databases.ledger, noted)
+    const showProgress = createProgress(
+      context,
+      ({ blocks }: ChainVerdict) => `Verified ${pluralize(blocks, 'block')} so far …`,
+    )
+    const verdict = await verifyChain(databases.ledger, noted, showProgress)
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)

@@ -5,7 +5,7 @@ import { pluralize } from '../plainText.ts'
 import { printChangeResult, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { exitCodes, usageError } from './terminal/context.ts'
+import { createProgress, exitCodes, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -48,10 +48,14 @@ Examples:
       if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
         return exitCodes.unconfirmed
       const operator = operatorOf(databases, actorOf(context, options))
+      let erasedCount = 0
+      const showProgress = createProgress(context, () => `Erased ${erasedCount} of ${erasable.length} …`)
       const { done, skipped } = dryRun
         ? { done: erasable.map(({ id }) => id), skipped: [] }
         : await carryOutInBatches(erasable, batchSize, { signal: context.signal }, async (batch) => {
             const erased = new Set(await eraseRecords(operator, batch))
+            erasedCount += erased.size
+            showProgress()
             return { done: [...erased], skipped: listSkippedAsChanged(batch, erased) }
           })
       if (!options.json) context.stderr.write(skippedLines(skipped))

@@ -13,7 +13,7 @@ import { type Databases, operatorOf, withOutbox } from '../operations/databases.
 import { findExistingRows } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -40,7 +40,7 @@ Examples:
       const isDone = dryRun || due.length === 0
       const { pruned, end } = isDone
         ? { pruned: nothing, end: 'through' as const }
-        : await pruneLedger(databases, operatorOf(databases, actorOf(context, options)), context.signal)
+        : await pruneLedger(databases, operatorOf(databases, actorOf(context, options)), context)
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
         printJson(context, {
@@ -63,10 +63,14 @@ const nothing: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
-  signal: AbortSignal,
+  context: CommandContext,
 ): Promise<{ pruned: Pruned; end: PruneEnd }> {
   const { retention } = databases.config
-  const goOn = () => !signal.aborted
+  const goOn = () => !context.signal.aborted
+  const showProgress = createProgress(
+    context,
+    ({ submissions, emptied }: Pruned) => `Deleted ${submissions}, emptied ${emptied} so far …`,
+  )
   await appendLogsToChain(ledger, goOn)
   let pruned = nothing
   const outbox = {
@@ -76,6 +80,7 @@ async function pruneLedger(
     ...{ retention, turn: 'wait', goOn },
     onProgress(soFar) {
       pruned = soFar
+      showProgress(soFar)
     },
   }
   try {

@@ -24,8 +24,8 @@ async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: st
     name: 'clerk',
     connections: 1,
     onIdleError: () => {},
-    settings: { role },
   })
+  clerk.on('connect', (client) => void client.query(`set role ${quoted}`))
   onTestFinished(async () => {
     await clerk.end()
     await pool.query(`drop owned by ${quoted}; drop role ${quoted}`)

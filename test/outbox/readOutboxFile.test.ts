@@ -47,10 +47,9 @@ write:
       "6:1 "column" is missing: text (quote it if it looks like a number)",
       "6:9 unknown key "constnt"; did you mean "constant"?",
       "7:33 "unit" must be seconds or milliseconds or microseconds, and is "milisconds"; did you mean "milliseconds"?",
-      "8:36 unknown encoding "utf8x": known are utf-8, base64, hex, windows-1252, iso-8859-1, utf-16le",
-      "9:37 "queued" is "N", the same as "new": the row would be captured again and again",
+      "8:36 "encoding" is unknown: known are utf-8, base64, hex, windows-1252, iso-8859-1, utf-16le",
       "9:40 unknown key "compleeted"; did you mean "completed"?",
-      "12:7 must be one of state, transaction_id, error_code, error, now, and is "transactionid"; did you mean "transaction_id"?",
+      "12:3 "what" must be state or transaction_id or error_code or error or now, and is "transactionid"; did you mean "transaction_id"?",
       "13:25 item 1 must be queued or sending or accepted or completed or failed or rejected or uncertain or discarded, and is "complete"; did you mean "completed"?",
     ]
   `)

@@ -41,7 +41,11 @@ function emptyVerdict(): ChainVerdict {
 }
 
 /** Recomputes the chain from the logs, outside the database, up to the first difference. */
-export async function verifyChain(db: Database, noted: ChainHead | null): Promise<ChainVerdict> {
+export async function verifyChain(
+  db: Database,
+  noted: ChainHead | null,
+  onProgress: (soFar: ChainVerdict) => void = () => {},
+): Promise<ChainVerdict> {
   const verdict = emptyVerdict()
   let last = beforeFirstBlock
   let isNotedSeen = noted === null
@@ -55,6 +59,7 @@ export async function verifyChain(db: Database, noted: ChainHead | null): Promis
     verdict.head = { number: block.number, hash }
     verdict.blocks += 1
     last = block
+    onProgress(verdict)
   }
   if (!isNotedSeen && noted !== null) verdict.broken = `the noted block ${noted.number} is missing`
   verdict.waiting = await countWaiting(db, last)
