@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { agreeOnSettings } from '../ledger/settings.ts'
+import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
@@ -31,6 +31,7 @@ export function createDatabaseObservation(
   let countAtMs = Number.NEGATIVE_INFINITY
   let lastEventId: string | null = null
   let mayHaveHistory = true
+  let differences = ''
 
   async function countBacklog(): Promise<OutboxBacklog> {
     const nowMs = elapsedMs()
@@ -39,6 +40,15 @@ export function createDatabaseObservation(
     // Subtract half a round, because a round that starts a little early would put the count off to the next.
     countAtMs = nowMs + backlogCountIntervalMs(counted.waiting) - everyMs / 2
     return counted
+  }
+
+  function logSettings(agreed: AgreedSettings): void {
+    if (agreed.before !== null)
+      log.warn(`rate limit of all instances changed to ${agreed.requests} requests in ${agreed.windowMs / 1000} s`)
+    const details = agreed.differences.map(({ detail }) => detail)
+    if (details.join('\n') !== differences)
+      for (const detail of details.length > 0 ? details : ['settings of the instances agree again']) log.warn(detail)
+    differences = details.join('\n')
   }
 
   async function countActs(): Promise<void> {
@@ -53,8 +63,7 @@ export function createDatabaseObservation(
     // Set first, because an unreachable database ends the round below.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
-    const { before, requests, windowMs } = await agreeOnSettings(ledger, databases.settings())
-    if (before !== null) log.warn(`rate limit of all instances changed to ${requests} requests in ${windowMs / 1000} s`)
+    logSettings(await agreeOnSettings(ledger, databases.settings()))
     const snapshot = await readSnapshot(ledger)
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     await countActs()

@@ -111,11 +111,14 @@ function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
 }
 
 function accepted(detail: SubmissionDetail): Explained {
-  const { transactionId, acceptedMs, nowMs, polls, unknownSinceMs, pollMs, pauses } = detail
+  const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
   const why = [
     `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`,
     ...(unknownSinceMs === null ? [] : [`since ${showTime(unknownSinceMs)} the service says that it does not know it`]),
+    ...(refusedPolls > 1
+      ? [`${refusedPolls} polls were refused while those of other records were answered, so it is polled more rarely`]
+      : []),
     ...uselessPolls(detail),
   ]
   const pause = longestPause(pauses)

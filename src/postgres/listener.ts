@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './databaseAddress.ts'
-
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type Listener = ReturnType<typeof openListener>
@@ -24,6 +23,7 @@ export interface ListenerDeps {
 }
 
 const reconnectMs = 2_000
+const lookEveryMs = 10_000
 const answerMs = 5_000 // a pooler refuses statement_timeout at the start
 
 /** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
@@ -46,14 +46,15 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Connects again after a break. Notices can be missed, for example if a different server became the primary, so callers
- * must also look by themselves.
+ * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
+ * can be missed, so callers must also look by themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps) {
   const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
+  let looking: NodeJS.Timeout | undefined
   let isReady = false
   let isMarked = false
 
@@ -62,6 +63,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     isReady = false
     isMarked = false
     onError(error)
+    clearInterval(looking)
     hangUp(client)
     timer = setTimeout(() => {
       timer = undefined
@@ -96,10 +98,17 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       // Through a pooler, the lock would be in a session that others use too.
       isReady = await applySessionSettings(next, settings)
       onNotice() // rows that came before the connection
+      const wasReadOnly = await isReadOnly(next)
+      looking = setInterval(() => void leaveIfReadOnly(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
       if (isSignInRefused(error)) address.renew()
       again(error as Error)
     }
+  }
+
+  async function leaveIfReadOnly(listening: pg.Client, wasReadOnly: boolean) {
+    if ((await isReadOnly(listening)) && !wasReadOnly)
+      throw new Error('the server that is listened to became read-only')
   }
 
   void connect()
@@ -124,9 +133,15 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     async close(): Promise<void> {
       closed = true
       clearTimeout(timer)
+      clearInterval(looking)
       hangUp(client)
     },
   }
+}
+
+async function isReadOnly(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ on: boolean }>(`select current_setting('transaction_read_only')::boolean as on`)
+  return rows[0]?.on ?? false
 }
 
 /** A half-open connection never answers. */

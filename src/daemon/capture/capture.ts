@@ -5,6 +5,7 @@ import type {
   DueCaptureWork,
   FailedRow,
   RowsRequest,
+  SkippedRow,
 } from '../../model.ts'
 import {
   type CaptureFailure,
@@ -109,9 +110,24 @@ export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
  */
 export function createCapture(deps: CaptureDeps) {
   let limit = batchMax
+  /** Captured rows whose mark took too long. Capture leaves them until the report has written to them. */
+  const leftUntilMs = new Map<string, number>()
+
+  function leftToReport(): SkippedRow[] {
+    const nowMs = deps.elapsedMs()
+    for (const [id, untilMs] of leftUntilMs) if (untilMs <= nowMs) leftUntilMs.delete(id)
+    return [...leftUntilMs.keys()].map((outboxId) => ({ outboxId, isCaptured: true }))
+  }
+
+  async function leaveToReport(outboxIds: readonly string[]): Promise<void> {
+    const untilMs = deps.elapsedMs() + leftToReportMs
+    for (const id of outboxIds) leftUntilMs.set(id, untilMs)
+    await deps.reportLater(outboxIds)
+  }
+
   /** Batches take the lowest rows first, so halving isolates a failing row. Then they grow again, by an eighth. */
   async function captureNew(): Promise<CaptureRound> {
-    const batch = await captureBatch(deps, limit)
+    const batch = await captureBatch(deps, limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'captured') {
       // A batch that was not full says nothing about larger ones.
@@ -119,14 +135,15 @@ export function createCapture(deps: CaptureDeps) {
       return batch.hasMore ? 'again' : 'idle'
     }
     const { error, isCaptured, outboxIds } = batch
-    const { type } = deps.faultOf(error, isCaptured)
+    const { type, code } = deps.faultOf(error, isCaptured)
     if (type !== null) {
       await deps.stopCaptureOfType(type, error)
       return 'again'
     }
     const [first = ''] = outboxIds
     if (outboxIds.length === 1) return captureAlone(deps, first, batch)
-    deps.onBatchFailed(outboxIds.length, error)
+    if (isCaptured && code === statementTimeout) await leaveToReport(outboxIds)
+    else deps.onBatchFailed(outboxIds.length, error)
     limit = Math.ceil(Math.min(limit, outboxIds.length) / 2)
     return 'again'
   }
@@ -149,8 +166,11 @@ type Batch =
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 const batchMax = 500
+const leftToReportMs = 300_000
 
-async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
+const statementTimeout = '57014'
+
+async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
   let limit = 0
   let triedTypes: string[] = []
   const typesRead = new Set<string>()
@@ -171,7 +191,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
         limit,
         keyRowsMax,
         exceptKeys,
-        skipped: session.skipped,
+        skipped: [...session.skipped, ...leftToReport],
         types,
       })
       await session.leave(rows.leftTypes.filter((type) => !heldTypes.includes(type)))
