@@ -232,3 +232,19 @@ function mappingsFolder(given: string, env: Environment): string {
   if (env.MAPPINGS_DIR || existsSync(folder) || !isOnLoopback(env.SERVICE_BASE_URL)) return folder
   return exampleMappings
 }
+
+/**
+ * Says which mapping files are read if the current folder does not show it. Every command that reads mapping files
+ * prints this.
+ *
+ * @param impliedBy the file of variables whose folder has the used folder `mappings`
+ */
+export function mappingsNote(env: Environment, impliedBy: string | null): string | null {
+  const here = resolve('mappings')
+  if (env.MAPPINGS_DIR) {
+    const isOther = impliedBy !== null && env.MAPPINGS_DIR !== here && existsSync(here)
+    return isOther ? `The mapping files next to ${impliedBy} are read, not those of ${here}.` : null
+  }
+  if (existsSync(here) || !isOnLoopback(env.SERVICE_BASE_URL)) return null
+  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappings}. MAPPINGS_DIR names a folder of your own.`
+}

@@ -15,7 +15,9 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of the version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, addEnvironmentFile } = await import('./commands/terminal/environment.ts')
+const { findEnvironmentFile, findFileGivingMappingsFolder, addEnvironmentFile } = await import(
+  './commands/terminal/environment.ts'
+)
 const { explainError } = await import('./operations/explainError.ts')
 const { addCommandDefinition } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
@@ -60,10 +62,14 @@ const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version, '-v, --version', 'print the version')
   .option('--env-file <file>', 'also read variables from this file; variables of the process win', onlyOne)
-  .hook('preAction', (_, command) => {
+  .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
     context.env = addEnvironmentFile(process.env, context.envFile)
+    if (given?.withoutMappings) return
+    const { mappingsNote } = await import('./config.ts')
+    const note = mappingsNote(context.env, findFileGivingMappingsFolder(context.env, context.envFile))
+    if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureOutput({
     writeErr: (text) => context.stderr.write(text),

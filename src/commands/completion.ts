@@ -8,6 +8,7 @@ type Shell = (typeof shells)[number]
 export const command: CommandModule = {
   action: completion,
   onlyLooks: true,
+  withoutMappings: true,
   description: 'print a script that completes commands and options in your shell',
   arguments: [['<shell>', 'your shell', shells]],
   help: `Examples:

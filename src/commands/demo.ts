@@ -15,6 +15,7 @@ const recordsDefault = 40
 const recordsMax = 10_000
 
 export const command = defineCommand({
+  withoutMappings: true,
   description: 'try outboxd with an embedded Postgres as the ERP, the sandbox and a daemon',
   options: [
     [

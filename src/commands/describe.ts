@@ -12,6 +12,7 @@ import { exitCodes, printJson, usageError } from './terminal/context.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
+  withoutMappings: true,
   description: 'propose mapping file and outbox.yaml for a table',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options: [

@@ -30,6 +30,7 @@ const budgetDefault = 300
 const budgetWithRate = 900
 
 export const command = defineCommand({
+  withoutMappings: true,
   description: 'ask a test environment what its interface does not show, and print what to set',
   options: [
     [

@@ -7,6 +7,7 @@ import { type CommandContext, exitCodes } from './terminal/context.ts'
 export const command: CommandModule = {
   action: man,
   onlyLooks: true,
+  withoutMappings: true,
   description: 'print the manual page, with all commands and variables',
   help: `Examples:
   outboxd man | man -l -

@@ -10,6 +10,7 @@ import { defineCommand } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
 
 export const command = defineCommand({
+  withoutMappings: true,
   description: 'run the service itself as a test environment, on loopback',
   options: [
     ['--port <number>', 'port to listen on; 0 takes any free one (default: SANDBOX_PORT, else 8080)', { read: Number }],

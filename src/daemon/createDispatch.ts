@@ -18,7 +18,7 @@ import {
 import { answerFingerprint } from '../service/responses.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
-import { type AnswerSigns, createDispatcher, readyCountMax } from './dispatch/dispatcher.ts'
+import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcomeWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenRequestSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
@@ -32,9 +32,14 @@ export interface DispatchOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-export type Dispatch = ReturnType<typeof createDispatch>
+export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
+  /** Number of consecutive permits that expired before their request could leave. */
+  lapsedPermits(): number
+  interpretAnswer(submission: Submission, answer: Answer): AttemptResult
+  pauses(): SendingReadiness['pauses']
+}
 
-export function createDispatch(daemon: DaemonContext, options: DispatchOptions) {
+export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
   const claims = createSubmissionClaimer(databases)
@@ -91,13 +96,12 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions) 
     onRoom: daemon.wakeups.dispatch.wake,
     onFailed: (error) => daemon.log.error('outcome of a request could not be worked out', { error }),
   })
+  const { unwritten } = outcomeWriter
   return {
     ...dispatcher,
-    /** Number of consecutive permits that expired before their request could leave. */
     lapsedPermits: () => lapsedPermits,
-    unwritten: outcomeWriter.unwritten,
-    interpretAnswer: (submission: Submission, answer: Answer): AttemptResult =>
-      interpretSubmitAnswer(stages.submit, submission, answer),
+    unwritten,
+    interpretAnswer: (...of) => interpretSubmitAnswer(stages.submit, ...of),
     pauses: () => pauses,
   }
 }

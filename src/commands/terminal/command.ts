@@ -22,6 +22,8 @@ interface Help {
   help?: string
   /** The command changes nothing, so stdout may close early (`| head`), and a read-only role is enough. */
   onlyLooks?: true
+  /** Reads no mapping files, or only those that it will write. */
+  withoutMappings?: true
 }
 
 interface Definition<Arguments extends readonly ArgumentRow[], Options extends readonly OptionRow[]> extends Help {

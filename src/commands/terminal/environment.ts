@@ -8,12 +8,19 @@ import { nearestWord } from '../../yaml/nearestWord.ts'
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
+  /** True if the file does not set MAPPINGS_DIR and its folder has a folder `mappings`. */
+  impliesMappings: boolean
 }
 
 /** Reads the named file, or in development `.env` if there is one. @throws ConfigInvalid */
 export function findEnvironmentFile(named: string | undefined, env: Environment): EnvironmentFile | null {
   if (named !== undefined) return readEnvironmentFile(named)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
+}
+
+/** Returns the path of the variables file whose sibling folder `mappings` is used; null if none is. */
+export function findFileGivingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
+  return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
 /**
@@ -24,10 +31,11 @@ export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
   const given = parse(readText(path))
-  const values = existsSync(mappings) ? { MAPPINGS_DIR: mappings, ...given } : given
+  const impliesMappings = existsSync(mappings) && given.MAPPINGS_DIR === undefined
+  const values = impliesMappings ? { MAPPINGS_DIR: mappings, ...given } : given
   for (const [name, value] of Object.entries(values))
     if (isPath(name) && value !== '') values[name] = resolve(folder, value)
-  return { path, values }
+  return { path, values, impliesMappings }
 }
 
 function readText(path: string): string {

@@ -14,8 +14,8 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** After 1, 2 and 4 s. A shorter lock is not a problem. */
-const longLockFailures = 3
+/** A shorter lock is not a problem. */
+const longLockMs = 5_000
 
 /**
  * Decides what follows from writing back to a row. A lock passes, so the next try comes soon. A refusal lasts until the
@@ -77,7 +77,8 @@ const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.m
 
 function waitsForLock(detail: string, failures: number): ReportDecision {
   const againInMs = lockedMs(failures)
-  const isLong = failures >= longLockFailures
+  const waitedMs = Array.from({ length: Math.min(failures, 10) }, (_, i) => lockedMs(i)).reduce((a, b) => a + b, 0)
+  const isLong = waitedMs >= longLockMs
   return { againInMs, problem: isLong ? { kind: 'report_locked', detail, retryInMs: againInMs } : null }
 }
 

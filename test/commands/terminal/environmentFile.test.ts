@@ -65,10 +65,27 @@ test('without MAPPINGS_DIR the examples serve against a service on loopback, and
   }
   expect(await map('http://127.0.0.1:8080')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('POST /api/v1/data'),
+    stderr: expect.stringContaining(`The examples of the package are read instead: ${join(checkout, 'mappings')}`),
   })
   expect(await map('https://service.example')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/mappings.*cannot be read.*MAPPINGS_DIR names/),
   })
+})
+
+test('the folder of mappings beside the file is read before the one here, and says so', async () => {
+  const { folder, path } = fileOf('')
+  const here = fileOf('').folder
+  for (const each of [folder, here]) mkdirSync(join(each, 'mappings'))
+  writeFileSync(join(here, 'payload.json'), payload)
+  const map = async (env: Record<string, string>) => {
+    await using program = startProgram({
+      args: ['--env-file', path, 'map', 'payload.json', '--type', 'data'],
+      folder: here,
+      env,
+    })
+    return (await program.ended()).stderr
+  }
+  expect(await map({})).toContain(`The mapping files next to ${path} are read, not those of ${join(here, 'mappings')}`)
+  expect(await map({ MAPPINGS_DIR: 'mappings' })).not.toContain('beside')
 })
