@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { SourceQuery } from '../mapping/mapping.ts'
 import { beginTransaction, type Database, quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
 import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
@@ -155,8 +156,17 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
+/** A query that catches the server's cancel continues. After this time we end its session. */
+const cancelMs = 1_000
 
-/** Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long. */
+/** SQLSTATE of a statement that took too long. */
+const statementTimeout = '57014'
+
+/**
+ * Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long.
+ *
+ * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
+ */
 export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilMs: number,
@@ -167,7 +177,36 @@ export async function inReadOnlyTransaction<T>(
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
-  return await work(transaction.db)
+  const mark = `/* outboxd ${randomUUID()} */`
+  let isEnded = false
+  return await work({
+    async query(text, values) {
+      const tooLate = setTimeout(() => {
+        isEnded = true
+        endSession(pool, mark).catch(() => {})
+      }, statementMs + cancelMs)
+      try {
+        return await transaction.db.query(`${mark} ${text}`, values)
+      } catch (error) {
+        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
+      } finally {
+        clearTimeout(tooLate)
+      }
+    },
+  })
+}
+
+const timedOut = { code: statementTimeout, severity: 'ERROR' }
+
+/**
+ * Ends our own session that runs a marked statement. It is found by the mark, because a pooler may hide its process id.
+ */
+async function endSession(db: Database, mark: string): Promise<void> {
+  await db.query(
+    `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+     where pg_catalog.starts_with(query, $1) and usename operator(pg_catalog.=) current_user and state operator(pg_catalog.=) 'active'`,
+    [mark],
+  )
 }
 
 /**
