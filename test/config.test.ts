@@ -172,7 +172,6 @@ describe('mistakes', () => {
     expect(problems).not.toContain('hunter2')
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     ['SERVICE_BASE_URL', 'https://service.example/api/v1', '/api/v1', 'https://service.example'],
     ['SERVICE_BASE_URL', 'https://service.example/partner/API/V1/', '/API/V1', 'https://service.example/partner'],

@@ -57,7 +57,6 @@ const requestsMade = async () => {
   return ((await ledger.json()) as { rows: unknown[] }).rows.length
 }
 
-// listed in docs/reference/faults.md
 test('the ledger is away during `check`: the service is not asked', async () => {
   const away = { STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
   const before = await requestsMade()
@@ -201,7 +200,6 @@ const springs = (path: string) => ({ timestamp: '2026-11-21T10:00:00.123Z', stat
 const ofId = `/api/v1/data/${randomUUID()}`
 const besideIt = `/api/v1/${randomUUID()}`
 
-// listed in docs/reference/faults.md
 test.each([
   [
     'a gateway’s JSON',
@@ -234,7 +232,6 @@ async function answering(answer: (path: string) => { status: number; body: strin
   return listening.url
 }
 
-// listed in docs/reference/faults.md
 test('every address answers the same 404: a problem for `check`', async () => {
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
@@ -327,7 +324,6 @@ test('a mapping that the service would refuse is warned of before a slot is spen
   expect(messages).toBe('No problem found; 2 warnings.\n')
 })
 
-// listed in docs/reference/faults.md
 test('a type without mapping file: `check` counts its rows', async () => {
   await fixture.ledger.pool.query(
     `insert into outbox (type, payload) values ('dat', '{}'), ('dat', '{}'), ('data', '{}')`,

@@ -38,7 +38,6 @@ async function run(table: string) {
 
 const business = 'customer_no varchar(10), amount numeric(10,2), ordered_at timestamptz, reference text'
 
-// listed in docs/reference/faults.md
 test('a column may say what was sent: the file loads after you decide', async () => {
   const { messages, printed, mappingsDir } = await describeTable(
     `${business}, sent boolean not null default false, sent_at timestamptz`,

@@ -96,7 +96,6 @@ describe('an accepted one', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  // listed in docs/reference/faults.md
   test('discarded during its poll: the late answer changes nothing', async () => {
     const id = await fixture.end(accepted())
     const work = fixture.ledger.dispatch()

@@ -171,7 +171,6 @@ test('beside writers of the same key, and a chain and a second erasure at work, 
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
 })
 
-// listed in docs/reference/faults.md
 test('SIGKILL within `erase`: each record is erased with its log, or whole', async () => {
   const total = 1_500
   await fixture.ledger.capture(

@@ -87,7 +87,6 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
   expect(byId.messages()).toContain('outboxd show outbox:N')
 })
 
-// listed in docs/reference/faults.md
 test('SIGKILL within `prune`: each record is whole or gone, and known', async () => {
   const { pool, url } = fixture.ledger
   const total = 4_000

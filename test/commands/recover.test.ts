@@ -212,7 +212,6 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     }
   }
 
-  // listed in docs/reference/faults.md
   test.each([
     ['uncertain', 'uncertain'],
     ['new', 'queued'],

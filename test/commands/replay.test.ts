@@ -144,7 +144,6 @@ describe('--refresh', () => {
     expect([await held(id), await held(ofWrong), await held(ofRight)]).toEqual([false, false, true])
   })
 
-  // listed in docs/reference/faults.md
   test('an unreadable row is corrected: `replay --refresh` reads it, in its place', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
     const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }

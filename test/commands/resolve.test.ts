@@ -141,7 +141,6 @@ describe('--arrived', () => {
       expect(asked()).toEqual([])
     })
 
-    // listed in docs/reference/faults.md
     test('`resolve --arrived` with another record’s id: refused, its record is named', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
@@ -207,7 +206,6 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
 
-  // listed in docs/reference/faults.md
   test('`resolve --not-arrived` on a terminal: asks first', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const other = await fixture.end(uncertain, { outboxId: '2' })

@@ -175,7 +175,6 @@ describe('nothing is written while a line is wrong:', () => {
     await fixture.end(uncertain, { outboxId: '2' })
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no record outbox:99'],
     ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is already on line 2'],
@@ -225,7 +224,6 @@ async function sendAgain(id: string) {
 }
 
 describe('an answer from before the record was sent again is not believed', () => {
-  // listed in docs/reference/faults.md
   test('an answer file older than an attempt: not believed', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const listed = fixture.context()

@@ -43,7 +43,6 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
   return id
 }
 
-// listed in docs/reference/faults.md
 test("two records have each other's ids: both can be corrected", async () => {
   const first = await mistaken('1', 'tx-2', 'completed')
   const second = await mistaken('2', 'tx-1', 'completed')

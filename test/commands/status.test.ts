@@ -86,7 +86,6 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
   expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
 })
 
-// listed in docs/reference/faults.md
 test('records wait behind one that needs attention: not in the backlog', async () => {
   await fixture.end(uncertain, { key: 'customer 1' })
   await fixture.ledger.capture([
@@ -140,7 +139,6 @@ test('while the outbox cannot be read the ledger is shown all the same, and the 
   expect(messages).toContain('DATABASE_URL at localhost:1/none')
 })
 
-// listed in docs/reference/faults.md
 test('the ledger cannot be written: `status` says so', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
@@ -202,7 +200,6 @@ test('the backlog says the time at which it is through, also from when a pause e
   expect((await run()).printed).toMatch(/backlog +sent in about 20 min after the pause \(an estimate/)
 })
 
-// listed in docs/reference/faults.md
 test('a connected daemon has no heartbeat: `status` names the cause', async () => {
   const { pool, url } = fixture.ledger
   const instance = { id: randomUUID(), version: '1', host: 'erp-1' }

@@ -29,7 +29,6 @@ async function form(statement: string): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-// listed in docs/reference/faults.md
 test('the outbox table is locked: `status` names the session', async () => {
   await fixture.row(payloadOf())
   const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)

@@ -45,7 +45,6 @@ async function anotherService() {
   }
 }
 
-// listed in docs/reference/faults.md
 test('a daemon of another service: exit 2', async () => {
   const given = await install(mapping)
   await insert(given)
@@ -191,7 +190,6 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   expect(await given.arrivals()).toHaveLength(20)
 })
 
-// listed in docs/reference/faults.md
 test('two ledgers start at once on one outbox: one serves it', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   for (let round = 0; round < 3; round++) {

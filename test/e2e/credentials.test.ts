@@ -54,7 +54,6 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
   }
 }
 
-// listed in docs/reference/faults.md
 test('certificate and secret are renewed in halves: used without a restart', async () => {
   await using harness = await setup()
   const first = createAuthority('first')

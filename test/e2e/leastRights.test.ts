@@ -76,7 +76,6 @@ async function refusals(env: Record<string, string>, statements: readonly string
 
 const insufficientPrivilege = '42501'
 
-// listed in docs/reference/faults.md
 test('only the printed grants: everything works, nothing is refused', async () => {
   const denied: string[] = []
   const onLine = (line: string) => {
@@ -132,7 +131,6 @@ test('the role that runs may say that the service or the outbox is another, if n
   expect(await adopts({}, { same: true })).toMatchObject({ code: 0 })
 })
 
-// listed in docs/reference/faults.md
 test('the role owns nothing: it changes only the outbox columns that are ours', async () => {
   const statements = [
     'select from customer',

@@ -33,7 +33,6 @@ async function runCheck(harness: Harness): Promise<string> {
   return context.printed()
 }
 
-// listed in docs/reference/faults.md
 test.skipIf(!hasPgbouncer).each([
   ['refuses our startup parameters', []],
   ['ignores our startup parameters', ['statement_timeout', 'idle_in_transaction_session_timeout', 'options']],

@@ -12,7 +12,6 @@ import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { setup } from './faults/harness.ts'
 
-// listed in docs/reference/faults.md
 test("the proxy's password changes: all goes through that proxy only, no password is shown", async () => {
   await using harness = await setup()
   await using proxy = await startConnectProxy({ kind: 'authenticated', user: 'me', password: 'hunter1' })

@@ -71,7 +71,6 @@ payload: payload
 state: { status: status, new: new, queued: queued }
 `
 
-// listed in docs/reference/faults.md
 test('outbox.yaml is broken or fits no table: the old one stays, `files_broken`', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))

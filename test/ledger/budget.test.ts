@@ -228,7 +228,6 @@ describe('slots', () => {
     expect(await take(10)).toHaveLength(4)
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     [500, 249, 501],
     [1_000, 998, 1_001],

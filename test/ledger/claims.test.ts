@@ -62,7 +62,6 @@ test('a record is told how long it has waited since it was due', async () => {
   expect(claimed?.waitedMs).toBeLessThan(40_000)
 })
 
-// listed in docs/reference/faults.md
 test('another instance doubts a record that never left: its owner gives it back', async () => {
   const [id = '', other = ''] = await ledger.capture([{}, {}])
   const lost = randomUUID()

@@ -159,7 +159,6 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
   expectHourBack(await looking, sinceMs)
 })
 
-// listed in docs/reference/faults.md
 test("the database's clock is set forward by an hour: no instance counts as dead", async () => {
   await fitSlotsToBudget(ledger.pool, 2)
   const me = { id: randomUUID(), version: '1', host: 'erp-1' }

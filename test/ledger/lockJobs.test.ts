@@ -38,7 +38,6 @@ const somebodyWaits = () =>
     ({ rowCount }) => rowCount !== 0,
   )
 
-// listed in docs/reference/faults.md
 test('an outcome and a discard meet: no deadlock', async () => {
   const id = await accepted('one')
   const outcome = await beginOutcome(id)

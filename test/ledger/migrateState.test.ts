@@ -19,7 +19,6 @@ async function locked(table: string, { onTestFinished }: TestContext): Promise<s
   return database.url
 }
 
-// listed in docs/reference/faults.md
 test.concurrent.for<[name: string, table: string, migrate: (url: string) => Promise<unknown>, variable: string]>([
   ['the ledger', 'outboxd.migration', migrateState, 'STATE_DATABASE_URL'],
   // Only what changes the table needs a lock on it: here, to take the trigger away.

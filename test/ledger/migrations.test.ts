@@ -76,7 +76,6 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
   expect(await named('not polled_rarely')).toHaveLength(12)
 })
 
-// listed in docs/reference/faults.md
 test("failed under a person's id, before 0.2: may have arrived", async () => {
   const { pool, migrate } = await before('0013_persons_ids.sql')
   const add = rowsOf(pool)

@@ -93,7 +93,6 @@ describe('what goes', () => {
     expect(await exists(id)).toBe(true)
   })
 
-  // listed in docs/reference/faults.md
   test('a live record or an event is deleted by hand: the database refuses', async () => {
     await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
     await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('is uncertain and is not deleted')
@@ -157,7 +156,6 @@ describe('beside others', () => {
     expect(await exists(id)).toBe(true)
   })
 
-  // listed in docs/reference/faults.md
   test('prunes beside capture and each other: one at a time', async () => {
     const id = await ended(completed(), 100)
     for (const lock of [7165, 7161]) {

@@ -66,7 +66,6 @@ test('an outcome that is written twice is counted once; a step without a request
   expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
 })
 
-// listed in docs/reference/faults.md
 test("an instance's transaction stays open: others count requests", async () => {
   const [first, second] = await stepsOf(made('ok', 10), made('ok', 10))
   if (!first || !second) throw new Error('two were claimed')

@@ -78,7 +78,6 @@ describe('an id that another record has already', () => {
     expect(written.map(({ breach }) => breach)).toEqual([null, 'duplicate_id', 'duplicate_id'])
   })
 
-  // listed in docs/reference/faults.md
   test('two instances get one new id: one accepted, the other uncertain', async () => {
     for (let round = 0; round < 20; round++) {
       const two = (await sending(2)) as [Submission, Submission]

@@ -26,7 +26,6 @@ const forms = {
 }
 
 for (const [name, { ddl, attach }] of Object.entries(forms)) {
-  // listed in docs/reference/faults.md
   test(`a filled partition is attached (${name}): each row sent once`, async () => {
     const { pool, capture, outbox } = await setup({ ddl, yaml })
     await pool.query('insert into later (id) values (100), (101)')

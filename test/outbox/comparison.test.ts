@@ -93,7 +93,6 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
   expect(await problems(given)).toEqual([])
 })
 
-// listed in docs/reference/faults.md
 test('a row says under way after its end: written again', async () => {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)

@@ -46,7 +46,6 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
 const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'], problems: [] }
 
 for (const [name, after] of Object.entries(changes)) {
-  // listed in docs/reference/faults.md
   test(`the description changes under way (${name}): rows get their outcomes`, async () => {
     expect(await complete(await underWay(plain), after)).toEqual(allTold)
   })

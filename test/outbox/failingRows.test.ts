@@ -55,7 +55,6 @@ const raises = `create table source (id bigint primary key, key text, n int,
   ratio int generated always as (10 / n) virtual)`
 const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key: key, ratio: ratio } }\n`
 
-// listed in docs/reference/faults.md
 test('a payload raises an error: `row_skipped`, others are captured', async () => {
   const { pool, capture, outbox } = await setup({ ddl: raises, yaml: hashed })
   await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 0), (3, 'b', 1), (4, 'c', 2)`)

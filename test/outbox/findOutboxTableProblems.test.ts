@@ -40,7 +40,6 @@ async function pasteGrants(pool: pg.Pool, problems: readonly string[]): Promise<
   return grants
 }
 
-// listed in docs/reference/faults.md
 test('the role lacks rights: `check` prints each `grant`', async () => {
   const given = await setup()
   await given.pool.query(`create schema "Sales Dept"; create table "Sales Dept"."Out""box" (
@@ -102,7 +101,6 @@ const yaml = (state: string, more = '') =>
   `table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: ${state}\n${more}`
 const status = '{ status: status, new: new, queued: queued, completed: completed }'
 
-// listed in docs/reference/faults.md
 test.each([
   [
     'a state that is cut short',

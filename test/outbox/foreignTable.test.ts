@@ -16,7 +16,6 @@ async function farTable(state: string) {
   return given
 }
 
-// listed in docs/reference/faults.md
 test('a foreign table that cannot be marked: refused', async () => {
   const { outbox, capture, pool } = await farTable('none')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)

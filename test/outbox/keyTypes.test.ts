@@ -42,7 +42,6 @@ const told = (outboxId: string, transactionId: string): RowStatus => ({
   error: null,
 })
 
-// listed in docs/reference/faults.md
 test.each(
   types,
 )('ids of char, bit, citext, numeric, domain or enum (%s): each row gets its own outcome', async (type, first, second, ddl = '') => {

@@ -50,7 +50,6 @@ describe('where max_prepared_transactions is above 0', () => {
     return listener
   }
 
-  // listed in docs/reference/faults.md
   test('the ERP prepares transactions: no trigger', async () => {
     expect(await migrateOutbox(server.url, 'outbox')).toEqual({ wakes: false, preparedMax: 5 })
     const listener = await sleep()

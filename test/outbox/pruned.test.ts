@@ -34,7 +34,6 @@ async function count(pool: { query(text: string): Promise<{ rows: unknown[] }> }
 }
 
 describe.each(Object.entries(remembered))('%s', (_, yaml) => {
-  // listed in docs/reference/faults.md
   test("a pruned record's row comes again (%s): known, not sent", async () => {
     const { pool, capture, outbox, describedAs } = await setup({ ddl, yaml })
     await pool.query(`insert into source (key) select 'k' from generate_series(1, 5)`)
@@ -72,7 +71,6 @@ test('by a sequence: numbers that began anew are noticed, though all that was ta
 })
 
 describe('rows that say themselves that they wait', () => {
-  // listed in docs/reference/faults.md
   test('the ERP sets a pruned row back: its outcome is written again', async () => {
     const yaml = `${common}\ncreated_at: created_at\nstate: { status: status, new: N, queued: Q, completed: C }\nwrite: { tx: transaction_id }`
     const { pool, capture, outbox } = await setup({

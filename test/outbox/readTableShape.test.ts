@@ -16,7 +16,6 @@ async function refusal(ddl: string, text: string): Promise<string> {
   )
 }
 
-// listed in docs/reference/faults.md
 test('an id column without a unique index: refused', async () => {
   const { pool, outbox, capture } = await setup({ ddl: table(taken), yaml: yaml('') })
   await pool.query(`insert into source (doc_no) select 'doc ' || n % 10 from generate_series(1, 30) n`)
@@ -68,7 +67,6 @@ test.each([
 const unique = ', primary key (doc_no)'
 const remembered = (filter: string) => yaml(`filter: ${filter}`, 'none')
 
-// listed in docs/reference/faults.md
 test.each([
   'not_before <= now()',
   'not_before <= current_timestamp',

@@ -21,7 +21,6 @@ async function asClerk({ url, pool }: Setup, state: string) {
   return new Outbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
 }
 
-// listed in docs/reference/faults.md
 test('row-level security hides rows: refused, or remarked', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: none')

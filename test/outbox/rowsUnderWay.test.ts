@@ -14,7 +14,6 @@ state: { status: state, new: new, queued: taken, completed: done }
 `
 const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, 'taken'), (3, 5, 'taken'), (4, 0, 'done')`
 
-// listed in docs/reference/faults.md
 test('a captured row fails in the comparison: found by its id', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)

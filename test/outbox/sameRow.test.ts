@@ -49,7 +49,6 @@ for (const [name, form] of Object.entries(forms)) {
     expect((await pool.query('select count(*)::int as n from outboxd.submission')).rows).toEqual([{ n: 2 }])
   })
 
-  // listed in docs/reference/faults.md
   test(`a row comes a second time (${name}): still the same record`, async () => {
     const { pool, capture, outbox } = await setup(tableForm(form))
     await pool.query(insert(1, '2026-11-01', 1))
@@ -84,7 +83,6 @@ test('a row that is put aside does not stop the others, and is looked at again a
   expect(await capture()).toEqual(['7'])
 })
 
-// listed in docs/reference/faults.md
 test('a conflicting row is deleted, renumbered or put right: the conflict ends', async () => {
   const { pool, capture, outbox } = await setup(
     tableForm(forms['rows that say they are taken, and when they were recorded']),
@@ -104,7 +102,6 @@ test('a conflicting row is deleted, renumbered or put right: the conflict ends',
   expect(await named()).toEqual(['4'])
 })
 
-// listed in docs/reference/faults.md
 test("a skipped row's outbox is replaced: the new row is captured", async () => {
   const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   const { pool } = given
@@ -126,7 +123,6 @@ test("a skipped row's outbox is replaced: the new row is captured", async () => 
   expect((await pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
 })
 
-// listed in docs/reference/faults.md
 test('two rows of one id in a batch: `row_conflict`', async () => {
   const yaml = 'id_unique: promised\ncreated_at: created_at\nstate: { flag: taken, set: [queued] }'
   const { yaml: whole } = tableForm({ yaml })
@@ -253,7 +249,6 @@ for (const [name, createdAt] of [
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
   })
 
-  // listed in docs/reference/faults.md
   test(`a sequence is set back to the cursor (${name}): the daemon notices`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
@@ -270,7 +265,6 @@ for (const [name, createdAt] of [
     }
   })
 
-  // listed in docs/reference/faults.md
   test(`a number far ahead of the sequence (${name}): later ones are not missed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(`insert into source (id, f) values (1000, 'imported')`)

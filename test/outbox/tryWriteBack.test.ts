@@ -97,7 +97,6 @@ test('check called the example sales_order a problem: a row that the ledger reme
   expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
 
-// listed in docs/reference/faults.md
 test('a trigger changes what identifies the row: `check` finds it', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, amount int, changed_at timestamptz default now(),

@@ -74,7 +74,6 @@ test.each(
   for (const each of found) expect(each).not.toMatch(/archived|sent"|open"/)
 })
 
-// listed in docs/reference/faults.md
 test("a row's flag is NULL: `unknown_status`", async () => {
   const given = await setup({ ddl, yaml: `${described}state: { flag: done, set: [queued] }` })
   await given.pool.query('insert into source (done) values (false), (null)')

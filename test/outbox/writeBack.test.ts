@@ -70,7 +70,6 @@ test('a trigger that refuses one row lets nothing be written, and says so with i
   expect(await statusOf(given, '1')).toBe('queued')
 })
 
-// listed in docs/reference/faults.md
 test.each([
   '40001',
   '25006',
@@ -169,7 +168,6 @@ describe('a later state is never written over by an earlier one', () => {
     expect(await statusOf(given, '1')).toBe('accepted')
   })
 
-  // listed in docs/reference/faults.md
   test('a stopped instance wakes up late: it overwrites no later state', async () => {
     const given = await withRows(1)
     const late = writeBackRows(given.outbox, async () => {

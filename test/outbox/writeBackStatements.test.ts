@@ -125,7 +125,6 @@ write: { nots: error }`,
   )
 })
 
-// listed in docs/reference/faults.md
 test('a status column with only a waiting value: read, not written', async () => {
   const { pool, capture, report } = await setup({
     ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,

@@ -59,7 +59,6 @@ const becomes = (listener: Listener, wanted: string) =>
     (mark) => mark === wanted,
   )
 
-// listed in docs/reference/faults.md
 test("sessions insert all the time: only a sleep's first insert notifies", async () => {
   const { database, pool, ready } = await setup()
   const heard = await eavesdrop(database.url)
@@ -81,7 +80,6 @@ test("sessions insert all the time: only a sleep's first insert notifies", async
   expect(heard()).toBe(2)
 })
 
-// listed in docs/reference/faults.md
 test('an insert before the daemon sleeps: it looks once more', async () => {
   const { ready, writer } = await setup()
   const listener = await ready()

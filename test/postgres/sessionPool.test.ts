@@ -36,7 +36,6 @@ test('a session that is ended as it begins fails its work, and not the process',
   await expect(beginTransaction(pool)).rejects.toThrow()
 })
 
-// listed in docs/reference/faults.md
 test("the database's time zone or text formats change: sessions keep their own", async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())

@@ -25,7 +25,6 @@ const server = ours.issue({ name, hosts })
 const client = ours.issue({ name: 'client' })
 
 describe('what a service shows is not believed', () => {
-  // listed in docs/reference/faults.md
   test.each<[string, ServerOptions, string]>([
     ['an expired certificate', ours.issue({ name, hosts, ...past }), 'has expired: tell its operator'],
     ['one of tomorrow', ours.issue({ name, hosts, fromMs: Date.now() + dayMs }), 'clock of this machine'],
@@ -65,7 +64,6 @@ describe('what a service does not believe of us', () => {
   const expired = ours.issue({ name: 'client', ...past })
   const foreign = theirs.issue({ name: 'client' })
 
-  // listed in docs/reference/faults.md
   test.each(
     (['TLSv1.2', 'TLSv1.3'] as const).flatMap((version) => [
       [version, 'no client certificate', noCertificate, 'client certificate'] as const,

@@ -33,7 +33,6 @@ async function startRawServer(packets: readonly string[]) {
 }
 
 describe('an answer before the answer, which nobody asked for (RFC 9110, 15.2)', () => {
-  // listed in docs/reference/faults.md
   test.each([
     ['100 Continue', [interim('100 Continue'), final()]],
     ['100 Continue without headers', ['HTTP/1.1 100 Continue\r\n\r\n', final()]],

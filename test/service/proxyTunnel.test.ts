@@ -33,7 +33,6 @@ test('a user name and a password are shown to the proxy, percent-decoded', async
   }
 })
 
-// listed in docs/reference/faults.md
 test.each<[ProxyTreatment, string]>([
   [{ kind: 'refuse', status: 403 }, 'the proxy refuses connections to the service'],
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
@@ -68,7 +67,6 @@ test('a proxy that is not there, or speaks something else, is named', async () =
   }
 })
 
-// listed in docs/reference/faults.md
 test('a proxy cuts a request: may have arrived, not sent again', async () => {
   const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
   const proxy = await startConnectProxy({ kind: 'cut', afterBytes: 120 })

@@ -19,7 +19,6 @@ test('a secret is redacted in strings and leaves numbers alone', () => {
   expect(parseAndMaskJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
 })
 
-// listed in docs/reference/faults.md
 test('a short secret is part of an id: only texts are redacted', () => {
   const read = parseAndMaskJson(
     '{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}',
@@ -39,7 +38,6 @@ test('not even a long one changes the interface’s own words; an id that has it
   expect(submittedId('data', read)).toBeNull()
 })
 
-// listed in docs/reference/faults.md
 test.each([
   '""',
   '"  "',

@@ -196,7 +196,6 @@ test('no key takes more than a small part of the window: the rest of it stays in
   expect((await statuses()).new).toBe(675 - 25)
 })
 
-// listed in docs/reference/faults.md
 test('successors wait behind an uncertain record: they take no place', async () => {
   const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
   await ledger.capture([...line('a'), ...line('b')])
@@ -208,7 +207,6 @@ test('successors wait behind an uncertain record: they take no place', async () 
   expect(await statuses()).toEqual({ queued: 10, new: 10 })
 })
 
-// listed in docs/reference/faults.md
 test('60 orders of 0.9 MB: batches of 16 MB', async () => {
   const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
@@ -218,7 +216,6 @@ test('60 orders of 0.9 MB: batches of 16 MB', async () => {
   expect(Math.max(...batches)).toBe(17)
 }, 120_000)
 
-// listed in docs/reference/faults.md
 test('a row cannot be captured or rejected: `row_skipped`, its key waits', async () => {
   await insert(1)
   await insert(3, 'data', 'stuck')
@@ -272,7 +269,6 @@ describe('a type without a mapping file', () => {
     )
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
-  // listed in docs/reference/faults.md
   test("only some instances have a type's mapping file: left for those, `unknown_type`", async () => {
     await other(['data', 'order'])
     await insert(1, 'data', 'k')

@@ -57,7 +57,6 @@ describe('one transaction is one row for each document', () => {
       ['8', '9'],
     ],
   ]
-  // listed in docs/reference/faults.md
   test.each(
     isolations.flatMap((isolation) => changes.map(([what, sql, ids]) => [isolation, what, sql, ids] as const)),
   )('a header and its lines in one transaction (%s, %s): one row', async (isolation, _, sql, ids) => {
@@ -242,7 +241,6 @@ describe('install', () => {
     expect(await written()).toEqual(['order 1'])
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     [`install('heap', 'a')`, 'public.heap has no primary key of one column that is'],
     [`install('pair', 'a')`, 'public.pair has no primary key of one column'],
@@ -298,7 +296,6 @@ describe('install', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  // listed in docs/reference/faults.md
   test('names with capitals, quotes, dots, or a long common start: captured', async () => {
     const { pool, captured } = await setup({ tables: 'create table sale (id int primary key)' })
     const long = 'é'.repeat(30)
@@ -339,7 +336,6 @@ describe('the ERP is never harmed', () => {
     expect(await ids()).toHaveLength(2)
   })
 
-  // listed in docs/reference/faults.md
   test('captured columns are dropped, renamed or get another type: the ERP goes on', async () => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key, state text, doc json)' })
     const session = await pool.connect()
@@ -353,7 +349,6 @@ describe('the ERP is never harmed', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     ['gets another type', 'alter table sale alter id type text', '1,2,1'],
     [
@@ -377,7 +372,6 @@ describe('the ERP is never harmed', () => {
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order')`).catch(() => undefined)
   })
 
-  // listed in docs/reference/faults.md
   test('the outbox is gone, locked or refuses the row: the ERP goes on, it is noted', async () => {
     const { pool, ids } = await setupSale()
     await pool.query(
@@ -583,7 +577,6 @@ describe('the ERP is never harmed', () => {
 })
 
 describe('tables of other kinds, and tables that change', () => {
-  // listed in docs/reference/faults.md
   test('rows come through any partition: captured, or reported', async () => {
     const { pool, ids } = await setupItem()
     await pool.query(
@@ -613,7 +606,6 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await ids()).toEqual(['1', '2', '1', '3', '2'])
   })
 
-  // listed in docs/reference/faults.md
   test('a child table inherits later: reported', async () => {
     const { pool, ids } = await setup({
       tables: `create table sale (id int primary key, state text); create table old_sale (reason text) inherits (sale)`,
@@ -627,7 +619,6 @@ describe('tables of other kinds, and tables that change', () => {
     ])
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     ['renamed', 'alter table sale rename to old_sale', 'it is old_sale now: install it again'],
     [

@@ -140,7 +140,6 @@ describe('400 other, any other 4xx', () => {
     expect(decide(answer)).toEqual({ kind: 'rejected', code, reason, leftTrace: false })
   })
 
-  // listed in docs/reference/faults.md
   test.each([
     response(408),
     response(409, 'seen before'),

@@ -103,7 +103,6 @@ describe('404', () => {
 })
 
 describe('500, timeouts, lost connections, and questions that the service will not have', () => {
-  // listed in docs/reference/faults.md
   test.each([
     response(500),
     response(502, '<html>'),

@@ -10,7 +10,6 @@ const kinds = process.env.LONG ? strangenesses : short
 const recordsInAll = 40
 const inFlight = 4
 
-// listed in docs/reference/faults.md
 test.each(kinds)('five successes without a transaction (%s): pause, one record per try', async (kind) => {
   await using harness = await setup()
   await using service = await startStrangeService(kind, { givesTokens: true })

@@ -174,7 +174,6 @@ describe('the first break is named:', () => {
     expect((await verify()).broken).toContain(message)
   })
 
-  // listed in docs/reference/faults.md
   test('log entries or blocks are removed: the first break is named', async () => {
     await chained()
     await fixture.end({ state: 'queued' })
@@ -183,7 +182,6 @@ describe('the first break is named:', () => {
     expect((await verify()).broken).toBe('block 1 is missing')
   })
 
-  // listed in docs/reference/faults.md
   test('the whole chain is written anew: a noted head shows it', async () => {
     await chained()
     const { head } = await verify()
@@ -208,7 +206,6 @@ test('nothing of it is changed while triggers look', async () => {
   ).rejects.toThrow('append-only')
 })
 
-// listed in docs/reference/faults.md
 test('a log entry commits late with a lower id: the chain waits', async () => {
   const [id = ''] = await fixture.ledger.capture([{}])
   const slow = await fixture.ledger.pool.connect()
@@ -248,7 +245,6 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
   expect(await verify()).toMatchObject({ broken: null, entries: 1 })
 })
 
-// listed in docs/reference/faults.md
 test('several daemons chain at once: each entry is in once', async () => {
   const writers = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])

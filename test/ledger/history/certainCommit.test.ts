@@ -89,7 +89,6 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   expect((await ledger.read(id as string)).state).toBe('queued')
 }
 
-// listed in docs/reference/faults.md
 test("a claim's COMMIT is cancelled: given back, not sent", () =>
   claimAndLetGo((pid) => operator.query('select pg_cancel_backend($1)', [pid])))
 

@@ -30,7 +30,6 @@ const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none')
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
-// listed in docs/reference/faults.md
 test('the ledger is a copy: nothing is sent before `recover`', async () => {
   const server = inject('postgresUrl')
   const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
@@ -239,7 +238,6 @@ test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree
   expect(await historyOf().look()).toMatchObject({ kind: 'found' })
 })
 
-// listed in docs/reference/faults.md
 test('`LEDGER_STANDBY=synchronous`, but COMMITs do not wait: nothing is claimed', async () => {
   await ledger.capture([{}])
   const history = historyOf(ledger.pool, 'synchronous')

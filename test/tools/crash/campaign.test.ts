@@ -3,7 +3,6 @@ import { runCampaign } from '../../../tools/crash/campaign.ts'
 import { printResult } from '../../../tools/crash/printReport.ts'
 
 // `npm run crash` is the long form; tools/README.md has its figures.
-// listed in docs/reference/faults.md
 test('kill -9, SIGSTOP, Postgres crashes, failovers, restores and service faults at once: the guarantee holds', async () => {
   const ended = new AbortController()
   onTestFinished(() => ended.abort())
