@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import { type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
+import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { earliestExpiryMs } from '../pem.ts'
+import { isTransientError } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
@@ -17,6 +20,7 @@ import type { DaemonContext } from './context.ts'
 import { createLoopParts } from './createLoopParts.ts'
 import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
+  type InstanceDatabases,
   type InstanceDatabasesOptions,
   openInstanceDatabases,
   whyOutboxTableIsUnreadable,
@@ -54,18 +58,21 @@ export interface App {
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
+  let waitsFor = 'the daemon is starting'
   let loops: Loops | null = null
   const http = await startHttpServer({
     ...config.http,
     metrics,
     live: () => loops?.live() ?? { reasons: [] },
-    ready: () => loops?.ready() ?? { reasons: ['the daemon is starting'], pauses: [] },
+    ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
   })
   opened.defer(() => http.close())
   log.info('listening', { port: http.port })
 
   const wakeups = createWakeups()
-  const databases = await openInstanceDatabases(databasesOptions(deps, wakeups))
+  const databases = await openPatiently(deps, wakeups, (why) => {
+    waitsFor = why
+  })
   opened.defer(() => databases.close())
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
@@ -137,6 +144,29 @@ function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Cloc
 
 function createWakeups(): Record<LoopName, Wakeup> {
   return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
+}
+
+const patienceMs = 30_000
+const tryAgainMs = 1_000
+
+/** Databases may be restarting with the daemon: a transient error is tried again for 30 s. */
+async function openPatiently(
+  deps: AppDeps,
+  wakeups: DaemonContext['wakeups'],
+  onWaiting: (why: string) => void,
+): Promise<InstanceDatabases> {
+  const { clock, log, signal } = deps
+  const until = clock.nowMs() + patienceMs
+  for (;;) {
+    try {
+      return await openInstanceDatabases(databasesOptions(deps, wakeups))
+    } catch (error) {
+      if (!isTransientError(error) || clock.nowMs() > until) throw error
+      log.warn('database did not answer: the daemon tries again', { error })
+      onWaiting(`the daemon waits for a database: ${showError(error).message}`)
+      await setTimeout(tryAgainMs, undefined, { signal })
+    }
+  }
 }
 
 function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {

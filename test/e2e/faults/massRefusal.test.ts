@@ -39,12 +39,15 @@ test("ten equal refusals in a row, as nginx's 400: all sending pauses, completed
   // Up to those that were on the wire with the tenth.
   expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
 
-  const says = await statusSays(harness.env)
+  // Between two pauses a trial is on the wire.
+  const says = await until(
+    () => statusSays(harness.env),
+    (text) => /paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/.test(text),
+  )
   expect(says).toMatch(
     /The service refused 10 records in a row \(data\) with the same words.*resume --believe-refusals/,
   )
   expect(says).not.toContain('All is well')
-  expect(says).toMatch(/paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/)
   const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startProgram } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
 /** A start that fails has not begun: no row is taken, no request is made, nothing is left on the wire. */
@@ -68,14 +69,26 @@ test("the queue's schema is missing: exit 1", async () => {
   await untouched()
 })
 
-test('the databases are away: exit 1, and the supervisor starts it again', async () => {
+test('the databases are away: alive, not ready', async () => {
   await harness.postgres.setFault({ kind: 'refuse' })
   onTestFinished(() => harness.postgres.setFault(null))
   const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')
   await using daemon = run({ DATABASE_URL: url })
-  const { code, stderr } = await daemon.ended()
-  expect(code).toBe(1)
-  expect(stderr).toContain('the database of STATE_DATABASE_URL')
-  expect(stderr).not.toContain('postgres:postgres')
+  const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"'))) as { port: number }
+  const get = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/${path}`)
+    return { status: answer.status, body: await answer.text() }
+  }
+  expect((await get('livez')).status).toBe(200)
+  const ready = await until(
+    () => get('readyz'),
+    ({ body }) => body.includes('ECONNREFUSED'),
+  )
+  expect(ready.status).toBe(503)
+  expect(ready.body).toContain('the daemon waits for a database: the database of STATE_DATABASE_URL')
+  expect(ready.body).not.toContain('postgres:postgres')
+  expect((await get('metrics')).status).toBe(200)
+  daemon.signal('SIGTERM')
+  expect((await daemon.ended()).code).toBe(0)
   await untouched()
 })
