@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
-import { type Answered, askQuestions, createQuestionParts, type Plan } from '../discover/askQuestions.ts'
+import {
+  type AnsweredQuestion,
+  askQuestions,
+  createQuestionParts,
+  type QuestionPlan,
+} from '../discover/askQuestions.ts'
 import { describeSideObservations } from '../discover/report.ts'
 import { createInMemorySlots, type Slots } from '../discover/sender.ts'
 import { openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
@@ -12,11 +17,11 @@ import type { CommandContext } from './terminal/context.ts'
 
 interface Asking {
   config: DiscoverConfig
-  plan: Plan
+  plan: QuestionPlan
   budget: number
   /** True if requests are counted in memory. */
   ownCount: boolean
-  onAnswered(answered: Answered): void
+  onAnswered(answered: AnsweredQuestion): void
 }
 
 export async function askDiscoverQuestions(

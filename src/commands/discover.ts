@@ -2,19 +2,19 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
-import { type Answered, type Plan, planQuestions } from '../discover/askQuestions.ts'
+import { type AnsweredQuestion, planQuestions, type QuestionPlan } from '../discover/askQuestions.ts'
 import type { Exchange } from '../discover/exchange.ts'
-import type { Given } from '../discover/question.ts'
+import type { GivenOptions } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import {
-  discoveredContract,
+  discoveredContractValue,
   discoveredSettings,
   discoverReport,
   isSettingsFile,
-  settingsFile,
+  settingsFileText,
 } from '../discover/report.ts'
-import { exchangeText, harOf, maskExchanges } from '../discover/savedExchanges.ts'
-import { customerOf, pickGivenBodies } from '../discover/testRecord.ts'
+import { formatExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
+import { customerIdOf, pickGivenBodies } from '../discover/testRecord.ts'
 import { escapeLines, pluralize, renderTable } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
 import { isoTime } from '../time.ts'
@@ -123,7 +123,7 @@ function misread(records: readonly TestRecord[], { record, type }: DiscoverOptio
   ]
 }
 
-function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): Given {
+function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): GivenOptions {
   const { record, order } = pickGivenBodies(records.filter((each) => each.kind === 'record'))
   return {
     record,
@@ -163,8 +163,8 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   return problems
 }
 
-function announce({ asked, left, given }: Plan, { service }: DiscoverConfig, budget: number): string {
-  const isCreating = customerOf(given) !== '' || given.orderCustomer !== null
+function announce({ asked, left, given }: QuestionPlan, { service }: DiscoverConfig, budget: number): string {
+  const isCreating = customerIdOf(given) !== '' || given.orderCustomer !== null
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(budget, 'request')} at most.`,
     isCreating
@@ -180,7 +180,7 @@ function announce({ asked, left, given }: Plan, { service }: DiscoverConfig, bud
 
 function tell(
   context: CommandContext,
-  answered: readonly Answered[],
+  answered: readonly AnsweredQuestion[],
   { requests, seen, json }: { requests: number; seen: readonly string[]; json: boolean },
 ): void {
   if (json) {
@@ -188,7 +188,7 @@ function tell(
       ...{ question: name, section, assumed },
       ...finding,
     }))
-    const [set, contract] = [discoveredSettings(answered), discoveredContract(answered)]
+    const [set, contract] = [discoveredSettings(answered), discoveredContractValue(answered)]
     printJson(context, { requests, questions: told, seen, set, contract })
   } else context.stdout.write(escapeLines(discoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
@@ -197,12 +197,12 @@ function tell(
 function writeSettings(
   context: CommandContext,
   file: string,
-  answered: readonly Answered[],
+  answered: readonly AnsweredQuestion[],
   { service }: DiscoverConfig,
 ): void {
   // Written in one step, so that the file is whole if the process ends here.
   const unfinished = `${file}.${process.pid}`
-  writeFileSync(unfinished, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
+  writeFileSync(unfinished, settingsFileText(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
   renameSync(unfinished, file)
   context.stderr.write(`Written: ${file}. Read it, then give it to commands with --env-file, or copy its lines.\n`)
 }
@@ -212,8 +212,8 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   chmodSync(dir, 0o700)
   const saved = (name: string, text: string) => writeFileSync(join(dir, name), text, { mode: 0o600 })
   for (const [i, exchange] of masked.entries())
-    saved(`${String(i + 1).padStart(3, '0')}-${exchange.of.replace(/[^\w-]+/g, '-')}.txt`, exchangeText(exchange))
-  saved('discover.har', `${JSON.stringify(harOf(masked, version), null, 2)}\n`)
+    saved(`${String(i + 1).padStart(3, '0')}-${exchange.of.replace(/[^\w-]+/g, '-')}.txt`, formatExchange(exchange))
+  saved('discover.har', `${JSON.stringify(toHttpArchive(masked, version), null, 2)}\n`)
   context.stderr.write(
     `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,
   )

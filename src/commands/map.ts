@@ -12,7 +12,7 @@ import {
   previewRowMapping,
   previewWarnings,
 } from '../operations/mapRecords.ts'
-import { readContentsOfAll, readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { readContentsOfAllRecords, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
@@ -90,7 +90,7 @@ async function previewRows(
   return await withOutbox(databases, async (outbox) => {
     const records =
       id === null
-        ? await readContentsOfAll(outbox, mappings, await readWaitingRows(outbox, limit))
+        ? await readContentsOfAllRecords(outbox, mappings, await readWaitingRows(outbox, limit))
         : [await readRecordWithContent(outbox, mappings, id)]
     return records.filter((record) => record !== null).map((record) => previewRowMapping(mappings, record))
   })

@@ -7,8 +7,8 @@ import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
 import { existingDocumentsQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
-import { readOutboxGrants, readQueryGrants } from '../outbox/outboxGrants.ts'
-import { describeStandardTable, type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
+import { readNeededOutboxGrants, readNeededQueryGrants } from '../outbox/outboxGrants.ts'
+import { describeStandardTable, type OutboxTable, qualifiedNameSql } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -129,13 +129,13 @@ function readGrantsOfTable(
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     async look(db) {
-      const grants = await readOutboxGrants(db, table, role, kind === 'read')
+      const grants = await readNeededOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withSearchPathOfRole(db)
-      const captured = await readCapturedTables(rolePath, qualifiedName(table), null)
+      const captured = await readCapturedTables(rolePath, qualifiedNameSql(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
       const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
-      const reads = await readQueryGrants(rolePath, [...sources, ...conditions], role)
+      const reads = await readNeededQueryGrants(rolePath, [...sources, ...conditions], role)
       return [
         ...(await readRoleCreationStatements(db, role)),
         ...new Set([...grants, ...reads.map(({ statement }) => statement)]),

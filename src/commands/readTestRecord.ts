@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readMappingsDir } from '../config.ts'
-import type { Body } from '../discover/question.ts'
+import type { RequestBody } from '../discover/question.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { chooseRecordType } from '../operations/mapRecords.ts'
@@ -10,7 +10,9 @@ import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/ex
 import type { CommandContext } from './terminal/context.ts'
 
 /** The body of a request from the file of `discover --record`, unchanged or mapped. */
-export type TestRecord = { kind: 'record'; resource: Resource; body: Body } | { kind: 'invalid'; problem: string }
+export type TestRecord =
+  | { kind: 'record'; resource: Resource; body: RequestBody }
+  | { kind: 'invalid'; problem: string }
 
 /**
  * Reads a body, or a payload that the mapping of `type` maps. Bodies are recognised by their fields

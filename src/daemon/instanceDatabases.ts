@@ -19,7 +19,7 @@ import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
-import { readSliceUnderWay } from '../outbox/rowsUnderWay.ts'
+import { readNextSliceUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
@@ -135,7 +135,7 @@ async function connect(
     },
     history: createDataLossGuard({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createRowWithTransactionSearch((after) => readSliceUnderWay(outbox, after)),
+      namedRows: createRowWithTransactionSearch((after) => readNextSliceUnderWay(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: pauseBackoff(config),

@@ -16,7 +16,7 @@ import { type Pruned, pruneRound, readPruneOverdueMs } from '../ledger/retention
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissions } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
-import { createLedgerComparison, ledgerComparisonBounds } from '../outbox/comparison.ts'
+import { createLedgerComparison, daemonComparisonBounds } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
@@ -146,7 +146,7 @@ const compareLookMs = 60_000
 
 function createComparing({ databases }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, instance } = databases
-  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who, ...ledgerComparisonBounds })
+  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who, ...daemonComparisonBounds })
   let everyMs = compareAtStartMs
   return {
     async runOnce() {

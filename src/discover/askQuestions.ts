@@ -1,41 +1,45 @@
 import { endpointAt, requestHeaders } from '../service/client.ts'
 import { isServiceCode } from '../service/responses.ts'
-import { type AnsweredExchange, accessTokenIn, type Exchange, whyNoAnswer } from './exchange.ts'
-import { requireFirstCall } from './judges/refusals.ts'
+import { type AnsweredExchange, accessTokenIn, type Exchange, whyAnswerIsUnusable } from './exchange.ts'
+import { requireFirstCallLetIn } from './judges/refusals.ts'
 import { tokenSample } from './judges/token.ts'
 import {
-  type Call,
+  type ApiCall,
   CannotAsk,
   type Finding,
-  type Given,
-  type Need,
-  NoAnswer,
+  type GivenOptions,
+  type NeededOption,
+  NoUsableAnswer,
   notAskedFinding,
   type Question,
   type QuestionParts,
+  QuestionsStopped,
   type Sample,
-  Stopped,
   unknownFinding,
 } from './question.ts'
 import { Sender, type SenderDeps } from './sender.ts'
-import { customerOf } from './testRecord.ts'
+import { customerIdOf } from './testRecord.ts'
 
-export interface Answered {
+export interface AnsweredQuestion {
   question: Question
   finding: Finding
 }
 
-export interface Plan {
+export interface QuestionPlan {
   asked: readonly Question[]
   left: readonly { question: Question; why: string }[]
-  given: Given
+  given: GivenOptions
 }
 
 /**
  * Chooses the questions that can be asked, in their order.
  * @param only names; null for all
  */
-export function planQuestions(questions: readonly Question[], given: Given, only: readonly string[] | null): Plan {
+export function planQuestions(
+  questions: readonly Question[],
+  given: GivenOptions,
+  only: readonly string[] | null,
+): QuestionPlan {
   const wanted = questions.filter(({ name }) => only === null || only.includes(name))
   const asked = wanted.filter((question) => missingFor(question, given) === undefined)
   const left = wanted.flatMap((question) => {
@@ -45,10 +49,10 @@ export function planQuestions(questions: readonly Question[], given: Given, only
   return { asked, left, given }
 }
 
-const missingFor = ({ needs }: Question, given: Given): Need | undefined =>
-  needs.find((need) => !(need === 'customer' ? customerOf(given) : given[need]))
+const missingFor = ({ needs }: Question, given: GivenOptions): NeededOption | undefined =>
+  needs.find((need) => !(need === 'customer' ? customerIdOf(given) : given[need]))
 
-const option: Record<Need, string> = {
+const option: Record<NeededOption, string> = {
   customer: '--customer ID (a customer that the service knows)',
   unknownCustomer: '--unknown-customer ID (a customer that the service does not know)',
   orderCustomer: '--order-customer UUID (a customer that may order)',
@@ -58,11 +62,11 @@ const option: Record<Need, string> = {
 }
 
 export async function askQuestions(
-  { asked, left }: Plan,
+  { asked, left }: QuestionPlan,
   { parts, sender }: { parts: QuestionParts; sender: Sender },
-  onAnswered: (answered: Answered) => void,
-): Promise<Answered[]> {
-  const answered: Answered[] = []
+  onAnswered: (answered: AnsweredQuestion) => void,
+): Promise<AnsweredQuestion[]> {
+  const answered: AnsweredQuestion[] = []
   for (const question of asked) {
     sender.asking = question.name
     const finding = await askOne(question, parts).catch(explainUnanswered)
@@ -76,18 +80,18 @@ export async function askQuestions(
 const firstQuestions = ['token-unit', 'address']
 
 async function askOne(question: Question, parts: QuestionParts): Promise<Finding> {
-  if (!firstQuestions.includes(question.name)) await requireFirstCall(parts)
+  if (!firstQuestions.includes(question.name)) await requireFirstCallLetIn(parts)
   return question.run(parts)
 }
 
 function explainUnanswered(error: unknown): Finding {
-  if (error instanceof NoAnswer) return unknownFinding(error.message)
-  if (error instanceof CannotAsk || error instanceof Stopped) return notAskedFinding(error.message)
+  if (error instanceof NoUsableAnswer) return unknownFinding(error.message)
+  if (error instanceof CannotAsk || error instanceof QuestionsStopped) return notAskedFinding(error.message)
   throw error
 }
 
-export interface PartsDeps extends SenderDeps {
-  given: Given
+interface QuestionPartsDeps extends SenderDeps {
+  given: GivenOptions
   run: string
 }
 
@@ -95,7 +99,7 @@ const triesMax = 3
 const betweenTriesMs = 300
 const tokenRenewalsMax = 20
 
-export function createQuestionParts(deps: PartsDeps): { parts: QuestionParts; sender: Sender } {
+export function createQuestionParts(deps: QuestionPartsDeps): { parts: QuestionParts; sender: Sender } {
   const { service } = deps.config
   const sender = new Sender(deps)
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
@@ -150,7 +154,7 @@ export function createQuestionParts(deps: PartsDeps): { parts: QuestionParts; se
   }
   return { parts, sender }
 
-  async function call({ method, path, body, headers = {}, accessToken, beyondLimit = false }: Call) {
+  async function call({ method, path, body, headers = {}, accessToken, beyondLimit = false }: ApiCall) {
     const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
     const callAs = (accessToken: string) =>
       sender.send({
@@ -170,13 +174,13 @@ export function createQuestionParts(deps: PartsDeps): { parts: QuestionParts; se
     return accessTokenIn(renewal.answer) === null ? exchange : callAs(await parts.token())
   }
 
-  async function answered(request: Call): Promise<AnsweredExchange> {
+  async function answered(request: ApiCall): Promise<AnsweredExchange> {
     for (let tries = 1; ; tries++) {
       const exchange = await call(request)
-      const why = whyNoAnswer(exchange.answer)
+      const why = whyAnswerIsUnusable(exchange.answer)
       if (why === null) return exchange as AnsweredExchange
       const isTrouble = exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500
-      if (!isTrouble || tries === triesMax) throw new NoAnswer(why)
+      if (!isTrouble || tries === triesMax) throw new NoUsableAnswer(why)
       await deps.waitMs(betweenTriesMs)
     }
   }

@@ -48,10 +48,10 @@ export const isThrottled = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
 /** Null if the answer is about the request, not about the service's trouble, the limit or the token. */
-export function whyNoAnswer(seen: SeenAnswer): string | null {
-  if (seen.kind === 'no-answer') return describeSeen(seen)
+export function whyAnswerIsUnusable(seen: SeenAnswer): string | null {
+  if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
-  return `${seen.status} without a code of the service says nothing about the request: ${describeSeen(seen)}`
+  return `${seen.status} without a code of the service says nothing about the request: ${describeAnswer(seen)}`
 }
 
 export const jsonOf = (seen: SeenAnswer): unknown => (seen.kind === 'response' ? seen.json : undefined)
@@ -78,12 +78,12 @@ export function accessTokenIn(seen: SeenAnswer): string | null {
   return read?.success ? read.data.access_token : null
 }
 
-export function statusAndCode(seen: SeenAnswer): string {
+export function statusAndCodeText(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
-export function describeSeen(seen: SeenAnswer): string {
+export function describeAnswer(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return `no answer: ${seen.detail}`
   const text = seen.text.replace(/\s+/g, ' ').trim()
   const shown = text.length > 160 ? `${text.slice(0, 159).toWellFormed()}…` : text
@@ -92,4 +92,5 @@ export function describeSeen(seen: SeenAnswer): string {
 
 export const endedAtMs = ({ startedAtMs, answer }: Exchange): number => startedAtMs + answer.tookMs
 
-export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)
+export const formatDuration = (durationMs: number): string =>
+  durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 100) / 10} s`

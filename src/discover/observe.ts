@@ -2,14 +2,15 @@ import { type Resource, serviceResources } from '../resources.ts'
 import { readAcceptance, submittedId } from '../service/responses.ts'
 import {
   type AnsweredExchange,
-  describeSeen,
+  describeAnswer,
+  type Exchange,
   isSuccess,
   jsonOf,
   type SeenAnswer,
-  statusAndCode,
+  statusAndCodeText,
   transactionStatusIn,
 } from './exchange.ts'
-import { CannotAsk, NoAnswer, type QuestionParts } from './question.ts'
+import { CannotAsk, NoUsableAnswer, type QuestionParts } from './question.ts'
 
 /**
  * The rules by which an answer is sure.
@@ -19,7 +20,7 @@ import { CannotAsk, NoAnswer, type QuestionParts } from './question.ts'
  * - An answer that contradicts another one settles nothing.
  */
 
-export interface Observed {
+export interface Observation {
   taken: boolean
   exchange: AnsweredExchange
   name: string
@@ -27,38 +28,38 @@ export interface Observed {
 
 /**
  * @param control sends the request that must be accepted
- * @throws {NoAnswer} if answers contradict each other
+ * @throws {NoUsableAnswer} if answers contradict each other
  */
 export async function observeTwice(
   send: () => Promise<AnsweredExchange>,
   control: () => Promise<AnsweredExchange>,
-): Promise<Observed> {
+): Promise<Observation> {
   const exchange = await sendTwice(send)
   const taken = isAcceptedRecord(exchange)
   if (!taken) await assertControlAccepted(control)
-  return { taken, exchange, name: statusAndCode(exchange.answer) }
+  return { taken, exchange, name: statusAndCodeText(exchange.answer) }
 }
 
 export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
   const [first, second] = [await send(), await send()]
   if (
     isAcceptedRecord(first) === isAcceptedRecord(second) &&
-    statusAndCode(first.answer) === statusAndCode(second.answer)
+    statusAndCodeText(first.answer) === statusAndCodeText(second.answer)
   )
     return first
-  throw new NoAnswer(
-    `two equal requests were answered differently: ${describeSeen(first.answer)}; ${describeSeen(second.answer)}`,
+  throw new NoUsableAnswer(
+    `two equal requests were answered differently: ${describeAnswer(first.answer)}; ${describeAnswer(second.answer)}`,
   )
 }
 
-/** @throws {NoAnswer} if the control is refused, because its reason may also have caused the refusal before it */
+/** @throws {NoUsableAnswer} if the control is refused, because its reason may also have caused the refusal before it */
 export async function assertControlAccepted(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isAcceptedRecord(checked))
-    throw new NoAnswer(`a record like those that were accepted is refused now: ${describeSeen(checked.answer)}`)
+    throw new NoUsableAnswer(`a record like those that were accepted is refused now: ${describeAnswer(checked.answer)}`)
 }
 
-export const describeObserved = (observed: Readonly<Record<string, Observed>>): string =>
+export const describeObserved = (observed: Readonly<Record<string, Observation>>): string =>
   Object.entries(observed)
     .map(([what, { name }]) => `${what}: ${name}`)
     .join('; ')
@@ -71,23 +72,21 @@ export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
  * Sends a record again if E002 follows a 5xx or no answer to the same body. The first attempt had arrived, so the E002
  * says nothing about the record.
  */
-export async function repeatUnlessArrived(
+export async function sendAgainIfEarlierAttemptArrived(
   parts: Pick<QuestionParts, 'exchanges'>,
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
-  return hadArrivedBefore(parts.exchanges(), exchange) ? send() : exchange
+  return provesEarlierAttemptArrived(parts.exchanges(), exchange) ? send() : exchange
 }
 
 /** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
-export function hadArrivedBefore(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
-  const before = all[all.indexOf(exchange) - 1]
+export function provesEarlierAttemptArrived(exchanges: readonly Exchange[], exchange: Exchange): boolean {
+  const before = exchanges[exchanges.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false
   const isTrouble = before.answer.kind === 'no-answer' || before.answer.status >= 500
   return isTrouble && before.body === exchange.body
 }
-
-type AnsweredOrNot = ReturnType<QuestionParts['exchanges']>[number]
 
 /** Short at first, because the first states may be short. */
 const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
@@ -96,7 +95,7 @@ const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
  * Submits two records, asks for each at once, and then polls both to their ends, or for a minute.
  * @returns the polls of each
  */
-export async function followTwo(
+export async function followTwoTransactions(
   parts: QuestionParts,
   resource: Resource,
   submit: () => Promise<AnsweredExchange>,

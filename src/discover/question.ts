@@ -1,23 +1,23 @@
 import type { Contract, DiscoverConfig } from '../config.ts'
 import type { AnsweredExchange, Exchange } from './exchange.ts'
 
-export interface Given {
+export interface GivenOptions {
   /** Without it, and without `record`, no record is created. */
   customer: string | null
   unknownCustomer: string | null
   orderCustomer: string | null
   /** The bodies of `--record`; null for ours. */
-  record: Body | null
-  order: Body | null
+  record: RequestBody | null
+  order: RequestBody | null
   slow: boolean
   rate: boolean
   size: boolean
 }
 
 /** A request's body as an object; its numbers keep their digits. */
-export type Body = Readonly<Record<string, unknown>>
+export type RequestBody = Readonly<Record<string, unknown>>
 
-export type Need = Exclude<keyof Given, 'record' | 'order'>
+export type NeededOption = Exclude<keyof GivenOptions, 'record' | 'order'>
 
 /** A thing that the interface does not show (docs/why/contract.md). */
 export interface Question {
@@ -30,7 +30,7 @@ export interface Question {
   decides: string
   /** What the daemon assumes with its present settings. */
   assumed: string
-  needs: readonly Need[]
+  needs: readonly NeededOption[]
   /** True if production may be asked: the question creates nothing. */
   harmless: boolean
   run(parts: QuestionParts): Promise<Finding>
@@ -50,7 +50,7 @@ export interface Sample<T> {
  * - `unknown`: the answers can be read in more than one way, or in none.
  * - `not asked`: it could not be asked, or an option was not given.
  */
-export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
+type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
 export interface Setting {
   variable: string
@@ -91,21 +91,21 @@ export const notAskedFinding = (why: string): Finding => createFinding('not aske
 
 export interface QuestionParts {
   config: DiscoverConfig
-  given: Given
+  given: GivenOptions
   /** Part of every test record, so that people at the service can recognise them. */
   run: string
   /**
    * Calls with the shared token.
-   * @throws {NoAnswer} if the answer says nothing about the request
+   * @throws {NoUsableAnswer} if the answer says nothing about the request
    */
   get(path: string): Promise<AnsweredExchange>
   /**
    * @param body JSON text
-   * @throws {NoAnswer} as `get` does
+   * @throws {NoUsableAnswer} as `get` does
    */
-  post(path: string, body: string, headers?: Headers): Promise<AnsweredExchange>
+  post(path: string, body: string, headers?: RequestHeaders): Promise<AnsweredExchange>
   /** Sends a request once and returns any answer. */
-  call(request: Call): Promise<Exchange>
+  call(request: ApiCall): Promise<Exchange>
   /** A token that is granted becomes the shared one. */
   askToken(): Promise<Exchange>
   token(): Promise<string>
@@ -121,13 +121,13 @@ export interface QuestionParts {
   waitMs(ms: number): Promise<void>
 }
 
-export type Headers = Readonly<Record<string, string>>
+export type RequestHeaders = Readonly<Record<string, string>>
 
-export interface Call {
+export interface ApiCall {
   method: 'GET' | 'POST'
   path: string
   body?: string
-  headers?: Headers
+  headers?: RequestHeaders
   /** Replaces the shared token. A 401 is then not followed by a new token. */
   accessToken?: string
   /** Sent even without a free slot, and not repeated after a 429. */
@@ -139,8 +139,8 @@ export interface Throttle {
   waitedMs: number
 }
 
-export class NoAnswer extends Error {
-  override name = 'NoAnswer'
+export class NoUsableAnswer extends Error {
+  override name = 'NoUsableAnswer'
 }
 
 export class CannotAsk extends Error {
@@ -148,6 +148,6 @@ export class CannotAsk extends Error {
 }
 
 /** Nothing more can be asked. */
-export class Stopped extends Error {
-  override name = 'Stopped'
+export class QuestionsStopped extends Error {
+  override name = 'QuestionsStopped'
 }

@@ -71,7 +71,7 @@ const askings: Record<keyof typeof texts, Asking> = {
   address: harmless(refusals.askAddress),
   submission: ofRecords(records.askSubmission),
   'status-values': ofRecords(records.askStatusValues),
-  'rate-failures': ofRecords(limitHeader.askIfRefusedCount),
+  'rate-failures': ofRecords(limitHeader.askIfRefusedRequestsCount),
   'rate-second': ofRecords(limit.askPerSecondLimit),
   'second-token': { run: token.askSecondToken },
   'bad-token': harmless(refusals.askBadToken),
@@ -95,7 +95,7 @@ const askings: Record<keyof typeof texts, Asking> = {
   'token-lifetime': { run: token.askTokenLifetime },
   'rate-window': ofCounts(limit.askRateWindow),
   'rate-limit': ofCounts(limit.askRateLimit),
-  'rate-throttled': ofCounts(limit.askIfThrottledCount),
+  'rate-throttled': ofCounts(limit.askIfThrottledRequestsCount),
   'rate-header': harmless(limitHeader.askRateHeader),
   'error-body': harmless(refusals.askErrorCode),
 }

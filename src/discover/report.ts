@@ -1,10 +1,10 @@
 import { renderTable, truncate } from '../plainText.ts'
-import type { Answered } from './askQuestions.ts'
-import { describeSeen, type Exchange, endedAtMs, showMs, transactionStatusIn } from './exchange.ts'
-import { hadArrivedBefore } from './observe.ts'
+import type { AnsweredQuestion } from './askQuestions.ts'
+import { describeAnswer, type Exchange, endedAtMs, formatDuration, transactionStatusIn } from './exchange.ts'
+import { provesEarlierAttemptArrived } from './observe.ts'
 import type { Finding, Setting, Throttle } from './question.ts'
 
-export function discoverReport(answered: readonly Answered[], seen: readonly string[]): string {
+export function discoverReport(answered: readonly AnsweredQuestion[], seen: readonly string[]): string {
   const found = answered.filter(({ finding }) => finding.found !== null)
   const rows = found.map(({ question, finding }) => [
     question.name,
@@ -43,20 +43,23 @@ const section = (head: string, lines: readonly string[]) =>
   lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`
 
 /** The variables to set, each once. The last question that names one wins. */
-export function discoveredSettings(answered: readonly Answered[]): Setting[] {
+export function discoveredSettings(answered: readonly AnsweredQuestion[]): Setting[] {
   const settings = answered.flatMap(({ finding }) => finding.set)
   return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
 }
 
 /** The value of DISCOVERED_CONTRACT: `name=value` with blanks between. The last of two wins. */
-export function discoveredContract(answered: readonly Answered[]): string {
+export function discoveredContractValue(answered: readonly AnsweredQuestion[]): string {
   const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
-export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { baseUrl: string; at: string }): string {
+export function settingsFileText(
+  answered: readonly AnsweredQuestion[],
+  { baseUrl, at }: { baseUrl: string; at: string },
+): string {
   const settings = discoveredSettings(answered)
-  const contract = discoveredContract(answered)
+  const contract = discoveredContractValue(answered)
   const blocks = [
     `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: add them to your own, or name this file with --env-file.`,
     ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),
@@ -85,21 +88,21 @@ const commentOf = (text: string) =>
 /** Lists in sentences what the exchanges showed apart from the answers to questions. */
 export function describeSideObservations(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   const late = lateRecordsMs(exchanges)
-  const arrived = exchanges.filter((exchange) => hadArrivedBefore(exchanges, exchange)).length
+  const arrived = exchanges.filter((exchange) => provesEarlierAttemptArrived(exchanges, exchange)).length
   const troubles = exchanges.filter(({ answer }) => answer.kind === 'no-answer' || answer.status >= 500)
   return [
     late.length > 0 &&
-      `${late.length} records were answered 404 at first, for up to ${showMs(Math.max(...late))} after they were taken`,
+      `${late.length} records were answered 404 at first, for up to ${formatDuration(Math.max(...late))} after they were taken`,
     ...throttles.slice(0, 1).map(({ refused: { answer }, waitedMs }) => {
       const retryAfter = (answer.kind === 'response' && answer.headers['retry-after']) || 'none'
-      return `${throttles.length} requests were answered 429, the first let in after ${showMs(waitedMs)} (Retry-After: ${retryAfter}): ${describeSeen(answer)}`
+      return `${throttles.length} requests were answered 429, the first let in after ${formatDuration(waitedMs)} (Retry-After: ${retryAfter}): ${describeAnswer(answer)}`
     }),
     ...statusesSeenOnce(exchanges).map((status) => `the status ${status} appeared once`),
     ...troubles
       .slice(0, 1)
       .map(
         ({ method, path, answer }) =>
-          `${troubles.length} requests met a 5xx or no answer, first ${method} ${path}: ${describeSeen(answer)}`,
+          `${troubles.length} requests met a 5xx or no answer, first ${method} ${path}: ${describeAnswer(answer)}`,
       ),
     arrived > 0 &&
       `${arrived} records had arrived although the first answer was a 5xx or missing: the repetition got E002`,

@@ -7,7 +7,7 @@ import { accessTokenIn, type Exchange } from './exchange.ts'
  * @param exchanges masked
  * @see http://www.softwareishard.com/blog/har-12-spec/
  */
-export function harOf(exchanges: readonly Exchange[], version: string): unknown {
+export function toHttpArchive(exchanges: readonly Exchange[], version: string): unknown {
   return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
 }
 
@@ -50,7 +50,7 @@ const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
 /** @param exchange masked */
-export function exchangeText({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
+export function formatExchange({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
   const took = `after ${Math.round(answer.tookMs)} ms`
   return [
     `# ${of}, ${new Date(startedAtMs).toISOString()}`,

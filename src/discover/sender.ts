@@ -5,14 +5,14 @@ import { parseAndMaskJson } from '../service/readJson.ts'
 import { findErrorCode } from '../service/responses.ts'
 import {
   accessTokenIn,
-  describeSeen,
+  describeAnswer,
   type Exchange,
   endedAtMs,
+  formatDuration,
   isThrottled,
   type SeenAnswer,
-  showMs,
 } from './exchange.ts'
-import { Stopped, type Throttle } from './question.ts'
+import { QuestionsStopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
 
 /** Gives the right to make one request, by the ledger's budget or by a count in memory. */
@@ -20,7 +20,7 @@ export interface Slots {
   take(): Promise<SlotTaken>
 }
 
-export type SlotTaken =
+type SlotTaken =
   /** Call `done` after the answer. `mayLeave` is false once it is too late for a request to leave. */
   | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
   | { kind: 'none-free' }
@@ -42,7 +42,7 @@ const unansweredMax = 3
 export const shortThrottleWaitMs = 2_500
 const slotLookMs = 500
 
-export type Request = Omit<HttpRequest, 'mayLeave'> & {
+type Request = Omit<HttpRequest, 'mayLeave'> & {
   /** The token in its header; null for a request to the issuer. */
   accessToken: string | null
   /** Sent even without a free slot, and not repeated after a 429. */
@@ -85,15 +85,15 @@ export class Sender {
     if (isDown) {
       const why = 'the service says that it is down (E003): ask again when it is up'
       if (answer.code === 'E003' || this.#unanswered >= unansweredMax) this.stop(why)
-      throw new Stopped(why)
+      throw new QuestionsStopped(why)
     }
-    if (isElsewhere(exchange)) this.#end(`something other than the service answered a POST: ${describeSeen(answer)}`)
+    if (isElsewhere(exchange)) this.#end(`something other than the service answered a POST: ${describeAnswer(answer)}`)
     return exchange
   }
 
   #end(why: string): never {
     this.stop(why)
-    throw new Stopped(why)
+    throw new QuestionsStopped(why)
   }
 
   async #sendUntilLetIn(request: Request): Promise<Exchange> {
@@ -119,9 +119,9 @@ export class Sender {
   async #sendOnce({ accessToken, beyondLimit, ...request }: Request): Promise<Exchange> {
     const { signal, budget, nowMs, http } = this.#deps
     for (;;) {
-      if (signal.aborted) throw new Stopped('it was interrupted')
-      if (this.#stopped !== null) throw new Stopped(this.#stopped)
-      if (this.requests >= budget) throw new Stopped(`the ${budget} requests of --budget were used up`)
+      if (signal.aborted) throw new QuestionsStopped('it was interrupted')
+      if (this.#stopped !== null) throw new QuestionsStopped(this.#stopped)
+      if (this.requests >= budget) throw new QuestionsStopped(`the ${budget} requests of --budget were used up`)
       this.requests++ // before it is sent, because requests may go out side by side
       const slot = await this.#takeSlot(beyondLimit)
       const startedAtMs = nowMs()
@@ -144,9 +144,9 @@ export class Sender {
       }
       this.requests--
       if (slot.kind === 'paused')
-        throw new Stopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
-      throw new Stopped(
-        `no slot of the budget was free for ${showMs(2 * config.rateLimit.windowMs)}: a daemon uses them`,
+        throw new QuestionsStopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
+      throw new QuestionsStopped(
+        `no slot of the budget was free for ${formatDuration(2 * config.rateLimit.windowMs)}: a daemon uses them`,
       )
     }
   }

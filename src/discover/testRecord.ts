@@ -3,9 +3,16 @@ import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
-import { type AnsweredExchange, describeSeen, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
-import { isAcceptedRecord, type Observed, observeTwice, repeatUnlessArrived } from './observe.ts'
-import { type Body, CannotAsk, type Given, type Headers, type QuestionParts, type Sample } from './question.ts'
+import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
+import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
+import {
+  CannotAsk,
+  type GivenOptions,
+  type QuestionParts,
+  type RequestBody,
+  type RequestHeaders,
+  type Sample,
+} from './question.ts'
 
 /**
  * The test record. In all records its fields have the same length and only plain letters and digits, so that a rule on
@@ -29,23 +36,27 @@ export interface KeyShape {
 export interface RecordChange {
   customerId?: string
   /** Replaces the fields of 2.5, whatever their place. */
-  mapped?: Body
-  data?: Body
+  mapped?: RequestBody
+  data?: RequestBody
   shape?: Partial<RecordShape>
   key?: string
   id?: string
 }
 
-export const usualKeyHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-ID', 'Request-Id'] as const
+export const usualIdempotencyHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-ID', 'Request-Id'] as const
 
 const mappedNames = ['customer_id', 'order_date', 'total_amount'] as const
-const ourMapped: Body = { customer_id: null, order_date: '2026-01-02T03:04:05Z', total_amount: JSON.rawJSON('12.30') }
+const ourMapped: RequestBody = {
+  customer_id: null,
+  order_date: '2026-01-02T03:04:05Z',
+  total_amount: JSON.rawJSON('12.30'),
+}
 
 interface Base {
   customer: string
-  data: Body
-  beside: Body
-  mapped: Body
+  data: RequestBody
+  beside: RequestBody
+  mapped: RequestBody
   place: RecordShape['place']
 }
 
@@ -58,7 +69,7 @@ function baseOf({ given, run, nextNumber }: RecordParts): Base {
   }
   const { customerId, data, [serviceResources.data.idField]: _, ...beside } = given.record
   const inner = isObject(data) ? data : {}
-  const has = (body: Body) => mappedNames.some((name) => name in body)
+  const has = (body: RequestBody) => mappedNames.some((name) => name in body)
   const place = has(inner) ? 'data' : has(beside) ? 'beside' : 'nowhere'
   return {
     customer: given.customer ?? textOf(customerId) ?? '',
@@ -70,20 +81,21 @@ function baseOf({ given, run, nextNumber }: RecordParts): Base {
 }
 
 const isMapped = ([name]: [string, unknown]) => (mappedNames as readonly string[]).includes(name)
-const onlyMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter(isMapped))
-const withoutMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter((field) => !isMapped(field)))
+const onlyMapped = (body: RequestBody): RequestBody => Object.fromEntries(Object.entries(body).filter(isMapped))
+const withoutMapped = (body: RequestBody): RequestBody =>
+  Object.fromEntries(Object.entries(body).filter((field) => !isMapped(field)))
 
 export function pickGivenBodies(
-  bodies: readonly { resource: Resource; body: Body }[],
-): Pick<Given, 'record' | 'order'> {
+  bodies: readonly { resource: Resource; body: RequestBody }[],
+): Pick<GivenOptions, 'record' | 'order'> {
   const bodyFor = (resource: Resource) => bodies.find((each) => each.resource === resource)?.body ?? null
   return { record: bodyFor('data'), order: bodyFor('orders') }
 }
 
-export const customerOf = ({ customer, record }: Pick<Given, 'customer' | 'record'>): string =>
+export const customerIdOf = ({ customer, record }: Pick<GivenOptions, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
-export function recordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
+export function testRecordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
   const base = baseOf(parts)
   const customerId = change.customerId ?? base.customer
   const digits = textOf(base.mapped.total_amount) ?? '12.30'
@@ -98,7 +110,7 @@ export function recordBody(parts: RecordParts, shape: RecordShape, change: Recor
   })
 }
 
-export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID()): Headers {
+export function idempotencyKeyHeaders({ headers, form }: KeyShape, key: string = randomUUID()): RequestHeaders {
   return Object.assign(
     {},
     ...headers.map((idempotencyHeader) => idempotencyKeyHeader(key, { idempotencyHeader, idempotencyKeyForm: form })),
@@ -106,17 +118,21 @@ export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID
 }
 
 export async function submitTestRecord(parts: QuestionParts, change: RecordChange = {}): Promise<AnsweredExchange> {
-  return submitAs(parts, await requireRecordShape(parts), change)
+  return submitAs(parts, await requireAcceptedRecordShape(parts), change)
 }
 
 async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
   const shape = { ...accepted, ...change.shape }
   const send = () =>
-    parts.post(serviceResources.data.path, recordBody(parts, shape, change), keyHeaders(shape.key, change.key))
-  return change.key === undefined ? repeatUnlessArrived(parts, send) : send()
+    parts.post(
+      serviceResources.data.path,
+      testRecordBody(parts, shape, change),
+      idempotencyKeyHeaders(shape.key, change.key),
+    )
+  return change.key === undefined ? sendAgainIfEarlierAttemptArrived(parts, send) : send()
 }
 
-export const observeTestRecord = (parts: QuestionParts, change: RecordChange): Promise<Observed> =>
+export const observeTestRecord = (parts: QuestionParts, change: RecordChange): Promise<Observation> =>
   observeTwice(
     () => submitTestRecord(parts, change),
     () => submitTestRecord(parts),
@@ -125,7 +141,7 @@ export const observeTestRecord = (parts: QuestionParts, change: RecordChange): P
 export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
-export interface Control<Shape> {
+export interface ShapeTrial<Shape> {
   /** Null if the service refused all shapes. */
   shape: Shape | null
   tried: readonly AnsweredExchange[]
@@ -135,7 +151,7 @@ export interface Control<Shape> {
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
-export const testRecordSample: Sample<Control<RecordShape>> = {
+export const testRecordSample: Sample<ShapeTrial<RecordShape>> = {
   name: 'a test record',
   take: (parts) => tryShapes(shapesFor(parts), (shape) => submitAs(parts, shape, {})),
 }
@@ -143,7 +159,7 @@ export const testRecordSample: Sample<Control<RecordShape>> = {
 export async function tryShapes<Shape>(
   shapes: readonly Shape[],
   submit: (shape: Shape) => Promise<AnsweredExchange>,
-): Promise<Control<Shape>> {
+): Promise<ShapeTrial<Shape>> {
   const tried: AnsweredExchange[] = []
   for (const shape of shapes) {
     const exchange = await submit(shape)
@@ -169,7 +185,7 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
   )
   const brings = serviceResources.data.idField in (parts.given.record ?? {})
   const otherForm = form === 'bare' ? 'quoted' : 'bare'
-  const keys: KeyShape[] = [[idempotencyHeader], usualKeyHeaders].flatMap((headers) => [
+  const keys: KeyShape[] = [[idempotencyHeader], usualIdempotencyHeaders].flatMap((headers) => [
     { headers, form },
     { headers, form: otherForm },
   ])
@@ -181,9 +197,13 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
   return shapes.toSorted((one, other) => one.differences - other.differences).map(({ shape }) => shape)
 }
 
-export const requireRecordShape = (parts: QuestionParts): Promise<RecordShape> => requireShape(parts, testRecordSample)
+export const requireAcceptedRecordShape = (parts: QuestionParts): Promise<RecordShape> =>
+  requireAcceptedShape(parts, testRecordSample)
 
-export async function requireShape<Shape>(parts: QuestionParts, control: Sample<Control<Shape>>): Promise<Shape> {
+export async function requireAcceptedShape<Shape>(
+  parts: QuestionParts,
+  control: Sample<ShapeTrial<Shape>>,
+): Promise<Shape> {
   const { shape, tried } = await parts.sample(control)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return shape
@@ -198,5 +218,5 @@ export function explainRefusedRecord(seen: SeenAnswer | undefined): string {
   const what = field === undefined ? 'the test record' : `${field} of the test record`
   const todo =
     field === 'customerId' ? 'Name a customer that it knows' : 'Give a record that it accepts with --record FILE'
-  return `the service refused ${what}: ${describeSeen(seen)}. ${todo}`
+  return `the service refused ${what}: ${describeAnswer(seen)}. ${todo}`
 }

@@ -7,11 +7,16 @@ import { makeEndReportsDue } from '../ledger/reports.ts'
 import { readLongestRequestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
-import { commandBounds, compareTable, type TableComparison, updateLedgerGapProblem } from '../outbox/comparison.ts'
+import {
+  commandComparisonBounds,
+  compareTableWithLedger,
+  type TableComparison,
+  updateLedgerGapProblem,
+} from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
-import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
+import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readSliceUnderWay } from '../outbox/rowsUnderWay.ts'
+import { readNextSliceUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
@@ -22,7 +27,7 @@ import { type Databases, withOutbox } from './databases.ts'
 export function describeOtherDaemons(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) => {
-    const daemons = await findOtherDaemons(erp, await outbox.readName(), await readLedgerName(ledger))
+    const daemons = await findDaemonsOfOtherLedgers(erp, await outbox.readName(), await readLedgerName(ledger))
     return daemons.length === 0 ? null : otherLedgerMessage(outbox.qualified, daemons)
   })
 }
@@ -58,7 +63,7 @@ export function findLostRows(
   isWaitingToo = false,
 ): Promise<TableComparison> {
   const tasks = { isWaitingToo, onlyLost: true, reportAgain: null }
-  return withOutbox(databases, (outbox) => compareTable(outbox, tasks, commandBounds(goOn)))
+  return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, tasks, commandComparisonBounds(goOn)))
 }
 
 /**
@@ -83,7 +88,7 @@ export async function mayWaitingRowsHaveBeenSent(
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
-      createRowWithTransactionSearch((after) => readSliceUnderWay(outbox, after)).find(),
+      createRowWithTransactionSearch((after) => readNextSliceUnderWay(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
   const { view, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
@@ -113,7 +118,9 @@ export async function compareOutboxWithLedger(
     toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
   const tasks = { onlyLost: true, reportAgain }
-  const gap = await withOutbox(databases, (outbox) => compareTable(outbox, tasks, commandBounds(goOn)))
+  const gap = await withOutbox(databases, (outbox) =>
+    compareTableWithLedger(outbox, tasks, commandComparisonBounds(goOn)),
+  )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain
 }

@@ -1,6 +1,6 @@
 import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
@@ -29,7 +29,7 @@ export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
     const { waiting, firstId } = await table.scan.countUnknown()
-    const rows: SeenRow[] = firstId === null ? [] : await readRowsById(table, [firstId])
+    const rows: StampedRow[] = firstId === null ? [] : await readRowsById(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }
@@ -71,7 +71,7 @@ export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog
   return countWaitingRows(db, rows)
 }
 
-export async function countWaitingRows(
+async function countWaitingRows(
   db: Sessions,
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
 ): Promise<InitialBacklog> {

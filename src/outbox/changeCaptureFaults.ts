@@ -14,7 +14,7 @@ export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCapt
 }
 
 export async function replaceChangeCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
-  await replaceProblems(ledger, 'change_capture', changeCaptureProblems(await readChangeCaptureFaults(erp)))
+  await replaceProblems(ledger, 'change_capture', toChangeCaptureProblems(await readChangeCaptureFaults(erp)))
 }
 
 async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
@@ -103,7 +103,7 @@ const foreignCodeSql = `
   )
   limit 1`
 
-export function changeCaptureProblems(
+export function toChangeCaptureProblems(
   faults: readonly ChangeCaptureFault[],
 ): { subject: string; detail: string; retryInMs: null }[] {
   const tables = Map.groupBy(faults, ({ table }) => table)

@@ -2,7 +2,7 @@ import { boundText } from '../boundText.ts'
 import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import type { UnknownRows } from './cursorScan.ts'
+import type { RowsToCapture } from './cursorScan.ts'
 import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -45,7 +45,7 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   return rememberedRows(outbox, table, { outboxIds, leftTypes: [] })
 }
 
-function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes }: UnknownRows): ClaimedRows {
+function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes }: RowsToCapture): ClaimedRows {
   return {
     outboxIds,
     leftTypes,
@@ -60,7 +60,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
 async function heldRows(
   outbox: Outbox,
   table: OpenTable,
-  lock: (db: Database) => Promise<UnknownRows>,
+  lock: (db: Database) => Promise<RowsToCapture>,
 ): Promise<ClaimedRows> {
   const transaction = await beginTransaction(table.db)
   try {

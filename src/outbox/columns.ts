@@ -40,7 +40,7 @@ export const baseTypeJoinSql = `cross join lateral (
       ) select type from below where base operator(pg_catalog.=) 0
     ) base`
 
-export const tableAndPartitionsSql = (qualified: string): string =>
+export const tableAndPartitionOidsSql = (qualified: string): string =>
   `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */

@@ -5,7 +5,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { clearOutdatedRowConflicts } from './rowDifferences.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
-import { nullIfCanceled, readSlice, sliceRowsMax } from './slices.ts'
+import { nullIfCanceled, readNextSlice, sliceRowsMax } from './slices.ts'
 import {
   countUnknownStatuses,
   readRowsBehindCursor,
@@ -32,14 +32,14 @@ export interface TableComparison {
 
 const nothingFound: TableComparison = { canTell: false, rows: [], passed: [], statuses: [], isCut: false, after: null }
 
-export interface ComparisonBounds {
+interface ComparisonBounds {
   sliceRows: number
   rowsMax: number
   /** Asked between two slices: false stops the comparison. */
   goOn(): Promise<boolean>
 }
 
-export interface ComparisonTasks {
+interface ComparisonTasks {
   /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
   /** True leaves out the rows that no claim reads because of their place or status. */
@@ -52,7 +52,7 @@ export interface ComparisonTasks {
 const commandRowsInMemoryMax = 100_000
 
 /** The bounds of a command. */
-export const commandBounds = (goOn: () => boolean): ComparisonBounds => ({
+export const commandComparisonBounds = (goOn: () => boolean): ComparisonBounds => ({
   sliceRows: sliceRowsMax,
   rowsMax: commandRowsInMemoryMax,
   goOn: async () => goOn(),
@@ -64,7 +64,7 @@ export const commandBounds = (goOn: () => boolean): ComparisonBounds => ({
  *
  * @param begun an earlier comparison to continue
  */
-export async function compareTable(
+export async function compareTableWithLedger(
   outbox: Outbox,
   { isWaitingToo = false, onlyLost = false, reportAgain }: ComparisonTasks,
   { sliceRows, rowsMax, goOn }: ComparisonBounds,
@@ -73,7 +73,7 @@ export async function compareTable(
   let { rows, passed, statuses, after } = begun
   for (;;) {
     const table = await outbox.open()
-    const slice = await readSlice(table.db, table.rows, after, sliceRows)
+    const slice = await readNextSlice(table.db, table.rows, after, sliceRows)
     const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, isWaitingToo)
     if (known.length > 0) await reportAgain?.(known)
     rows = [...rows, ...unknown]
@@ -91,7 +91,7 @@ export async function compareTable(
   }
 }
 
-export interface ComparisonOptions {
+interface ComparisonOptions {
   ledger: Database
   outbox: Outbox
   who: string
@@ -100,9 +100,9 @@ export interface ComparisonOptions {
   slicesMax: number
 }
 
-export const ledgerComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 1_000 } as const
+export const daemonComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 1_000 } as const
 
-export interface LedgerComparison {
+interface LedgerComparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
    * @param mayGoOn asked between slices: false ends the round
@@ -137,7 +137,7 @@ export function createLedgerComparison(options: ComparisonOptions): LedgerCompar
         return mayGoOn() && performance.now() < until
       }
       const isReread = (found?.passed?.length ?? 0) > 0
-      found = await compareTable(outbox, { reportAgain }, { sliceRows, rowsMax: lostRowsMax, goOn }, found)
+      found = await compareTableWithLedger(outbox, { reportAgain }, { sliceRows, rowsMax: lostRowsMax, goOn }, found)
       await updateProblems(ledger, found)
       if (!isReread && (found.passed?.length ?? 0) > 0) await requestTableReread(ledger)
       if (!found.isCut || found.rows.length >= lostRowsMax) {

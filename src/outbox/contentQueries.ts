@@ -6,7 +6,7 @@ import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
 
 /** The payload of a captured change: `{"document": "public.sale_sale", "id": 5}`. */
-export interface DocumentReference {
+interface DocumentReference {
   document: string
   id: string
 }

@@ -3,24 +3,24 @@ import { duplicateIdMessage, findRepeatedIds, type RowConflict } from '../ledger
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import type { PositionReader, SettledPosition } from './horizon.ts'
 import {
-  chooseRowsInKeyOrder,
+  createKeyOrderChoice,
   isTypeOfOtherInstancesSql,
   type KeyOrderChoice,
   type ScannedRow,
   shortenedIdSql,
 } from './keyOrder.ts'
-import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
+import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
+import type { SettledPosition, SettledPositionReader } from './settledPosition.ts'
 
-export interface UnknownRows {
+export interface RowsToCapture {
   outboxIds: string[]
   leftTypes: string[]
 }
 
 /** Rows that differ from the rows captured under their ids. */
-export interface FoundDifferences {
+export interface RowDifferences {
   conflicts: RowConflict[]
   edited: string[]
 }
@@ -28,7 +28,7 @@ export interface FoundDifferences {
 interface ScannedTable {
   db: Database
   rows: RowExpressions
-  horizon: PositionReader
+  settledPosition: SettledPositionReader
   memory: LedgerMemory
   name: string
   byTransaction: boolean
@@ -46,34 +46,34 @@ const pagesMax = 20
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
-  #differences: FoundDifferences = { conflicts: [], edited: [] }
+  #differences: RowDifferences = { conflicts: [], edited: [] }
   /** True if the rows behind the cursor differ, and `#differences` has had them. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
   /** The next scan continues here if this one met only known rows. */
-  #resumeAt: Position | null = null
+  #resumeAt: CursorPosition | null = null
 
   constructor(table: ScannedTable) {
     this.#table = table
     this.statements = cursorScanStatements(table.rows)
   }
 
-  async findUnknown(request: RowsRequest): Promise<UnknownRows> {
-    const settled = await this.#table.horizon.read()
+  async findUnknown(request: RowsRequest): Promise<RowsToCapture> {
+    const settled = await this.#table.settledPosition.read()
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
     // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed the
     // skipped row.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
-    const choice = chooseRowsInKeyOrder(request, skipped, held)
+    const choice = createKeyOrderChoice(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
     return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
   }
 
-  async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<Position | null> {
-    let passed: Position | null = null
+  async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<CursorPosition | null> {
+    let passed: CursorPosition | null = null
     let isPassing = this.#resumeAt === null
     let at = this.#resumeAt ?? this.#cursor?.position ?? null
     this.#resumeAt = null
@@ -97,7 +97,7 @@ export class CursorScan {
     return passed
   }
 
-  async #advance(passed: Position | null, { outbox, sequenceFile }: SettledPosition): Promise<void> {
+  async #advance(passed: CursorPosition | null, { outbox, sequenceFile }: SettledPosition): Promise<void> {
     const position = passed ?? this.#cursor?.position ?? null
     if (position === null || (passed === null && this.#cursor?.sequenceFile === sequenceFile)) return
     await this.#table.memory.advanceCursor(outbox, { position, sequenceFile })
@@ -106,14 +106,14 @@ export class CursorScan {
 
   async isUnknown(outboxId: string): Promise<boolean> {
     const { db, memory } = this.#table
-    const { rows } = await db.query<SeenRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
+    const { rows } = await db.query<StampedRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
       if (isInvalidValueError(error)) return { rows: [] }
       throw error
     })
     return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
   }
 
-  takeDifferences(): FoundDifferences {
+  takeDifferences(): RowDifferences {
     const found = this.#differences
     this.#differences = { conflicts: [], edited: [] }
     return found
@@ -121,15 +121,15 @@ export class CursorScan {
 
   /** True if a row may wait, or if the table's numbers started again, because `findUnknown` then throws. */
   async hasUnknown(): Promise<boolean> {
-    const { db, horizon } = this.#table
+    const { db, settledPosition } = this.#table
     const cursor = this.#cursor
     const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
     if ((rowCount ?? 0) > 0) return true
-    return cursor !== null && ((await horizon.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
+    return cursor !== null && ((await settledPosition.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
   }
 
-  async readPosition(): Promise<Position | null> {
-    return (await this.#readCursor(await this.#table.horizon.read()))?.position ?? null
+  async readPosition(): Promise<CursorPosition | null> {
+    return (await this.#readCursor(await this.#table.settledPosition.read()))?.position ?? null
   }
 
   async countWaitingRowsByType(rowsMax: number): Promise<TypeCount[]> {
@@ -138,8 +138,8 @@ export class CursorScan {
   }
 
   async countUnknown(): Promise<{ waiting: number; firstId: string | null }> {
-    const { db, horizon, memory } = this.#table
-    const settled = await horizon.read()
+    const { db, settledPosition, memory } = this.#table
+    const settled = await settledPosition.read()
     const stored = await this.#readCursor(settled)
     this.#cursor = stored && this.#cursor // After a partition was added, the table is read again from its beginning.
     const from = stored?.position ?? null
@@ -171,7 +171,7 @@ export class CursorScan {
     return isOfAnother || isSetBack ? null : stored
   }
 
-  async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
+  async #meet(rows: readonly StampedRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
     const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
@@ -202,7 +202,7 @@ export class CursorScan {
   async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeIfNumbersRestarted>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
-    const { rows } = await db.query<SeenRow>(this.statements.behind, bounds)
+    const { rows } = await db.query<StampedRow>(this.statements.behind, bounds)
     const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
     const verdict = judgeIfNumbersRestarted({
       rows: rows.length,
@@ -223,13 +223,13 @@ export class CursorScan {
     return verdict === 'restarted' || this.#differences.edited.length > 0
   }
 
-  async #readPage(after: Position | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
+  async #readPage(after: CursorPosition | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
     const { exceptKeys, types } = left
     const values = [pageMax, upTo, exceptKeys, types.known, types.elsewhere, ...this.#valuesOf(after)]
     return (await this.#table.db.query<PageRow>(this.statements.page, values)).rows
   }
 
-  #valuesOf(position: Position | null): (string | null)[] {
+  #valuesOf(position: CursorPosition | null): (string | null)[] {
     return this.#table.rows.sort.map((_, i) => position?.[i] ?? null)
   }
 
@@ -245,7 +245,7 @@ export class CursorScan {
   }
 }
 
-const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)
+const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
@@ -281,14 +281,14 @@ export function judgeIfNumbersRestarted(sample: CursorSample): 'same' | 'differs
   return byTime ? 'restarted' : 'differs'
 }
 
-export interface PageRow extends SeenRow, ScannedRow {
+interface PageRow extends StampedRow, ScannedRow {
   position: string[]
   settled: boolean | null
 }
 
 const sampleMax = 20
 
-export function cursorScanStatements(rows: RowExpressions) {
+function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
   /** True after a position, and true if the position's parameters are NULL. */

@@ -4,7 +4,7 @@ import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
 /** An entry of `outbox.yaml` with one or more forms. The first key of a form tells it from the others. */
-export interface Entry<Form extends z.ZodObject> {
+export interface OutboxFileEntry<Form extends z.ZodObject> {
   readonly forms: readonly Form[]
   /** The form of a text, which stands for the form's first key, and of a mapping without a known key. */
   readonly usual: Form | null
@@ -19,7 +19,7 @@ export function readEntry<Form extends z.ZodObject>(
   document: YamlDocument,
   at: YamlPath,
   given: PayloadValue | undefined,
-  { forms, usual, expected }: Entry<Form>,
+  { forms, usual, expected }: OutboxFileEntry<Form>,
 ): z.infer<Form> | null {
   const value = typeof given === 'string' && usual !== null ? { [firstKeyOf(usual)]: given } : given
   const name = at.at(-1)

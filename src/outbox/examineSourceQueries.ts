@@ -11,11 +11,11 @@ import {
   SourceFailed,
 } from './contentQueries.ts'
 import type { Outbox } from './outbox.ts'
-import { readQueryGrants } from './outboxGrants.ts'
-import { readContentsOfAll } from './readRecordContents.ts'
+import { readNeededQueryGrants } from './outboxGrants.ts'
+import { readContentsOfAllRecords } from './readRecordContents.ts'
 import { readWaitingRows } from './readRows.ts'
 
-export interface ExaminedSourceQueries {
+interface ExaminedSourceQueries {
   /** What stops capture. */
   problems: string[]
   /** Slow queries, and records for which a query fails. */
@@ -106,7 +106,7 @@ function scansBelow(node: PlanNode): { schema: string; table: string }[] {
 }
 
 async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
-  const grants = await inReadOnlyTransaction(outbox, examineUntilMs(), (db) => readQueryGrants(db, [sql]))
+  const grants = await inReadOnlyTransaction(outbox, examineUntilMs(), (db) => readNeededQueryGrants(db, [sql]))
   return grants.flatMap(({ statement, isMissing }) => (isMissing ? [`  ${statement};`] : []))
 }
 
@@ -114,7 +114,7 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
   const waiting = await readWaitingRows(outbox, triedMax)
   const sinceMs = performance.now()
   try {
-    const records = await readContentsOfAll(outbox, mappings, waiting)
+    const records = await readContentsOfAllRecords(outbox, mappings, waiting)
     const read = `${pluralize(records.length, 'waiting row')} read in ${Math.round(performance.now() - sinceMs)} ms`
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
     if (failed.length === 0) return { problems: [], warnings: [], read }

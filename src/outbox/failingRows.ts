@@ -13,7 +13,7 @@ export interface FailingRowTracker {
   retest(statements: FailingRowStatements): Promise<void>
 }
 
-export interface FailingRowStatements {
+interface FailingRowStatements {
   readonly db: Database
   /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the number of ids. */
   readonly candidates: string
@@ -34,7 +34,7 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
   let learning: Promise<void> | null = null
 
   const fails = ({ db, ask }: FailingRowStatements, ids: readonly string[]) =>
-    findFailingRows(ids, (those) => db.query(ask, [those]), unfilterableMax)
+    findFailingIds(ids, (those) => db.query(ask, [those]), unfilterableMax)
 
   async function search(statements: FailingRowStatements): Promise<string[]> {
     const until = performance.now() + searchMaxMs
@@ -98,7 +98,7 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
   }
 }
 
-export interface FailingParts<E> {
+interface FailingParts<E> {
   /** The single ids that fail, or larger parts if the search stopped. */
   readonly failed: readonly { ids: readonly string[]; error: E }[]
   readonly anyPassed: boolean
@@ -145,7 +145,7 @@ export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(Str
  * @param rowsMax stops the search after this number of failing parts, and then returns all their rows
  * @throws any error that a row cannot cause
  */
-export async function findFailingRows(
+export async function findFailingIds(
   ids: readonly string[],
   ask: (ids: readonly string[]) => Promise<unknown>,
   rowsMax = Number.POSITIVE_INFINITY,

@@ -6,15 +6,15 @@ import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claimRows.ts'
 import { failingRowStatements } from './failingRows.ts'
 import { lockedRowStatements } from './lockedRows.ts'
-import { type OpenTable, openTable, readShapeAndIdentity } from './openTable.ts'
+import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
 import { findPermissionProblems } from './outboxGrants.ts'
-import { type OutboxTable, qualifiedName } from './outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 import { rowReadStatements } from './readRows.ts'
 import { resolveTableSchema } from './readTableShape.ts'
 import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
 import { findWriteBackProblems, lockOneWaitingRowSql } from './tryWriteBack.ts'
-import { behindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
+import { rowsBehindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
@@ -27,8 +27,8 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const table = await resolveTableSchema(pool, described)
   const rights = await findPermissionProblems(pool, table)
   if (rights.length > 0) return rights
-  const inspected = await readShapeAndIdentity(pool, table)
-  const named = (clause: string) => `the table ${qualifiedName(described)} ${clause}`
+  const inspected = await readTableShapeAndIdentity(pool, table)
+  const named = (clause: string) => `the table ${qualifiedNameSql(described)} ${clause}`
   const written = await findWriteBackProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   // only the statements are needed, not the ledger
@@ -36,7 +36,9 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const refused = await findStatementProblems(open.db, statementsOf(open))
   // A filter may read columns that the description does not name.
   const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)} `)
-  const grant = refused.some((clause) => denied.test(clause)) ? await grantToRead(pool, qualifiedName(described)) : ''
+  const grant = refused.some((clause) => denied.test(clause))
+    ? await grantToRead(pool, qualifiedNameSql(described))
+    : ''
   return refused.map((clause) => named(denied.test(clause) ? `${clause}\n${grant}` : clause))
 }
 
@@ -67,7 +69,7 @@ function statementsOf(table: OpenTable): NamedStatements {
     ...backlogStatements(table),
     candidates,
     ask,
-    ...(scan === null ? locking : { ...scan.statements, behindCursor: behindCursorSql(table) }),
+    ...(scan === null ? locking : { ...scan.statements, behindCursor: rowsBehindCursorSql(table) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
     ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), stamped, underWay: rowsSql(underWay) }),

@@ -1,9 +1,9 @@
 import type { Database } from '../postgres/database.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Column } from './columns.ts'
-import { isMarkedOnCapture, namedColumns, type OutboxTable } from './outboxTable.ts'
+import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
 
-interface LookedAt {
+interface InspectedTable {
   /** Quoted, with its schema. */
   readonly qualified: string
   /** pg_class.relkind. */
@@ -13,7 +13,7 @@ interface LookedAt {
 }
 
 /** Finds why a table cannot be read as described. Returns clauses that follow the table's name. */
-export async function findTableProblems(pool: Database, looked: LookedAt): Promise<string[]> {
+export async function findTableProblems(pool: Database, looked: InspectedTable): Promise<string[]> {
   const kind = await findRelationKindProblem(pool, looked)
   if (kind !== null) return [kind]
   const problems = findColumnProblems(looked)
@@ -62,7 +62,7 @@ export const mustRowsBeMarked = (relkind: string): boolean => relationKindNames[
  */
 async function findRelationKindProblem(
   db: Database,
-  { qualified, kind: relkind, table }: LookedAt,
+  { qualified, kind: relkind, table }: InspectedTable,
 ): Promise<string | null> {
   if (!mustRowsBeMarked(relkind) || (relkind !== 'm' && isMarkedOnCapture(table))) return null
   const other = suggestTableInstead(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
@@ -70,8 +70,8 @@ async function findRelationKindProblem(
   return `is ${relationKindNames[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
-function findColumnProblems({ table, columns }: LookedAt): string[] {
-  const missing = namedColumns(table).flatMap(({ column, entry }) =>
+function findColumnProblems({ table, columns }: InspectedTable): string[] {
+  const missing = listDescribedColumns(table).flatMap(({ column, entry }) =>
     columns.has(column)
       ? []
       : [
@@ -103,7 +103,7 @@ const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
 /** A position in a sequence means nothing if a session draws numbers ahead of its inserts. */
-async function findSequenceProblems(db: Database, { qualified, table }: LookedAt): Promise<string[]> {
+async function findSequenceProblems(db: Database, { qualified, table }: InspectedTable): Promise<string[]> {
   const column = table.sequence
   if (column === null) return []
   const { rows } = await db.query<{ cached: number; falls: boolean }>(
@@ -133,7 +133,7 @@ const idStateSql = `
  */
 async function findIdColumnProblems(
   db: Database,
-  { qualified, table: { id, idPromised } }: LookedAt,
+  { qualified, table: { id, idPromised } }: InspectedTable,
 ): Promise<string[]> {
   const { rows } = await db.query<{ kind: string; notNull: boolean; unique: boolean; inherited: boolean }>(idStateSql, [
     qualified,

@@ -21,7 +21,7 @@ export interface KeyOrderChoice {
  *
  * @param held hashes of keys that have to wait
  */
-export function chooseRowsInKeyOrder(
+export function createKeyOrderChoice(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,
   held: ReadonlySet<string>,

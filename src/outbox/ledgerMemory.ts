@@ -8,15 +8,15 @@ import {
 } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
-export type Position = readonly string[]
+export type CursorPosition = readonly string[]
 
-export interface SeenRow {
+export interface StampedRow {
   outboxId: string
   stamp: string
   createdAt: string | null
 }
 
-export interface KnownRows {
+interface KnownRows {
   /** All rows whose ids the ledger has. */
   known: ReadonlySet<string>
   /** Rows that differ from the rows captured under their ids. */
@@ -29,11 +29,11 @@ export interface KnownRows {
 
 export interface Cursor {
   /** All rows up to here are known, and no new row can appear there. */
-  position: Position
+  position: CursorPosition
   /** The sequence's relfilenode when the cursor was stored; a restart of the sequence changes it. */
   sequenceFile: string | null
   /** `outboxd adopt --same` declared the rows up to here known. */
-  sameUpto: Position | null
+  sameUpto: CursorPosition | null
 }
 
 export class LedgerMemory {
@@ -51,7 +51,7 @@ export class LedgerMemory {
     this.#selection = selection
   }
 
-  async findKnown(seen: readonly SeenRow[]): Promise<KnownRows> {
+  async findKnown(seen: readonly StampedRow[]): Promise<KnownRows> {
     const { rows } = await this.#ledger.query<{
       id: string
       same: boolean

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 import { type DatabaseAddress, isSignInRefused } from '../postgres/databaseAddress.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 
-export interface OtherDaemon {
+interface OtherDaemon {
   pid: number
   user: string | null
   /** Null for a local socket. */
@@ -39,14 +39,18 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
  *
  * Any role can choose this name, so a session counts only if its role may read the outbox or is a member of our role.
  */
-function sessionNameOf(table: string, ledger: string): string {
+function sessionNameOf(table: string, ledgerName: string): string {
   const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
-  return `${daemonSessionNames.registration} ${digest(table)} ${digest(ledger)}`
+  return `${daemonSessionNames.registration} ${digest(table)} ${digest(ledgerName)}`
 }
 
 /** @param table quoted, with its schema */
-export async function findOtherDaemons(db: Database, table: string, ledger: string): Promise<OtherDaemon[]> {
-  const ours = sessionNameOf(table, ledger)
+export async function findDaemonsOfOtherLedgers(
+  db: Database,
+  table: string,
+  ledgerName: string,
+): Promise<OtherDaemon[]> {
+  const ours = sessionNameOf(table, ledgerName)
   const { rows } = await db.query<OtherDaemon>(
     `select pid, usename as user, host(client_addr) as address,
        to_char(backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
@@ -76,7 +80,7 @@ const settings = `select set_config(name, case name when 'application_name' then
   from pg_settings where name in ('application_name', 'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
     'idle_session_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-export interface RegistrationOptions {
+interface RegistrationOptions {
   address: DatabaseAddress
   table: string
   /** Reads the table's name, quoted, with its schema. */
@@ -143,7 +147,7 @@ export class LedgerRegistration {
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       const table = await readTable()
       await client.query(settings, [isPooled, sessionNameOf(table, ledger)])
-      const others = await findOtherDaemons(client, table, ledger)
+      const others = await findDaemonsOfOtherLedgers(client, table, ledger)
       if (others.length > 0 || this.#isClosed) {
         hangUp(client)
         return others

@@ -1,20 +1,20 @@
 import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
 import { beginTransaction, type Sessions } from '../postgres/database.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
 import { lockHolderSql } from './writeBackStatements.ts'
 
-export interface LockedRow {
+interface LockedRow {
   outboxId: string
   /** Null if several sessions hold it, or the table is a view. */
   holder: LockHolder | null
 }
 
 /** Has no query of the session, because it may contain the client's data. */
-export interface LockHolder {
+interface LockHolder {
   pid: number
   application: string | null
   state: string | null
@@ -66,7 +66,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
  * Reads the rows that a daemon has claimed and that are not in the ledger yet. Includes rows whose holder cannot be
  * seen.
  */
-export function readClaimedUnmarkedRows(outbox: Outbox): Promise<SeenRow[]> {
+export function readClaimedUnmarkedRows(outbox: Outbox): Promise<StampedRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)

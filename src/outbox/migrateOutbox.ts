@@ -4,10 +4,10 @@ import pg from 'pg'
 import { migrationsDir } from '../ledger/migrations.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
-import { qualifiedName, splitTableName } from './outboxTable.ts'
+import { qualifiedNameSql, splitTableName } from './outboxTable.ts'
 import { resolveTableSchema } from './readTableShape.ts'
 
-export interface OutboxMigration {
+interface OutboxMigration {
   /** True if inserts wake the daemon. */
   wakes: boolean
   /** If above 0, the ERP may use two-phase commit, which fails with a NOTIFY. */
@@ -71,7 +71,7 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
 function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
   const split = splitTableName(name)
   return {
-    qualified: qualifiedName(split),
+    qualified: qualifiedNameSql(split),
     trigger: quoteIdentifier(`${split.table}_wakes_outboxd`),
     index: quoteIdentifier(`${split.table}_new`),
   }
@@ -97,7 +97,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
-    [qualifiedName(await resolveTableSchema(db, splitTableName(table)))],
+    [qualifiedNameSql(await resolveTableSchema(db, splitTableName(table)))],
   )
   return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
 }

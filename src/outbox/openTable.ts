@@ -4,18 +4,18 @@ import { type Database, type Sessions, withSearchPathOfRole } from '../postgres/
 import { readEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
-import { createSettledPositionReader } from './horizon.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
 import { cursorSelectionDigest, type RowExpressions, rowExpressions } from './rowExpressions.ts'
+import { createSettledPositionReader } from './settledPosition.ts'
 
 export interface TableShapeAndIdentity {
   readonly shape: TableShape
   readonly identity: OutboxIdentity
 }
 
-export async function readShapeAndIdentity(pool: pg.Pool, table: OutboxTable): Promise<TableShapeAndIdentity> {
+export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTable): Promise<TableShapeAndIdentity> {
   const refusal = whyEncodingIsRefused(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const shape = await readTableShape(pool, table)
@@ -55,7 +55,7 @@ export function openTable(
     ? null
     : new CursorScan({
         ...{ db, rows, memory },
-        horizon: createSettledPositionReader(db, table, shape),
+        settledPosition: createSettledPositionReader(db, table, shape),
         name: describeOutboxIdentity(identity),
         byTransaction: table.sequence === null,
       })

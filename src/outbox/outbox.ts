@@ -12,8 +12,8 @@ import {
   type FailingRowTracker,
   failingRowStatements,
 } from './failingRows.ts'
-import { type OpenTable, openTable, readShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
-import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
+import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
+import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
 import { resolveTableSchema } from './readTableShape.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
@@ -40,14 +40,14 @@ export class Outbox {
     this.described = toOutboxTable(table)
     this.bytesMax = bytesMax
     this.channel = this.described.channel
-    this.qualified = qualifiedName(this.described)
+    this.qualified = qualifiedNameSql(this.described)
     this.isMarkedOnCapture = isMarkedOnCapture(this.described)
     this.failingRows = createFailingRowTracker(ledger)
   }
 
   /** Reads the catalog once. After a change of the table or its triggers, restart or reload. @throws OutboxTableUnusable */
   inspect(): Promise<TableShapeAndIdentity> {
-    this.#inspected ??= readShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
+    this.#inspected ??= readTableShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
       this.#inspected = undefined
       throw error
     })
@@ -55,7 +55,7 @@ export class Outbox {
   }
 
   async readName(): Promise<string> {
-    return qualifiedName(await resolveTableSchema(this.pool, this.described))
+    return qualifiedNameSql(await resolveTableSchema(this.pool, this.described))
   }
 
   async identify(): Promise<OutboxIdentity> {

@@ -1,7 +1,7 @@
 import { type Database, readRoleSchemas } from '../postgres/database.ts'
-import { isMarkedOnCapture, namedColumns, type OutboxTable } from './outboxTable.ts'
+import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
 
-export interface Grant {
+interface Grant {
   readonly statement: string
   /** True if the session's own role lacks it. */
   readonly isMissing: boolean
@@ -15,7 +15,7 @@ interface NeededPermissions {
 }
 
 function neededPermissions(table: OutboxTable): NeededPermissions {
-  const columns = namedColumns(table)
+  const columns = listDescribedColumns(table)
   const isWhole = table.payload.kind === 'columns' && table.payload.columns === null
   return {
     select: isWhole ? null : [...columns.map(({ column }) => column), ...systemColumns(table)],
@@ -75,7 +75,7 @@ async function readGrantsOnTable(
   return rows
 }
 
-export async function readOutboxGrants(
+export async function readNeededOutboxGrants(
   db: Database,
   table: OutboxTable,
   role: string,
@@ -107,7 +107,7 @@ function missingGrantsMessages(grants: readonly Grant[]): string[] {
  *
  * @param role null for the session's own
  */
-export async function readQueryGrants(
+export async function readNeededQueryGrants(
   db: Database,
   queries: readonly string[],
   role: string | null = null,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Entry } from './entryReader.ts'
+import type { OutboxFileEntry } from './entryReader.ts'
 import { stateEntry, stateListSchema } from './stateEntries.ts'
 
 /*
@@ -56,22 +56,22 @@ const written = z.strictObject({
     .optional(),
 })
 
-export const typeEntry: Entry<typeof constantType | typeof columnType> = {
+export const typeEntry: OutboxFileEntry<typeof constantType | typeof columnType> = {
   forms: [constantType, columnType],
   usual: columnType,
   expected: 'the column with the type, or { constant: data }',
 }
-export const createdAtEntry: Entry<typeof createdAt> = {
+export const createdAtEntry: OutboxFileEntry<typeof createdAt> = {
   forms: [createdAt],
   usual: createdAt,
   expected: 'a column, or { column: …, unit: milliseconds }',
 }
-export const payloadEntry: Entry<typeof columnsPayload | typeof columnPayload> = {
+export const payloadEntry: OutboxFileEntry<typeof columnsPayload | typeof columnPayload> = {
   forms: [columnsPayload, columnPayload],
   usual: columnPayload,
   expected: 'a column, or { columns: … } to build it from the row',
 }
-export const writeEntry: Entry<typeof written> = {
+export const writeEntry: OutboxFileEntry<typeof written> = {
   forms: [written],
   usual: written,
   expected: `one of ${whats.join(', ')}, or { what: …, on: [completed] }`,

@@ -27,7 +27,7 @@ export interface OutboxTable {
   readonly channel: string | null
 }
 
-export type TypeSource =
+type TypeSource =
   | { kind: 'constant'; type: string }
   | { kind: 'column'; column: string; values: ReadonlyMap<string, string> }
 
@@ -38,7 +38,7 @@ export interface CreatedAt {
   readonly timezone: string
 }
 
-export type PayloadSource =
+type PayloadSource =
   /** `encoding`: base64, hex, or the character set of a bytea. */
   | { kind: 'column'; column: string; encoding: string }
   /** A JSON object of columns, each under its name in the payload. Null stands for all columns. */
@@ -84,10 +84,10 @@ export function splitTableName(name: string): { schema: string | null; table: st
   return second === undefined ? { schema: null, table: first } : { schema: first, table: second }
 }
 
-export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
+export const qualifiedNameSql = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
   [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
-export interface NamedColumn {
+interface DescribedColumn {
   readonly column: string
   /** The entry of `outbox.yaml` that names the column. */
   readonly entry: string
@@ -95,7 +95,14 @@ export interface NamedColumn {
 }
 
 /** All columns that the description names. A payload of all columns names none. */
-export function namedColumns({ payload, type, createdAt, state, write, ...table }: OutboxTable): NamedColumn[] {
+export function listDescribedColumns({
+  payload,
+  type,
+  createdAt,
+  state,
+  write,
+  ...table
+}: OutboxTable): DescribedColumn[] {
   const payloadColumns = payload.kind === 'column' ? [payload.column] : [...(payload.columns?.values() ?? [])]
   const read: [string, string | null | undefined][] = [
     ['id', table.id],

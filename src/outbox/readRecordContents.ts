@@ -21,7 +21,7 @@ import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
 /** The parts of the mapping files that are needed to read contents. */
-export interface SourceQueries {
+interface SourceQueries {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
@@ -63,7 +63,7 @@ export async function readRecordWithContent(
 const commandRecordsMax = 100
 
 /** Reads the contents of all records, part by part. @throws SourceFailed */
-export async function readContentsOfAll(
+export async function readContentsOfAllRecords(
   outbox: Outbox,
   sources: SourceQueries,
   records: readonly OutboxRecord[],

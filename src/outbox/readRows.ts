@@ -3,7 +3,7 @@ import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { shortenedIdSql } from './keyOrder.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -74,12 +74,12 @@ export function hasNewRows(outbox: Outbox, served?: ServedOutbox): Promise<boole
   }, served)
 }
 
-export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
+export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<StampedRow[]> {
   const { db } = table
   const { look, lookByText } = rowReadStatements(table)
-  const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
+  const { rows } = await db.query<StampedRow>(look, [outboxIds]).catch((error: unknown) => {
     if (!isInvalidValueError(error)) throw error
-    return db.query<SeenRow>(lookByText, [outboxIds])
+    return db.query<StampedRow>(lookByText, [outboxIds])
   })
   return rows
 }
@@ -129,7 +129,7 @@ function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: 
   const { outboxId, type, createdAt, stamp } = row
   const { key, unreadable } = readKey(row.key)
   const payload =
-    unreadable === null ? readPayloadText({ raw, bytes }, encoding, bytesMax) : { payload: null, unreadable }
+    unreadable === null ? decodePayload({ raw, bytes }, encoding, bytesMax) : { payload: null, unreadable }
   return { outboxId, type, key, createdAt, stamp, ...payload }
 }
 
@@ -143,7 +143,7 @@ function readKey(key: string | null): { key: string | null; unreadable: string |
 }
 
 /** Decodes a row's payload, or says why it cannot be read, so that capture goes on with other rows. */
-export function readPayloadText(
+export function decodePayload(
   { raw, bytes }: Pick<RawRow, 'raw' | 'bytes'>,
   encoding: string,
   bytesMax: number,

@@ -4,7 +4,7 @@ import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgre
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
 import { findTableProblems } from './findTableProblems.ts'
-import { type OutboxTable, qualifiedName } from './outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 
 export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
@@ -20,7 +20,7 @@ export async function resolveTableSchema<T extends Pick<OutboxTable, 'schema' | 
   const { rows } = await withSearchPathOfRole(db).query<{ schema: string }>(
     `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
-    [qualifiedName(table)],
+    [qualifiedNameSql(table)],
   )
   return rows[0] === undefined ? table : { ...table, schema: rows[0].schema }
 }
@@ -50,7 +50,7 @@ const clientCodeSql = `
         and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
     ) as "hasClientCode"`
 
-export async function tableHasClientCode(db: Database, qualified: string): Promise<boolean> {
+async function tableHasClientCode(db: Database, qualified: string): Promise<boolean> {
   const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
   return rows[0]?.hasClientCode ?? true
 }
@@ -58,7 +58,7 @@ export async function tableHasClientCode(db: Database, qualified: string): Promi
 /** @throws OutboxTableUnusable if the table cannot be read as described */
 export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
   const table = await resolveTableSchema(db, named)
-  const qualified = qualifiedName(table)
+  const qualified = qualifiedNameSql(table)
   // The role's search path gives types the names that the client's statements use.
   const { rows } = await withSearchPathOfRole(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
@@ -77,7 +77,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
       nearest === null ? null : `did you mean "${nearest}"?`,
       table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
     ].filter((hint) => hint !== null)
-    const missing = `there is no table ${qualifiedName(named)} in the outbox's database, or this user has no permission to see it`
+    const missing = `there is no table ${qualifiedNameSql(named)} in the outbox's database, or this user has no permission to see it`
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
@@ -87,7 +87,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
     return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
   }
   throw new OutboxTableUnusable(
-    problems.map((problem) => `${described}: the table ${qualifiedName(named)} ${problem}`).join('\n'),
+    problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),
   )
 }
 

@@ -7,8 +7,8 @@ import {
   tableProblemSubject,
 } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
-import type { FoundDifferences } from './cursorScan.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { RowDifferences } from './cursorScan.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
 
@@ -16,7 +16,7 @@ import { readRowsById } from './readRows.ts'
 const conflictsMax = 100
 const editedMax = 10_000
 
-export async function recordRowDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
+export async function recordRowDifferences(ledger: Database, { conflicts, edited }: RowDifferences): Promise<void> {
   await raiseProblems(
     ledger,
     conflicts.slice(0, conflictsMax).map(({ outboxId, detail }) => ({
@@ -82,7 +82,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
 }
 
 /** Accepts a row's new contents if the row was edited before its end was written back. */
-async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
+async function acceptEnded(ledger: Database, rows: readonly StampedRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp
      from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e

@@ -32,7 +32,7 @@ export interface RowExpressions {
   readonly seen: string
 }
 
-export interface SortValue {
+interface SortValue {
   readonly expression: string
   readonly type: string
 }

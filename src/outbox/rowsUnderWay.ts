@@ -1,13 +1,13 @@
 import { readLedgerId } from '../ledger/binding.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnSql, columnTextSql, type TableShape } from './columns.ts'
-import { findFailingRows } from './failingRows.ts'
+import { findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { findCapturedBySecondLedger } from './secondLedger.ts'
-import { inSliceSql, readSlice, type Slice, sliceRowsMax } from './slices.ts'
+import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
+import { inSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 export interface RowUnderWay {
@@ -18,7 +18,7 @@ export interface RowUnderWay {
   transactionId: string | null
 }
 
-export interface UnderWayStatements {
+interface UnderWayStatements {
   /** True if each end has its own value. Then a row under way was not yet written back its end. */
   readonly hasEndValues: boolean
   /** The condition that a row is under way; null if a row looks new until its end. */
@@ -63,7 +63,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   }
 }
 
-export interface RowsUnderWay {
+interface RowsUnderWay {
   /** Not in the ledger. */
   unknown: RowUnderWay[]
   /** Rows whose records have ended. */
@@ -76,7 +76,7 @@ export interface RowsUnderWay {
 export async function readRowsUnderWay(
   outbox: Outbox,
   table: OpenTable,
-  { after, upTo }: Slice,
+  { after, upTo }: TableSlice,
   isWaitingToo = false,
 ): Promise<RowsUnderWay> {
   const { db, memory } = table
@@ -93,13 +93,13 @@ export async function readRowsUnderWay(
 }
 
 /** Reads the rows of the slice after an id that are under way, or wait and name a transaction. */
-export async function readSliceUnderWay(
+export async function readNextSliceUnderWay(
   outbox: Outbox,
   after: string | null,
-): Promise<Pick<RowsUnderWay, 'unknown'> & Pick<Slice, 'upTo'>> {
+): Promise<Pick<RowsUnderWay, 'unknown'> & Pick<TableSlice, 'upTo'>> {
   const table = await outbox.open()
   if (rowsUnderWayStatements(table).underWayOrNamed === null) return { unknown: [], upTo: null }
-  const slice = await readSlice(table.db, table.rows, after, sliceRowsMax)
+  const slice = await readNextSlice(table.db, table.rows, after, sliceRowsMax)
   const { unknown } = await readRowsUnderWay(outbox, table, slice, true)
   return { unknown, upTo: slice.upTo }
 }
@@ -107,7 +107,7 @@ export async function readSliceUnderWay(
 async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowUnderWay[]): Promise<RowUnderWay[]> {
   if (rows.length === 0) return []
   const ids = rows.map(({ outboxId }) => outboxId)
-  const theirs = await findCapturedBySecondLedger(pool, await readLedgerId(ledger), ids)
+  const theirs = await findIdsCapturedBySecondLedger(pool, await readLedgerId(ledger), ids)
   return rows.filter(({ outboxId }) => !theirs.has(outboxId))
 }
 
@@ -126,8 +126,8 @@ async function stampOurs(
     for (const { outboxId, stamp } of found.rows) stamps.set(outboxId, stamp)
   }
   const ids = rows.map(({ outboxId }) => outboxId)
-  const unread = await findFailingRows(ids, (those) => ask(stamped, those))
-  await findFailingRows(unread, (those) => ask(unstamped, those))
+  const unread = await findFailingIds(ids, (those) => ask(stamped, those))
+  await findFailingIds(unread, (those) => ask(unstamped, those))
   return rows.flatMap((row) => {
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]

@@ -2,11 +2,11 @@ import type { RowWithTransactionSearch } from '../ledger/history/createDataLossG
 import type { NamedRow } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
-import { findFailingRows } from './failingRows.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import { findFailingIds } from './failingRows.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type readSliceUnderWay, transactionIdInRowSql } from './rowsUnderWay.ts'
+import { type readNextSliceUnderWay, transactionIdInRowSql } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -14,7 +14,7 @@ export interface RowWithTransactionId {
   transactionId: string
 }
 
-type Row = RowWithTransactionId & SeenRow & { waits: boolean }
+type Row = RowWithTransactionId & StampedRow & { waits: boolean }
 
 /**
  * Includes rows in any state and outside the filter. `unstamped` reads nothing that could fail for a row's contents.
@@ -44,8 +44,8 @@ export async function readRowsWithTransactionId(
   const ask = async (statement: string, ids: readonly string[]) => {
     rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
   }
-  const unread = await findFailingRows(outboxIds, (those) => ask(stamped, those))
-  await findFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
+  const unread = await findFailingIds(outboxIds, (those) => ask(stamped, those))
+  await findFailingIds(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
   const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
@@ -61,14 +61,14 @@ const searchMs = 1_000
 /** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
 const holdsTimes = 10
 
-type ReadSlice = (after: string | null) => ReturnType<typeof readSliceUnderWay>
+type ReadSlice = (after: string | null) => ReturnType<typeof readNextSliceUnderWay>
 
 /**
  * Searches for a row that waits or is under way and names a transaction. Does not search a table without an index on
  * the id. `findNow` takes no earlier result of "none".
  */
 export function createRowWithTransactionSearch(
-  readSlice: ReadSlice,
+  readNextSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
 ): RowWithTransactionSearch {
   let after: string | null = null
@@ -91,7 +91,7 @@ export function createRowWithTransactionSearch(
   /** Continues where the call before stopped. */
   async function search(untilMs: number): Promise<NamedRow> {
     for (;;) {
-      const { unknown, upTo } = await readSlice(after)
+      const { unknown, upTo } = await readNextSlice(after)
       const named = unknown.find(({ transactionId }) => transactionId !== null)
       if (named !== undefined) return { kind: 'named', outboxId: named.outboxId }
       after = upTo

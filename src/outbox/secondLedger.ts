@@ -11,26 +11,30 @@ export interface SecondLedger {
 
 const countMax = 10_000
 
-export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
+export async function findSecondLedger(
+  db: Database,
+  ourLedgerId: string,
+  tableName: string,
+): Promise<SecondLedger | null> {
   const [found] = await readSecondLedger<SecondLedger & { serves: boolean }>(
     db,
-    ours,
+    ourLedgerId,
     `select exists (select from outboxd.outbox where table_name = $1) as serves, count(*)::int as records,
        count(*) filter (where state in ('queued', 'sending', 'accepted', 'uncertain'))::int as open
      from (select state from outboxd.submission limit $2) counted`,
-    [table, countMax],
+    [tableName, countMax],
   )
   return found?.serves && found.records > 0 ? { records: found.records, open: found.open } : null
 }
 
-export async function findCapturedBySecondLedger(
+export async function findIdsCapturedBySecondLedger(
   db: Database,
-  ours: string,
+  ourLedgerId: string,
   outboxIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows = await readSecondLedger<{ id: string }>(
     db,
-    ours,
+    ourLedgerId,
     `select outbox_id as id from outboxd.submission where outbox_id = any($1)
      union select outbox_id from outboxd.pruned_submission where outbox_id = any($1)`,
     [outboxIds],
@@ -41,7 +45,7 @@ export async function findCapturedBySecondLedger(
 /** Returns no rows if the database has no other ledger, or our role may not read it. A moved ledger keeps its id. */
 async function readSecondLedger<R extends object>(
   db: Database,
-  ours: string,
+  ourLedgerId: string,
   sql: string,
   values: unknown[],
 ): Promise<R[]> {
@@ -49,7 +53,7 @@ async function readSecondLedger<R extends object>(
     const { rows: there } = await db.query(`select where to_regclass('outboxd.ledger') is not null`)
     if (there.length === 0) return []
     const { rows: ids } = await db.query<{ id: string }>('select id::text from outboxd.ledger')
-    return ids[0]?.id === ours ? [] : (await db.query<R>(sql, values)).rows
+    return ids[0]?.id === ourLedgerId ? [] : (await db.query<R>(sql, values)).rows
   } catch (error) {
     if (errorCodeOf(error) === '42501') return []
     throw error

@@ -3,7 +3,7 @@ import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
 /** A part of a table in the order of its ids. Short statements leave the database time for the ERP. */
-export interface Slice {
+export interface TableSlice {
   /** Null: the table's first row. */
   readonly after: string | null
   /** Null: the table's last row. */
@@ -27,12 +27,12 @@ export const inSliceSql = ({ id, idType }: RowExpressions, firstParameter: numbe
   ` and ($${firstParameter}::${idType} is null or ${id} > $${firstParameter}::${idType})
     and ($${firstParameter + 1}::${idType} is null or ${id} <= $${firstParameter + 1}::${idType})`
 
-export async function readSlice(
+export async function readNextSlice(
   db: Database,
   rows: RowExpressions,
   after: string | null,
   sliceRows: number,
-): Promise<Slice> {
+): Promise<TableSlice> {
   const { rows: ends } = await db.query<{ id: string }>(sliceEndSql(rows), [sliceRows - 1, after])
   return { after, upTo: ends[0]?.id ?? null }
 }

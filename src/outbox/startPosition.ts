@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { tableWriterSessionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
+import { columnOf, columnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import { sessionsForRowStatements } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
@@ -110,7 +110,7 @@ export async function readStartPositionForNow(outbox: Outbox): Promise<StartPosi
 
 async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<string> {
   const { qualified } = shape
-  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterSessionsSql(tableAndPartitionsSql(qualified))}) as busy
+  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterSessionsSql(tableAndPartitionOidsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await sessionsForRowStatements(pool, shape).query<{ next: string; busy: boolean }>(sql)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type State, states } from '../model.ts'
 import { isExactNumber, isObject, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import type { YamlDocument } from '../yaml/yamlDocument.ts'
-import { type Entry, readEntry } from './entryReader.ts'
+import { type OutboxFileEntry, readEntry } from './entryReader.ts'
 import type { StateColumn } from './stateForms.ts'
 
 const column = z.string().min(1)
@@ -46,7 +46,7 @@ const {
   timestamp: { timestamp },
 } = entriesOfForms
 
-export const stateEntry: Entry<typeof status | typeof flag | typeof timestamp> = {
+export const stateEntry: OutboxFileEntry<typeof status | typeof flag | typeof timestamp> = {
   forms: [status, flag, timestamp],
   usual: null,
   expected: 'none, or { status: … }, { flag: … } or { timestamp: … }',

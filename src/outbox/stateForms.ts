@@ -9,7 +9,7 @@ export type StateColumn =
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
 /** The effect of a form on statements on rows, which have the alias o. */
-export interface StateExpressions {
+interface StateExpressions {
   readonly column: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean

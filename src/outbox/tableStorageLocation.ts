@@ -5,7 +5,7 @@ import type { Outbox } from './outbox.ts'
  * The place where a table is stored. A restored table is elsewhere, unless its server's folder or its rows were
  * restored in place.
  */
-export interface TableStorageLocation {
+interface TableStorageLocation {
   systemId: string
   text: string
 }

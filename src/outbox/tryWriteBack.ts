@@ -10,9 +10,9 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateExpressions } from './stateForms.ts'
 import {
   type Assignment,
-  assignmentsOf,
-  statusesSql,
+  rowStatusesSql,
   type WriteBackStatements,
+  writeBackAssignments,
   writeBackStatements,
 } from './writeBackStatements.ts'
 
@@ -112,7 +112,7 @@ const trialStatus = (outboxId: string, state: State): RowStatus => ({
  */
 export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const problems = findNullProblems(table, shape)
-  for (const assignment of assignmentsOf(table, shape)) {
+  for (const assignment of writeBackAssignments(table, shape)) {
     const why = await whyNotStorable(sessionsForRowStatements(pool, shape), assignment, shape)
     const { column } = assignment
     if (why !== null)
@@ -133,7 +133,7 @@ async function whyNotStorable(
   const emptyRow = `(select null::${columnOf(shape, column).type} as ${quoteIdentifier(column)}) o`
   try {
     const { rows } = await db.query<{ isWhole: boolean }>(
-      `select count(${written}), ${isWhole} as "isWhole" from ${statusesSql} cross join ${emptyRow}`,
+      `select count(${written}), ${isWhole} as "isWhole" from ${rowStatusesSql} cross join ${emptyRow}`,
       [JSON.stringify(states.map((state) => trialStatus('', state)))],
     )
     return rows[0]?.isWhole === false ? 'the value would be cut' : null

@@ -1,9 +1,9 @@
 import { findRepeatedIds } from '../ledger/rowConflicts.ts'
 import { columnTextSql } from './columns.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { inSliceSql, type Slice } from './slices.ts'
+import { inSliceSql, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
@@ -11,7 +11,7 @@ import { stateExpressions } from './stateForms.ts'
  */
 
 /** The parameters are the position's first, then the slice's. */
-export function behindCursorSql({ rows }: OpenTable): string {
+export function rowsBehindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
   return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
@@ -24,10 +24,10 @@ export function behindCursorSql({ rows }: OpenTable): string {
  * The ledger knew all rows there when the cursor passed them, so such a row came later. It was loaded with its own
  * number, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
  */
-export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: Slice): Promise<string[]> {
+export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
   if (position === null) return []
-  const { rows } = await table.db.query<SeenRow>(behindCursorSql(table), [...position, after, upTo])
+  const { rows } = await table.db.query<StampedRow>(rowsBehindCursorSql(table), [...position, after, upTo])
   const { known } = await table.memory.findKnown(rows)
   const ids = rows.map(({ outboxId }) => outboxId)
   const duplicates = findRepeatedIds(ids)
@@ -64,7 +64,7 @@ export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable
 /** Adds the counts of a slice to those of the slices before. */
 export async function countUnknownStatuses(
   table: OpenTable,
-  { after, upTo }: Slice,
+  { after, upTo }: TableSlice,
   before: readonly UnknownStatus[],
 ): Promise<UnknownStatus[]> {
   const all = new Map(before.map((each) => [each.status, each]))

@@ -41,7 +41,7 @@ export interface WriteBackStatements {
 export function writeBackStatements({ table, shape, rows, served }: OpenTable): WriteBackStatements | null {
   const { waits, stamp } = rows
   const form = stateExpressions(table.state)
-  const assignments = assignmentsOf(table, shape)
+  const assignments = writeBackAssignments(table, shape)
   if (assignments.length === 0) return null
   const { id, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.map(({ column, written }) => `${quoteIdentifier(column)} = ${written}`).join(', ')}`
@@ -57,9 +57,9 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
-    mark: `${set} from ${statusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
+    mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
-    report: `with r as materialized (select * from ${statusesSql}),
+    report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
         select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
@@ -94,11 +94,11 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
 /** The statuses in $1, as rows r. */
-export const statusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
+export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
 
 export interface Assignment {
   readonly column: string
-  /** SQL of the value, for a row r of `statusesSql` and a row o of the table. */
+  /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
   readonly value: string
   /** The value as it is stored. */
   readonly written: string
@@ -106,7 +106,7 @@ export interface Assignment {
   readonly mustBeWhole: boolean
 }
 
-export function assignmentsOf({ state, write }: OutboxTable, shape: TableShape): Assignment[] {
+export function writeBackAssignments({ state, write }: OutboxTable, shape: TableShape): Assignment[] {
   const form = stateExpressions(state)
   const assign = (column: string, value: string, mustBeWhole: boolean): Assignment => {
     const type = columnOf(shape, column)

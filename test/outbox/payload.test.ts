@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasNewRows, readPayloadText } from '../../src/outbox/readRows.ts'
+import { decodePayload, hasNewRows } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `
@@ -48,7 +48,7 @@ test('a payload that cannot be read is taken with the reason, and the others go 
 })
 
 test('a payload is decoded from the encoding that the file names', () => {
-  const read = (raw: string | Buffer, encoding: string) => readPayloadText({ raw, bytes: raw.length }, encoding, 100)
+  const read = (raw: string | Buffer, encoding: string) => decodePayload({ raw, bytes: raw.length }, encoding, 100)
   expect(read('eyJhIjogMS41MH0=', 'base64').payload).toBe('{"a": 1.50}')
   expect(read(Buffer.from('eyJh\nIjogMX0='), 'base64').payload).toBe('{"a": 1}')
   expect(read('7b7d', 'hex').payload).toBe('{}')
@@ -60,7 +60,7 @@ test('a payload is decoded from the encoding that the file names', () => {
 
 test('a payload in base64 or hex of many megabytes is read', () => {
   const json = JSON.stringify({ a: 'x'.repeat(4_500_000) })
-  const read = (raw: string, encoding: string) => readPayloadText({ raw, bytes: raw.length }, encoding, 20_000_000)
+  const read = (raw: string, encoding: string) => decodePayload({ raw, bytes: raw.length }, encoding, 20_000_000)
   for (const encoding of ['base64', 'hex'] as const) {
     const raw = Buffer.from(json).toString(encoding)
     expect(read(raw, encoding).payload === json).toBe(true)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRowWithTransactionSearch } from '../../src/outbox/rowsWithTransactionId.ts'
 
-type Slice = Awaited<ReturnType<Parameters<typeof createRowWithTransactionSearch>[0]>>
+type TableSlice = Awaited<ReturnType<Parameters<typeof createRowWithTransactionSearch>[0]>>
 
 const row = (outboxId: string, transactionId: string | null) => ({
   ...{ outboxId, transactionId },
@@ -12,10 +12,10 @@ const none = { kind: 'none' }
 const unknown = { kind: 'unknown' }
 
 /** A table in slices of one row, each of which takes 600 ms to read. */
-function table(rows: Slice['unknown']) {
+function table(rows: TableSlice['unknown']) {
   let nowMs = 0
   const asked: (string | null)[] = []
-  const readRowsUnderWay = async (after: string | null): Promise<Slice> => {
+  const readRowsUnderWay = async (after: string | null): Promise<TableSlice> => {
     asked.push(after)
     nowMs += 600
     const index = rows.findIndex(({ outboxId }) => outboxId === after) + 1
@@ -63,7 +63,7 @@ test('rows that say only that they are under way are none: nobody sends them twi
 test('after a slice that takes too long the next search begins anew, and what was found holds no longer each time', async () => {
   let nowMs = 0
   const asked: (string | null)[] = []
-  const readRowsUnderWay = async (after: string | null): Promise<Slice> => {
+  const readRowsUnderWay = async (after: string | null): Promise<TableSlice> => {
     asked.push(after)
     nowMs += 100
     if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })

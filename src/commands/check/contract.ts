@@ -1,5 +1,5 @@
 import { type Contract, readDiscoverConfig } from '../../config.ts'
-import { type Answered, planQuestions } from '../../discover/askQuestions.ts'
+import { type AnsweredQuestion, planQuestions } from '../../discover/askQuestions.ts'
 import { questions } from '../../discover/questions.ts'
 import { explainError } from '../../operations/explainError.ts'
 import { askDiscoverQuestions } from '../askDiscoverQuestions.ts'
@@ -42,7 +42,7 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
   }
 }
 
-function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
+function compareContract(expected: Contract, answered: readonly AnsweredQuestion[]): Finding[] {
   const seen: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
   const pairs = Object.entries(expected) as [keyof Contract, string][]
   const changed = pairs.filter(([name, value]) => seen[name] !== undefined && seen[name] !== value)

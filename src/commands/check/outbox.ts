@@ -13,8 +13,8 @@ import {
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
-import { changeCaptureProblems, readChangeCaptureFaults } from '../../outbox/changeCaptureFaults.ts'
-import { commandBounds, compareTable, ledgerGapMessage } from '../../outbox/comparison.ts'
+import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
+import { commandComparisonBounds, compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
@@ -129,10 +129,10 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const untilMs = performance.now() + compareMaxMs
   const history = await withOutbox(databases, readInitialBacklog)
   const found = await withOutbox(databases, (outbox) =>
-    compareTable(
+    compareTableWithLedger(
       outbox,
       { isWaitingToo: history !== null, reportAgain: null },
-      commandBounds(() => performance.now() < untilMs),
+      commandComparisonBounds(() => performance.now() < untilMs),
     ),
   )
   const { rows, statuses } = found
@@ -228,7 +228,7 @@ export async function checkChangeCapture({ databaseUrl: url }: StoreConfig): Pro
     finding(
       'change capture',
       'problem',
-      ...changeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
+      ...toChangeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
       'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed it.',
     ),
   ]

@@ -1,9 +1,9 @@
 import { serviceResources } from '../../resources.ts'
-import { accessTokenIn, describeSeen, type Exchange, endedAtMs, isSuccess, isThrottled } from '../exchange.ts'
+import { accessTokenIn, describeAnswer, type Exchange, endedAtMs, isSuccess, isThrottled } from '../exchange.ts'
 import {
   type Finding,
   likelyFinding,
-  NoAnswer,
+  NoUsableAnswer,
   type QuestionParts,
   type Sample,
   type Setting,
@@ -11,7 +11,7 @@ import {
   unknownFinding,
 } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
-import { keyHeaders, recordBody, requireRecordShape } from '../testRecord.ts'
+import { idempotencyKeyHeaders, requireAcceptedRecordShape, testRecordBody } from '../testRecord.ts'
 
 /**
  * Finds how large the limit is. A limit of a second shows itself with requests at once; the limit of the window is
@@ -44,10 +44,10 @@ const burstsSample: Sample<readonly number[]> = {
 
 /** Sends a record that the service accepts, even without a free slot. */
 async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
-  const shape = await requireRecordShape(parts)
+  const shape = await requireAcceptedRecordShape(parts)
   const { path } = serviceResources.data
   return () => {
-    const [body, headers] = [recordBody(parts, shape), keyHeaders(shape.key)]
+    const [body, headers] = [testRecordBody(parts, shape), idempotencyKeyHeaders(shape.key)]
     return parts.call({ method: 'POST', path, body, headers, beyondLimit: true })
   }
 }
@@ -92,7 +92,7 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
 }
 
 /** Requests until the limit of the window, after a window without any. */
-export interface Count {
+export interface CountToLimit {
   taken: number
   /** False if the limit was not reached within a window. */
   refused: boolean
@@ -102,7 +102,7 @@ export interface Count {
 
 /** Up to three counts, with requests between the first and the second while nothing is free. */
 export interface LimitCounts {
-  counts: readonly Count[]
+  counts: readonly CountToLimit[]
   /** `stayed`: they were in the window throughout the second count. */
   between: { sent: number; refused: number; stayed: boolean }
 }
@@ -136,7 +136,7 @@ const limitCountsSample: Sample<LimitCounts> = {
     const between = { sent, refused, stayed: lastEndMs() < betweenMs + windowMs }
     const two: LimitCounts = { counts: [first, second], between }
     const isWhole = second.taken === 0 || !(first.refused || second.refused)
-    if (isWhole || (tookMs < windowMs / 4 && readLimitCounts(two)?.isAgreed)) return two
+    if (isWhole || (tookMs < windowMs / 4 && interpretLimitCounts(two)?.isAgreed)) return two
     await waitUntilMs(nextStartMs(secondMs, 1 / 3, lastEndMs(), windowMs))
     return { counts: [first, second, await countToLimit(parts, send, gapMs)], between }
   },
@@ -152,7 +152,7 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
 }
 
 /** Ends after a window, because a longer count is not of one window. */
-async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<Count> {
+async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges().length
   const untilMs = parts.nowMs() + rateLimit.windowMs
@@ -164,7 +164,7 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
       await parts.waitMs(shortThrottleWaitMs)
       answer = (await send()).answer
     }
-    if (answer.kind === 'no-answer') throw new NoAnswer(describeSeen(answer))
+    if (answer.kind === 'no-answer') throw new NoUsableAnswer(describeAnswer(answer))
     refused = isThrottled(answer)
     if (!refused) taken++
   }
@@ -182,14 +182,14 @@ interface CountsRead {
 }
 
 /** @returns null if the limit was never reached */
-export function readLimitCounts({ counts, between }: LimitCounts): CountsRead | null {
+export function interpretLimitCounts({ counts, between }: LimitCounts): CountsRead | null {
   const [first, second] = counts
   const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
   if (first === undefined || reached.length === 0) return null
   // Requests that were let in between may still have been in the window, and refused ones may have counted.
   const missing = second?.refused ? first.taken - second.taken : 0
   const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
-  const numberOf = (count: Count) => count.taken + (count === second ? extra : 0)
+  const numberOf = (count: CountToLimit) => count.taken + (count === second ? extra : 0)
   const limit = Math.min(...reached.map(numberOf))
   const same = reached.filter((count) => numberOf(count) === limit && count.tokens === 0)
   const isSeen =
@@ -210,7 +210,7 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   const { requests, windowMs } = configured
   const said = seen.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
   const why = `counted to the limit: ${said}`
-  const read = readLimitCounts(seen)
+  const read = interpretLimitCounts(seen)
   if (read === null) {
     const isFull = seen.counts.length > 1 && seen.counts.every(({ taken }) => taken >= countMaxOf(configured))
     if (!isFull) return unknownFinding(`${why} within ${windowMs / 1000} s: the limit was not reached`)
@@ -233,7 +233,7 @@ export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
   const [first, second] = seen.counts
   if (!first?.refused || second === undefined) return unknownFinding('the limit was not reached')
   const why = `${first.taken} requests were let in, and ${second.taken} after ${seconds} s`
-  if (readLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
+  if (interpretLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
   if (second.taken > 0) return unknownFinding(why)
   return likelyFinding(`longer than ${seconds} s`, why, {
     differs: true,
@@ -244,9 +244,9 @@ export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
 export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
   judgeRateWindow(await parts.sample(limitCountsSample), parts.config.rateLimit.windowMs)
 
-export async function askIfThrottledCount(parts: QuestionParts): Promise<Finding> {
+export async function askIfThrottledRequestsCount(parts: QuestionParts): Promise<Finding> {
   const seen = await parts.sample(limitCountsSample)
-  const doesCount = readLimitCounts(seen)?.throttledCount ?? null
+  const doesCount = interpretLimitCounts(seen)?.throttledCount ?? null
   const counts = seen.counts.map(({ taken }) => taken).join(' and ')
   const why = `${seen.between.refused} of ${seen.between.sent} requests were refused between two counts to the limit of ${counts}`
   if (doesCount === null) return unknownFinding(why)

@@ -1,7 +1,7 @@
 import { serviceResources } from '../../resources.ts'
 import { type Exchange, isSuccess, rateRemainingOf } from '../exchange.ts'
 import { type Finding, likelyFinding, type QuestionParts, sureFinding, unknownFinding } from '../question.ts'
-import { keyHeaders, requireRecordShape, submitTestRecord } from '../testRecord.ts'
+import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } from '../testRecord.ts'
 
 const refusedBetween = 2
 
@@ -9,7 +9,7 @@ const refusedBetween = 2
  * Reads from X-RateLimit-Remaining on accepted records if refused requests count: how much less remains after two of
  * them than before. A header that does not fall by one with each record is not trusted.
  */
-export async function askIfRefusedCount(parts: QuestionParts): Promise<Finding> {
+export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<Finding> {
   let seen = await watchHeader(parts)
   // If a window ended meanwhile, it freed what had been used, so this is repeated.
   if ([...seen.falls, seen.less].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
@@ -32,7 +32,7 @@ interface HeaderSeen {
 }
 
 async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
-  const { key } = await requireRecordShape(parts)
+  const { key } = await requireAcceptedRecordShape(parts)
   const remainingAfterRecord = async () => rateRemainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
   const fall = async () => {
@@ -45,7 +45,12 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   falls.push(await fall())
   if (!falls.every((each) => each === 1)) return { falls, less: null }
   for (let i = 0; i < refusedBetween; i++)
-    await parts.call({ method: 'POST', path: serviceResources.data.path, body: '{}', headers: keyHeaders(key) })
+    await parts.call({
+      method: 'POST',
+      path: serviceResources.data.path,
+      body: '{}',
+      headers: idempotencyKeyHeaders(key),
+    })
   const fell = await fall()
   return { falls, less: fell === null ? null : fell - 1 }
 }

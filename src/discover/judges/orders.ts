@@ -1,18 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { serviceResources } from '../../resources.ts'
-import { type AnsweredExchange, describeSeen } from '../exchange.ts'
-import { describeObserved, followTwo, type Observed, observeTwice, repeatUnlessArrived } from '../observe.ts'
+import { type AnsweredExchange, describeAnswer } from '../exchange.ts'
+import {
+  describeObserved,
+  followTwoTransactions,
+  type Observation,
+  observeTwice,
+  sendAgainIfEarlierAttemptArrived,
+} from '../observe.ts'
 import { type Finding, likelyFinding, type QuestionParts, type Sample, sureFinding } from '../question.ts'
 import {
-  type Control,
+  idempotencyKeyHeaders,
   type KeyShape,
-  keyHeaders,
-  requireShape,
+  requireAcceptedShape,
+  type ShapeTrial,
   testRecordSample,
   tryShapes,
-  usualKeyHeaders,
+  usualIdempotencyHeaders,
 } from '../testRecord.ts'
-import { askAccepted, judgeStatusValues } from './records.ts'
+import { askHowRecordIsAccepted, judgeStatusValues } from './records.ts'
 import { judgeUnknownCustomer } from './refusals.ts'
 
 interface OrderShape {
@@ -21,7 +27,7 @@ interface OrderShape {
 }
 
 /** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
-const orderSample: Sample<Control<OrderShape>> = {
+const orderSample: Sample<ShapeTrial<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
@@ -30,7 +36,7 @@ const orderSample: Sample<Control<OrderShape>> = {
     const keys: KeyShape[] = [
       shape?.key ?? ours,
       { ...ours, form: 'bare' },
-      { headers: usualKeyHeaders, form: 'quoted' },
+      { headers: usualIdempotencyHeaders, form: 'quoted' },
     ]
     const shapes = keys.flatMap((key) => [false, true].map((ownId): OrderShape => ({ key, ownId })))
     return tryShapes(shapes, (shape) => postAs(parts, shape, {}))
@@ -47,24 +53,24 @@ function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): P
   const ourItems = `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]`
   const ownItems = given.order === null ? ourItems : JSON.stringify(given.order.items)
   const { customerId = given.orderCustomer ?? '', items = ownItems } = change
-  return repeatUnlessArrived(parts, () => {
+  return sendAgainIfEarlierAttemptArrived(parts, () => {
     const id = shape.ownId ? `,"${serviceResources.orders.idField}":"${randomUUID()}"` : ''
     const body = `{"customerId":${JSON.stringify(customerId)},"items":${items}${id}}`
-    return parts.post(serviceResources.orders.path, body, keyHeaders(shape.key))
+    return parts.post(serviceResources.orders.path, body, idempotencyKeyHeaders(shape.key))
   })
 }
 
 const postOrder = async (parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> =>
-  postAs(parts, await requireShape(parts, orderSample), change)
+  postAs(parts, await requireAcceptedShape(parts, orderSample), change)
 
-const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observed> =>
+const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observation> =>
   observeTwice(
     () => postOrder(parts, change),
     () => postOrder(parts),
   )
 
 export const askOrder = (parts: QuestionParts): Promise<Finding> =>
-  askAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
+  askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
 /** The control has an item with sku and quantity. */
 export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {
@@ -82,9 +88,9 @@ const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 export async function askOrderUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
   if (!observed.taken) return { ...judgeUnknownCustomer(observed), contract: {} }
-  const why = `${describeSeen(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
+  const why = `${describeAnswer(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likelyFinding('taken', why, { differs: true })
 }
 
 export const askOrderStatus = async (parts: QuestionParts): Promise<Finding> =>
-  judgeStatusValues(await followTwo(parts, 'orders', () => postOrder(parts)))
+  judgeStatusValues(await followTwoTransactions(parts, 'orders', () => postOrder(parts)))

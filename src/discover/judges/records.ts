@@ -3,15 +3,15 @@ import { textOf } from '../../service/readJson.ts'
 import { submittedId } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
-  describeSeen,
+  describeAnswer,
   fieldOf,
   isSuccess,
   jsonOf,
   type Response,
-  statusAndCode,
+  statusAndCodeText,
   transactionStatusIn,
 } from '../exchange.ts'
-import { assertControlAccepted, describeObserved, followTwo, isAcceptedRecord } from '../observe.ts'
+import { assertControlAccepted, describeObserved, followTwoTransactions, isAcceptedRecord } from '../observe.ts'
 import {
   CannotAsk,
   type Finding,
@@ -22,24 +22,28 @@ import {
   unknownFinding,
 } from '../question.ts'
 import {
-  type Control,
   explainRefusedRecord,
   observeTestRecord,
   otherAmountType,
   type RecordChange,
   type RecordShape,
-  requireRecordShape,
+  requireAcceptedRecordShape,
+  type ShapeTrial,
   submitTestRecord,
   testRecordSample,
 } from '../testRecord.ts'
 
 export const askSubmission = (parts: QuestionParts): Promise<Finding> =>
-  askAccepted(parts, testRecordSample, submitTestRecord, { resource: 'data', status: 200, pair: 'submit_ok' })
+  askHowRecordIsAccepted(parts, testRecordSample, submitTestRecord, {
+    resource: 'data',
+    status: 200,
+    pair: 'submit_ok',
+  })
 
 /** @param expected the status and the name in the contract */
-export async function askAccepted(
+export async function askHowRecordIsAccepted(
   parts: QuestionParts,
-  control: Sample<Control<unknown>>,
+  control: Sample<ShapeTrial<unknown>>,
   submit: (parts: QuestionParts) => Promise<AnsweredExchange>,
   expected: { resource: Resource; status: number; pair: 'submit_ok' | 'order_ok' },
 ): Promise<Finding> {
@@ -47,11 +51,11 @@ export async function askAccepted(
   const first = tried.at(-1)
   if (shape === null || first === undefined) {
     const why = explainRefusedRecord(first?.answer)
-    const seen = first === undefined ? 'nothing' : statusAndCode(first.answer)
+    const seen = first === undefined ? 'nothing' : statusAndCodeText(first.answer)
     return unknownFinding(why, { cannot: `such a record is answered ${seen}`, advice: [why] })
   }
   const second = await submit(parts)
-  const why = `${describeSeen(first.answer)}; ${describeSeen(second.answer)}`
+  const why = `${describeAnswer(first.answer)}; ${describeAnswer(second.answer)}`
   const { status } = first.answer
   if (status !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
   const contract = { [expected.pair]: String(status) }
@@ -64,7 +68,7 @@ export async function askAccepted(
 
 /** Follows two transactions (docs/reference/interface.md, 3.1). */
 export const askStatusValues = async (parts: QuestionParts): Promise<Finding> =>
-  judgeStatusValues(await followTwo(parts, 'data', () => submitTestRecord(parts)))
+  judgeStatusValues(await followTwoTransactions(parts, 'data', () => submitTestRecord(parts)))
 
 /** The statuses that the daemon reads as pending or as an end (docs/why/contract.md). */
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
@@ -77,7 +81,7 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
   const last = lives.flat().at(-1)
   if (last === undefined) return unknownFinding('no status was asked for')
   if (statuses.length === 0)
-    return unknownFinding(`no status can be read: ${describeSeen(last.answer)}`, {
+    return unknownFinding(`no status can be read: ${describeAnswer(last.answer)}`, {
       differs: true,
       cannot: 'an answer without a status is a breach of contract: the daemon asks again and again',
     })
@@ -104,7 +108,7 @@ interface FieldPlaces {
 const fieldPlacesSample: Sample<FieldPlaces> = {
   name: 'records with a wrong amount, here and there',
   async take(parts) {
-    const shape = await requireRecordShape(parts)
+    const shape = await requireAcceptedRecordShape(parts)
     const seen: string[] = []
     const isTaken = async (what: string, change: RecordChange) => {
       const { taken, name } = await observeTestRecord(parts, change)
@@ -203,7 +207,7 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
     long.taken ? [] : `below ${longLength.toLocaleString('en')} characters`,
     odd.taken ? [] : 'not every character',
   ].flat()
-  const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeSeen(exchange.answer))
+  const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeAnswer(exchange.answer))
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(specialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why)
   const advice = [
@@ -223,7 +227,7 @@ export async function askBodySize(parts: QuestionParts): Promise<Finding> {
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')
   if (!isAcceptedRecord(base))
-    throw new CannotAsk(`a record with one more field is refused: ${describeSeen(base.answer)}`)
+    throw new CannotAsk(`a record with one more field is refused: ${describeAnswer(base.answer)}`)
   const baseBytes = base.body?.length ?? 0
   let taken = 0
   let refused: { bytes: number; answer: Response } | null = null
@@ -236,7 +240,7 @@ export async function askBodySize(parts: QuestionParts): Promise<Finding> {
   }
   if (refused === null) return sureFinding(`more than ${taken}`, `${taken} bytes were accepted`)
   await assertControlAccepted(() => submitTestRecord(parts))
-  const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${statusAndCode(refused.answer)}`
+  const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${statusAndCodeText(refused.answer)}`
   if (taken === 0) return unknownFinding(why)
   if (taken >= parts.config.payloadMaxBytes) return likelyFinding(String(taken), why)
   const set = {

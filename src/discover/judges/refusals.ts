@@ -3,27 +3,27 @@ import type { Contract } from '../../config.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import {
-  describeSeen,
+  describeAnswer,
   isRefusal,
   isSuccess,
   type Response,
   type SeenAnswer,
-  statusAndCode,
+  statusAndCodeText,
   transactionStatusIn,
-  whyNoAnswer,
+  whyAnswerIsUnusable,
 } from '../exchange.ts'
-import { type Observed, sendTwice } from '../observe.ts'
+import { type Observation, sendTwice } from '../observe.ts'
 import {
   type Finding,
   likelyFinding,
-  NoAnswer,
+  NoUsableAnswer,
   type QuestionParts,
+  QuestionsStopped,
   type Sample,
-  Stopped,
   sureFinding,
   unknownFinding,
 } from '../question.ts'
-import { customerOf, observeTestRecord, testRecordSample, transactionIdIn } from '../testRecord.ts'
+import { customerIdOf, observeTestRecord, testRecordSample, transactionIdIn } from '../testRecord.ts'
 
 interface FirstCall {
   finding: Finding
@@ -44,10 +44,10 @@ const firstCallSample: Sample<FirstCall> = {
   },
 }
 
-/** @throws Stopped if the service did not let the first call in */
-export async function requireFirstCall(parts: QuestionParts): Promise<void> {
+/** @throws QuestionsStopped if the service did not let the first call in */
+export async function requireFirstCallLetIn(parts: QuestionParts): Promise<void> {
   const { stop } = await parts.sample(firstCallSample)
-  if (stop !== null) throw new Stopped(stop)
+  if (stop !== null) throw new QuestionsStopped(stop)
 }
 
 export const askAddress = async (parts: QuestionParts): Promise<Finding> =>
@@ -55,7 +55,7 @@ export const askAddress = async (parts: QuestionParts): Promise<Finding> =>
 
 /** @param beside the answer for a path that the service does not have, asked if `seen` is a success */
 function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
-  const line = describeSeen(seen)
+  const line = describeAnswer(seen)
   const stop = (why: string) => `the first call with a good token ${why}`
   if (seen.kind === 'no-answer') return { finding: unknownFinding(line), stop: stop(`was not answered: ${line}`) }
   const refused = (what: string, why: string, cannot: string) => ({
@@ -80,7 +80,7 @@ function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
       'the service does not answer at SERVICE_BASE_URL',
     )
   if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknownFinding(line), stop: null }
-  const why = `a good token was answered ${statusAndCode(seen)}; how the service answers other addresses cannot be tested from here`
+  const why = `a good token was answered ${statusAndCodeText(seen)}; how the service answers other addresses cannot be tested from here`
   return { finding: sureFinding('let in', why), stop: null }
 }
 
@@ -92,10 +92,10 @@ function judgeStatus(
   cannot: { success: string; other: string },
 ): Finding {
   const contract = { [pair]: String(seen.status) }
-  const why = `${describeSeen(seen)}, twice`
-  if (expected.includes(seen.status)) return sureFinding(statusAndCode(seen), why, { contract })
+  const why = `${describeAnswer(seen)}, twice`
+  if (expected.includes(seen.status)) return sureFinding(statusAndCodeText(seen), why, { contract })
   const more = { differs: true, cannot: isSuccess(seen) ? cannot.success : cannot.other, contract }
-  return sureFinding(statusAndCode(seen), why, more)
+  return sureFinding(statusAndCodeText(seen), why, more)
 }
 
 const getTwice = async (parts: QuestionParts, path: () => string): Promise<Response> =>
@@ -112,9 +112,11 @@ export async function askBadToken(parts: QuestionParts): Promise<Finding> {
   const path = `${serviceResources.data.path}/${randomUUID()}`
   const look = async () => (await parts.call({ method: 'GET', path, accessToken: `not-a-token-${parts.run}` })).answer
   const [first, second] = [await look(), await look()]
-  if (first.kind === 'no-answer' || statusAndCode(first) !== statusAndCode(second))
-    throw new NoAnswer(`two such calls were answered ${statusAndCode(first)} and ${statusAndCode(second)}`)
-  if (first.status !== 401 && whyNoAnswer(first) !== null) throw new NoAnswer(describeSeen(first))
+  if (first.kind === 'no-answer' || statusAndCodeText(first) !== statusAndCodeText(second))
+    throw new NoUsableAnswer(
+      `two such calls were answered ${statusAndCodeText(first)} and ${statusAndCodeText(second)}`,
+    )
+  if (first.status !== 401 && whyAnswerIsUnusable(first) !== null) throw new NoUsableAnswer(describeAnswer(first))
   return judgeStatus(first, 'bad_token', [401], {
     success: 'the service accepts a token that its issuer did not give: it does not check tokens',
     other:
@@ -137,15 +139,15 @@ export const askUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
 export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
   const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other, 'data')
-  if (customerOf(parts.given) === '') return finding
+  if (customerIdOf(parts.given) === '') return finding
   const accepted = (await parts.sample(testRecordSample)).tried.at(-1)
   const given = accepted === undefined ? null : transactionIdIn(accepted)
   const id = given === null ? null : makeSimilarId(given)
   if (id === null) return finding
   const own = await getTwice(parts, () => `${serviceResources.data.path}/${encodeURIComponent(id)}`)
-  if (statusAndCode(own) === statusAndCode(other)) return finding
+  if (statusAndCodeText(own) === statusAndCodeText(other)) return finding
   if (isSuccess(own) && !isSuccess(other))
-    return unknownFinding(`the id ${id} may be that of a transaction: ${describeSeen(own)}`)
+    return unknownFinding(`the id ${id} may be that of a transaction: ${describeAnswer(own)}`)
   return { ...judgeUnknownId(own, 'data'), contract: {} }
 }
 
@@ -168,16 +170,16 @@ export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding>
   const advice = [
     'the service may know this customer, or refuse it later in the status of the transaction: ask its operator about the id of --unknown-customer',
   ]
-  const why = `two records were accepted (${describeSeen(observed.exchange.answer)})`
+  const why = `two records were accepted (${describeAnswer(observed.exchange.answer)})`
   return likelyFinding('taken', why, { differs: true, advice })
 }
 
 /** @param observed a refusal with a control for a known customer, so that only the customer can be the reason */
-export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
+export function judgeUnknownCustomer({ name, exchange }: Observation): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
   const contract: Contract = hasCode ? { e001: String(status) } : {}
-  const why = `${describeSeen(exchange.answer)}, twice, and the same for a known customer was accepted`
+  const why = `${describeAnswer(exchange.answer)}, twice, and the same for a known customer was accepted`
   if (hasCode && status >= 400 && status < 500) return sureFinding(name, why, { differs: status !== 400, contract })
   const cannot = `${status} without E001 does not name the customer: the daemon treats such a record as after any ${status} (docs/why/contract.md), and list --code E001 does not find it`
   return sureFinding(name, why, { differs: true, cannot, contract })
@@ -192,7 +194,7 @@ export async function askErrorCode(parts: QuestionParts): Promise<Finding> {
     .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))
   const read = refusals.find(({ code }) => isServiceCode(code))
   const hidden = refusals.find(({ code, text }) => /\bE00[123]\b/.test(text) && !isServiceCode(code))
-  const why = (seen: Response) => describeSeen(seen)
+  const why = (seen: Response) => describeAnswer(seen)
   if (hidden !== undefined)
     return likelyFinding('not read', why(hidden), {
       differs: true,

@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Contract } from '../../config.ts'
-import { type AnsweredExchange, describeSeen, statusAndCode } from '../exchange.ts'
-import { assertControlAccepted, isAcceptedRecord, repeatUnlessArrived, sendTwice } from '../observe.ts'
-import { type Finding, NoAnswer, type QuestionParts, type Sample, sureFinding, unknownFinding } from '../question.ts'
+import { type AnsweredExchange, describeAnswer, statusAndCodeText } from '../exchange.ts'
+import { assertControlAccepted, isAcceptedRecord, sendAgainIfEarlierAttemptArrived, sendTwice } from '../observe.ts'
+import {
+  type Finding,
+  NoUsableAnswer,
+  type QuestionParts,
+  type Sample,
+  sureFinding,
+  unknownFinding,
+} from '../question.ts'
 import {
   type KeyShape,
   observeTestRecord,
-  requireRecordShape,
+  requireAcceptedRecordShape,
   submitTestRecord,
   transactionIdIn,
-  usualKeyHeaders,
+  usualIdempotencyHeaders,
 } from '../testRecord.ts'
 
 /**
@@ -47,16 +54,16 @@ interface KeysSeen {
 const keysSample: Sample<KeysSeen> = {
   name: 'a record again under its idempotency key',
   async take(parts) {
-    const { ownId } = await requireRecordShape(parts)
+    const { ownId } = await requireAcceptedRecordShape(parts)
     const { idempotencyHeader } = parts.config.service
-    const others = usualKeyHeaders.filter((name) => name.toLowerCase() !== idempotencyHeader.toLowerCase())
+    const others = usualIdempotencyHeaders.filter((name) => name.toLowerCase() !== idempotencyHeader.toLowerCase())
     const tried: KeyTry[] = []
     for (const header of [idempotencyHeader, ...others]) {
       for (const form of ['quoted', 'bare'] as const) tried.push(await tryKey(parts, header, form, ownId))
       if (tried.some(isRecognised)) break
     }
     const first = tried.find(isRecognised) ?? tried.find(({ repeats }) => repeats !== null)
-    if (first === undefined || first.repeats === null) throw new NoAnswer('records with one key are refused')
+    if (first === undefined || first.repeats === null) throw new NoUsableAnswer('records with one key are refused')
     const key: KeyShape = { headers: [first.header], form: first.form }
     return {
       tried,
@@ -74,7 +81,8 @@ async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form
   if (isAcceptedRecord(repeats.first))
     return { header, form, repeats, said: recognised(repeats) === 'no' ? 'not recognised' : 'recognised' }
   const { taken, name } = await observeTestRecord(parts, { shape: { key } })
-  if (taken) throw new NoAnswer(`equal records were refused and accepted: ${describeSeen(repeats.first.answer)}`)
+  if (taken)
+    throw new NoUsableAnswer(`equal records were refused and accepted: ${describeAnswer(repeats.first.answer)}`)
   return { header, form, repeats: null, said: name }
 }
 
@@ -84,7 +92,7 @@ async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Pro
   let [keyText, id] = ['', '']
   const send = (text: string) =>
     submitTestRecord(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
-  const first = await repeatUnlessArrived(parts, () => {
+  const first = await sendAgainIfEarlierAttemptArrived(parts, () => {
     keyText = randomUUID()
     id = randomUUID()
     return send(keyText)
@@ -92,7 +100,7 @@ async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Pro
   const again = isAcceptedRecord(first) ? [await send(keyText)] : []
   if (again[0] === undefined || recognisedAs(first, again[0]) === 'no') return { first, again, otherKey: null }
   again.push(await send(keyText))
-  return { first, again, otherKey: await repeatUnlessArrived(parts, () => send(randomUUID())) }
+  return { first, again, otherKey: await sendAgainIfEarlierAttemptArrived(parts, () => send(randomUUID())) }
 }
 
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
@@ -128,9 +136,9 @@ export async function askIdempotency(parts: QuestionParts): Promise<Finding> {
   const seen = await parts.sample(keysSample)
   const { first, again, otherKey } = seen.asDaemon
   const policy = parts.config.uncertainPolicy
-  const lines = again.map(({ answer }) => describeSeen(answer)).join('; ')
-  const other = otherKey === null ? '' : `; under another key ${describeSeen(otherKey.answer)}`
-  const why = `first ${describeSeen(first.answer)}; again ${lines}${other}`
+  const lines = again.map(({ answer }) => describeAnswer(answer)).join('; ')
+  const other = otherKey === null ? '' : `; under another key ${describeAnswer(otherKey.answer)}`
+  const why = `first ${describeAnswer(first.answer)}; again ${lines}${other}`
   const byKey = recognised(seen.asDaemon)
   if (byKey === null || isDoubtful(seen)) return unknownFinding(why)
   if (byKey === 'no')
@@ -150,7 +158,11 @@ export async function askIdempotency(parts: QuestionParts): Promise<Finding> {
   }
   if (byKey === 'other') {
     const set = [hold('a repetition is refused without E002')]
-    return sureFinding(`refused with ${statusAndCode((again[0] ?? first).answer)}`, why, { differs: true, set, cannot })
+    return sureFinding(`refused with ${statusAndCodeText((again[0] ?? first).answer)}`, why, {
+      differs: true,
+      set,
+      cannot,
+    })
   }
   const meaning =
     byKey === 'same id'
@@ -174,7 +186,7 @@ export async function askIdempotencyHeader(parts: QuestionParts): Promise<Findin
   if (isKnownByContent(seen)) return sureFinding('none', 'a record is known by its content, under any key')
   const isKnown = seen.ofHeader.some(isRecognised)
   if (!isKnown && header === assumed)
-    return sureFinding('none', `no key is recognised in ${usualKeyHeaders.join(', ')}, quoted or bare`)
+    return sureFinding('none', `no key is recognised in ${usualIdempotencyHeaders.join(', ')}, quoted or bare`)
   const why = isKnown
     ? `a record was recognised twice under the same ${header}, and not under another key`
     : 'records without it are refused, though a key in it is not recognised'
@@ -198,7 +210,7 @@ export async function askOwnId(parts: QuestionParts): Promise<Finding> {
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
-  if ((await requireRecordShape(parts)).ownId) {
+  if ((await requireAcceptedRecordShape(parts)).ownId) {
     const { taken, name } = await observeTestRecord(parts, { shape: { ownId: false } })
     const why = `a record without transactionId is answered ${name}, one that brings it is accepted`
     if (!taken) return sureFinding('required', why, { differs: true, advice })
@@ -214,15 +226,15 @@ export async function askOwnId(parts: QuestionParts): Promise<Finding> {
   })
   if (!isAcceptedRecord(first)) {
     await assertControlAccepted(() => submitTestRecord(parts))
-    return sureFinding('refused', describeSeen(first.answer))
+    return sureFinding('refused', describeAnswer(first.answer))
   }
   const kept = answers.filter((each, i) => transactionIdIn(each) === ids[i])
-  if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
+  if (kept.length === 1) throw new NoUsableAnswer('of two records that brought their ids one kept it')
   if (kept.length === 0)
     return sureFinding('ignored', `sent ${ids[0]}, answered ${transactionIdIn(first) ?? 'without an id'}; twice`)
   const again = await submitTestRecord(parts, { shape: { ownId: true }, id: ids[0] ?? '', key: randomUUID() })
   const contract: Contract = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
-  const why = `two records kept the ids that they brought; another with one of these was answered ${statusAndCode(again.answer)}`
+  const why = `two records kept the ids that they brought; another with one of these was answered ${statusAndCodeText(again.answer)}`
   const cannot = isAcceptedRecord(again)
     ? 'two records may have the same id: under UNCERTAIN_POLICY=probe, the daemon may take one for the other'
     : null

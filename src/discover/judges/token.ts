@@ -3,23 +3,23 @@ import { serviceResources } from '../../resources.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import {
   accessTokenIn,
-  describeSeen,
+  describeAnswer,
   type Exchange,
   endedAtMs,
   fieldOf,
+  formatDuration,
   isSuccess,
   jsonOf,
   type SeenAnswer,
-  showMs,
-  statusAndCode,
+  statusAndCodeText,
 } from '../exchange.ts'
 import {
   CannotAsk,
   type Finding,
   likelyFinding,
   type QuestionParts,
+  QuestionsStopped,
   type Sample,
-  Stopped,
   sureFinding,
   unknownFinding,
 } from '../question.ts'
@@ -30,14 +30,14 @@ export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = 
   async take(parts) {
     const exchange = await parts.askToken()
     const accessToken = accessTokenIn(exchange.answer)
-    if (accessToken === null) throw new Stopped(`there is no token: ${explainNoToken(exchange.answer)}`)
+    if (accessToken === null) throw new QuestionsStopped(`there is no token: ${explainNoToken(exchange.answer)}`)
     return { accessToken, exchange }
   },
 }
 
 function explainNoToken(seen: SeenAnswer): string {
   if (seen.kind === 'no-answer') return seen.detail
-  const said = `the issuer answered ${describeSeen(seen)}`
+  const said = `the issuer answered ${describeAnswer(seen)}`
   if (seen.status >= 500) return said
   if (isSuccess(seen) && seen.json !== undefined)
     return 'the issuer answered without an access_token that a Bearer header can carry'
@@ -116,7 +116,7 @@ export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
     pairs.push({ isSame: former === newer, before, after, withNewer: await callWith(parts, newer) })
   }
   const seen = pairs.map((pair) =>
-    [pair.before, pair.after, pair.withNewer].map(({ answer }) => statusAndCode(answer)).join(', '),
+    [pair.before, pair.after, pair.withNewer].map(({ answer }) => statusAndCodeText(answer)).join(', '),
   )
   const why = `the first token, the first again after a second was given, the second: ${seen.join('; ')}`
   if (!pairs.every(({ before, withNewer }) => isLetIn(before) && isLetIn(withNewer))) return unknownFinding(why)
@@ -131,7 +131,7 @@ export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
 }
 
 /** The ages, counted from the request for the token, at which it was last accepted and first refused. */
-export interface HeldToken {
+interface HeldToken {
   expiresIn: number
   goodForMs: number
   overAfterMs: number
@@ -181,7 +181,7 @@ export function judgeTokenLifetime(
   { expiresIn, goodForMs, overAfterMs }: HeldToken,
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
 ): Finding {
-  const what = `${showMs(goodForMs)} to ${showMs(overAfterMs)}`
+  const what = `${formatDuration(goodForMs)} to ${formatDuration(overAfterMs)}`
   const why = `expires_in is ${expiresIn}; a token was accepted at the first age, and refused at the second`
   const fits = (ms: number, slackMs: number) => ms >= goodForMs - slackMs && ms <= overAfterMs
   const saidMs = expiresIn > 0 ? expiresIn * expiresInUnitMs : assumedLifetimeMs

@@ -39,13 +39,14 @@ export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varyi
 
 type Named = Pick<CatalogTable, 'schema' | 'name'>
 
-export const qualifiedTable = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
+export const qualifiedTableSql = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
 
 /** Writes a name as a person does after an alias or a schema, where keywords need no quotes. */
-export const quoteName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name))
+export const quoteNameIfNeeded = (name: string): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name)
 
-export const quoteTable = ({ schema, name }: Named): string =>
-  `${reserved.test(schema) ? quoteIdentifier(schema) : quoteName(schema)}.${quoteName(name)}`
+export const quoteTableIfNeeded = ({ schema, name }: Named): string =>
+  `${reserved.test(schema) ? quoteIdentifier(schema) : quoteNameIfNeeded(schema)}.${quoteNameIfNeeded(name)}`
 
 const reserved =
   /^(all|analyse|and|any|asc|case|default|desc|do|end|group|in|limit|on|only|or|order|table|to|user|using|when)$/
@@ -57,7 +58,7 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
   if (table === undefined) return null
   const { rows: columns } = await db.query<
     Omit<CatalogColumn, 'words'> & { labels: string[] | null; checks: string[] | null }
-  >(columnsSql, [qualifiedTable(table)])
+  >(columnsSql, [qualifiedTableSql(table)])
   return {
     ...table,
     columns: columns.map(({ labels, checks, ...column }) => {
@@ -102,7 +103,7 @@ const wordsMax = 12
 const rowsLookedAt = 2_000
 
 /** Adds the words that text columns have in some rows. */
-export async function readWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
+export async function addWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
   if (asked.length === 0) return table
   // A long value is not a word. Postgres stores it elsewhere, and it is not read.
@@ -114,7 +115,7 @@ export async function readWordsOfRows(db: Database, table: CatalogTable): Promis
     (_, i) => `(array_agg(distinct w${i}) filter (where length(w${i}) <= 100))[1:${wordsMax + 1}]::text[] as w${i}`,
   )
   const { rows } = await db.query<Record<string, string[] | null>>(
-    `select ${lists.join(', ')} from (select ${texts.join(', ')} from ${qualifiedTable(table)} limit $1) looked_at`,
+    `select ${lists.join(', ')} from (select ${texts.join(', ')} from ${qualifiedTableSql(table)} limit $1) looked_at`,
     [rowsLookedAt],
   )
   const found = new Map(asked.map(({ name }, i) => [name, rows[0]?.[`w${i}`] ?? []]))
@@ -134,7 +135,7 @@ const payloadsLookedAt = 20
 export async function readSamplePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ payload: string }>(
-    `select ${name}::text as payload from ${qualifiedTable(table)}
+    `select ${name}::text as payload from ${qualifiedTableSql(table)}
      where ${name} is not null and octet_length(${name}::text) < 100000 limit $1`,
     [payloadsLookedAt],
   )

@@ -3,12 +3,12 @@ import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { type CatalogColumn, type CatalogTable, isTimeColumn } from './catalogTable.ts'
 import {
   findBusinessWords,
-  findSendingStatus,
+  findSendingStatusColumn,
   findSentColumnCandidates,
   findStatusWord,
-  isMark,
+  isSentMarkColumn,
   isStatusName,
-  knownWords,
+  wordsOfColumn,
 } from './sentColumns.ts'
 
 export interface StateChoice {
@@ -32,13 +32,13 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[], warnin
  */
 export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boolean): StateChoice {
   const written = columns.filter(({ isGenerated }) => !isGenerated)
-  const marks = written.filter((column) => isMark(column, isOutbox))
+  const marks = written.filter((column) => isSentMarkColumn(column, isOutbox))
   const likely = findSentColumnCandidates(columns)
   const candidates = columns.filter((each) => marks.includes(each) || likely.includes(each))
   const [mark] = marks
   const isOnly = candidates.every((each) => each === mark || isStatusName(each.name))
   if (mark !== undefined && isOnly) return chosen(mark, isTimeColumn(mark) ? timeLines(mark) : flagLines(mark))
-  const status = mark === undefined ? findSendingStatus(written, isOutbox) : null
+  const status = mark === undefined ? findSendingStatusColumn(written, isOutbox) : null
   if (status !== null) return byStatus(status)
   return candidates.length > 0 ? byUser(candidates) : byNothing(name, columns)
 }
@@ -80,7 +80,7 @@ function byStatus(column: CatalogColumn): StateChoice {
 
 function statusLines(column: CatalogColumn): YamlLine[] {
   const { name, exactType, words } = column
-  const waiting = findStatusWord(knownWords(column), 'new')
+  const waiting = findStatusWord(wordsOfColumn(column), 'new')
   const seen = words === null || words.length === 0 ? '' : `; it has ${words.map(quoteYaml).join(', ')}`
   return [
     { text: 'state:' },

@@ -1,25 +1,30 @@
-import { type CatalogTable, quoteName, quoteTable } from './catalogTable.ts'
-import { type ErpDocument, type Lines, tablesOfDocument } from './relatedTables.ts'
-import { exampleWord, findWorkflowColumn } from './sentColumns.ts'
+import { type CatalogTable, quoteNameIfNeeded, quoteTableIfNeeded } from './catalogTable.ts'
+import { type DocumentLines, type ErpDocument, tablesOfDocument } from './relatedTables.ts'
+import { chooseExampleWord, findWorkflowColumn } from './sentColumns.ts'
 
 /**
  * Proposes the call that installs change capture for a document.
  * @param role the daemon's role, which reads the document
  */
-export function proposeChangeCaptureCall(document: ErpDocument, lines: Lines, type: string, role: string): string {
+export function proposeChangeCaptureCall(
+  document: ErpDocument,
+  lines: DocumentLines,
+  type: string,
+  role: string,
+): string {
   const { header } = document
-  const captured = [header, lines.table].map(quoteTable)
-  const read = tablesOfDocument(document).map(quoteTable)
+  const captured = [header, lines.table].map(quoteTableIfNeeded)
+  const read = tablesOfDocument(document).map(quoteTableIfNeeded)
   return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/change-capture.md).
 -- 1. Run deploy/change-capture/install.sql once in this database (psql -1), as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
 ${schemaGrants([header, lines.table], 'outboxd_capture')}--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
 --      grant insert on public.outbox to outboxd_capture;
-${schemaGrants(tablesOfDocument(document), quoteName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(quoteName(role))};
+${schemaGrants(tablesOfDocument(document), quoteNameIfNeeded(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(quoteNameIfNeeded(role))};
 -- 3. Run this file as the role outboxd_capture.
-select outboxd_capture.install(${quoteLiteral(quoteTable(header))},
+select outboxd_capture.install(${quoteLiteral(quoteTableIfNeeded(header))},
   type      => ${quoteLiteral(type)},
-  children  => array[${quoteLiteral(`${quoteTable(lines.table)}.${quoteName(lines.column)}`)}],
+  children  => array[${quoteLiteral(`${quoteTableIfNeeded(lines.table)}.${quoteNameIfNeeded(lines.column)}`)}],
   condition => FILL_IN, -- FILL IN: ${oneLine(conditionQuestion(header))}
   outbox    => 'public.outbox');
 `
@@ -29,7 +34,7 @@ select outboxd_capture.install(${quoteLiteral(quoteTable(header))},
 function schemaGrants(tables: readonly CatalogTable[], role: string): string {
   const schemas = new Set(tables.map(({ schema }) => schema).filter((schema) => schema !== 'public'))
   return [...schemas]
-    .map((schema) => `--      grant usage on schema ${oneLine(quoteName(schema))} to ${oneLine(role)};\n`)
+    .map((schema) => `--      grant usage on schema ${oneLine(quoteNameIfNeeded(schema))} to ${oneLine(role)};\n`)
     .join('')
 }
 
@@ -38,7 +43,7 @@ function conditionQuestion({ columns }: CatalogTable): string {
   const workflow = findWorkflowColumn(columns)
   const words = workflow?.words ?? []
   const has = words.length === 0 ? '' : `. The column has ${words.map(quoteLiteral).join(', ')}`
-  const example = `n.${workflow === null ? 'COLUMN' : quoteName(workflow.name)} in (${quoteLiteral(exampleWord(words))})`
+  const example = `n.${workflow === null ? 'COLUMN' : quoteNameIfNeeded(workflow.name)} in (${quoteLiteral(chooseExampleWord(words))})`
   return `which documents are to be sent? For example $$${example}$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
 }
 

@@ -13,29 +13,29 @@ import {
   suggestTableInstead,
 } from '../findTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../outboxGrants.ts'
-import { qualifiedName } from '../outboxTable.ts'
+import { qualifiedNameSql } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { findTableOfSimilarName, OutboxTableUnusable, resolveTableSchema } from '../readTableShape.ts'
 import {
+  addWordsOfRows,
   type CatalogTable,
-  qualifiedTable,
-  quoteName,
-  quoteTable,
+  qualifiedTableSql,
+  quoteNameIfNeeded,
+  quoteTableIfNeeded,
   readCatalogTable,
   readSamplePayloads,
-  readWordsOfRows,
 } from './catalogTable.ts'
 import { proposeChangeCaptureCall } from './proposeChangeCaptureCall.ts'
-import { type OutboxProposal, pathSafeName, proposeOutboxFile } from './proposeOutboxFile.ts'
+import { type OutboxProposal, proposeOutboxFile, toPathSafeName } from './proposeOutboxFile.ts'
 import { proposeSourceQuery } from './proposeSourceQuery.ts'
 import { findDocumentTables, tablesOfDocument } from './relatedTables.ts'
 
-export interface DescribedFile {
+interface DescribedFile {
   readonly name: string
   readonly text: string
 }
 
-export type DescribedTable =
+type DescribedTable =
   | { readonly kind: 'missing'; readonly nearest: string | null }
   /** A right is missing, and `problem` has the grant; or it is not a table. */
   | { readonly kind: 'denied'; readonly problem: string }
@@ -60,10 +60,10 @@ export async function proposeFilesForTable(
   const name = await resolveTableSchema(pool, named)
   const denied = await findSchemaPermissionProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
-  const found = await readCatalogTable(pool, qualifiedName(name))
+  const found = await readCatalogTable(pool, qualifiedNameSql(name))
   if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   if (mustRowsBeMarked(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
-  const table = await readWordsOfRows(pool, found)
+  const table = await addWordsOfRows(pool, found)
   const alone = proposeOutboxFile(table)
   const document = 'column' in alone.payload ? null : await describeDocument(pool, table, endpoint)
   const proposal = document === null ? alone : proposeOutboxFile(table, true)
@@ -93,7 +93,7 @@ export async function proposeFilesForTable(
 
 /** A view has no keys, and may be slow. A person describes the table and adapts the file. */
 async function viewProblem(pool: pg.Pool, { kind, ...table }: CatalogTable): Promise<string> {
-  const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTable(table))
+  const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTableSql(table))
   return `${table.schema}.${table.name} is ${relationKindNames[kind]}, which is not described: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
@@ -130,12 +130,12 @@ async function describeDocument(
   const { rows } = await pool.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
-  const tables = hidden.map(quoteTable).join(', ')
-  const grant = `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteName(role)};`
+  const tables = hidden.map(quoteTableIfNeeded).join(', ')
+  const grant = `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteNameIfNeeded(role)};`
   return {
     ...{ ...source, endpoint },
     warnings: [...source.warnings, ...(hidden.length === 0 ? [] : [grant])],
-    capture: lines && proposeChangeCaptureCall(document, lines, pathSafeName(table.name), role),
+    capture: lines && proposeChangeCaptureCall(document, lines, toPathSafeName(table.name), role),
   }
 }
 
@@ -175,7 +175,10 @@ async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Pr
   if (!hasId) return findPermissionProblems(pool, described)
   try {
     const found = await findOutboxTableProblems(pool, described)
-    return [...found, ...(await findRowSecurityRemarks(pool, qualifiedName(await resolveTableSchema(pool, described))))]
+    return [
+      ...found,
+      ...(await findRowSecurityRemarks(pool, qualifiedNameSql(await resolveTableSchema(pool, described)))),
+    ]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error
@@ -188,7 +191,7 @@ const fileName = (type: string) => {
 }
 
 /** Without quotes. */
-export interface TableName {
+interface TableName {
   readonly schema: string | null
   readonly table: string
 }

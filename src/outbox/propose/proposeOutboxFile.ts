@@ -6,12 +6,12 @@ import {
   isNumberColumn,
   isTextColumn,
   isTimeColumn,
-  qualifiedTable,
-  quoteName,
+  qualifiedTableSql,
+  quoteNameIfNeeded,
 } from './catalogTable.ts'
 import { chooseStateColumn, type StateChoice } from './chooseStateColumn.ts'
 import {
-  exampleWord,
+  chooseExampleWord,
   findBusinessWords,
   findSentColumnCandidates,
   findWorkflowColumn,
@@ -43,7 +43,7 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
   const writes = chooseWrittenColumns(free, isOutbox, state)
   const written = [...(state.column === null ? [] : [state.column]), ...writes.map(({ column }) => column)]
   const left = columns.filter((column) => !written.includes(column))
-  const typeName = pathSafeName(table.name)
+  const typeName = toPathSafeName(table.name)
   const payload = document === null ? { columns: namesInPayload(left) } : ({ column: document } as const)
   return {
     hasId: id.isNamed,
@@ -79,7 +79,8 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
 const isTextOrClosed = (column: CatalogColumn) => isTextColumn(column) || column.isClosed
 
 /** Changes a name so that paths need no quotes for it. */
-export const pathSafeName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
+export const toPathSafeName = (name: string) =>
+  name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const isText = ({ type, name }: CatalogColumn) =>
@@ -131,7 +132,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   return {
     ...{ column: likely, isNamed: false },
     warnings: [
-      `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: alter table ${qualifiedTable(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`,
+      `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: alter table ${qualifiedTableSql(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`,
     ],
     lines: [{ text: 'id:', trial: `id: ${id}`, fillIn }],
   }
@@ -179,7 +180,7 @@ const lostWithoutCreatedAt =
 function namesInPayload(columns: readonly CatalogColumn[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
-    const name = pathSafeName(column.name)
+    const name = toPathSafeName(column.name)
     payload.set(payload.has(name) ? column.name : name, column)
   }
   return payload
@@ -208,7 +209,7 @@ const isGivenUpTime = (column: CatalogColumn) =>
 function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateChoice): YamlLine[] {
   if (isOutbox) {
     const givenUp = state.column === null ? undefined : columns.find(isGivenUpTime)
-    const filter = givenUp && quoteYaml(`${quoteName(givenUp.name)} is null`)
+    const filter = givenUp && quoteYaml(`${quoteNameIfNeeded(givenUp.name)} is null`)
     return filter === undefined ? [] : [{ text: `filter: ${filter}`, comment: 'leaves out rows that were given up' }]
   }
   const workflow = findWorkflowColumn(columns.filter((column) => column !== state.column))
@@ -216,7 +217,7 @@ function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateC
   const words = workflow.words ?? []
   if (state.candidates.includes(workflow) && words.length > 0 && findBusinessWords(words).length === 0) return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
-  const example = `${quoteName(workflow.name)} = '${exampleWord(words)}'`
+  const example = `${quoteNameIfNeeded(workflow.name)} = '${chooseExampleWord(words)}'`
   return [
     {
       text: 'filter:',

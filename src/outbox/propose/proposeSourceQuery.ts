@@ -6,13 +6,13 @@ import {
   isNumberColumn,
   isTextColumn,
   isTimeColumn,
-  quoteName,
-  quoteTable,
+  quoteNameIfNeeded,
+  quoteTableIfNeeded,
 } from './catalogTable.ts'
-import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
+import type { DocumentLines, ErpDocument, TableLookup } from './relatedTables.ts'
 
 /** The query that reads documents by their ids, and its columns. */
-export interface SourceProposal {
+interface SourceProposal {
   readonly sql: readonly string[]
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
@@ -42,17 +42,19 @@ export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): Sou
   const selected = [...new Map(all.map((each) => [each.name, each])).values()]
   const hasItems = isOrder && lines !== null
   const columns = [
-    `h.${quoteName(key.name)} as id`,
-    ...selected.map(({ name, alias, column }) => `${alias}.${quoteName(column.name)} as ${quoteName(name)}`),
+    `h.${quoteNameIfNeeded(key.name)} as id`,
+    ...selected.map(
+      ({ name, alias, column }) => `${alias}.${quoteNameIfNeeded(column.name)} as ${quoteNameIfNeeded(name)}`,
+    ),
     ...(hasItems ? [itemsSql(lines, key)] : []),
   ]
   const needsCustomer = customer !== null && selected.some(({ alias }) => alias === 'c')
   const sql = [
     'select',
     columns.map((column) => `  ${column}`).join(',\n'),
-    `from ${quoteTable(header)} h`,
+    `from ${quoteTableIfNeeded(header)} h`,
     ...(needsCustomer ? [joinSql(customer, 'c', 'h')] : []),
-    `where h.${quoteName(key.name)} = any($1)`,
+    `where h.${quoteNameIfNeeded(key.name)} = any($1)`,
   ].join('\n')
   const items = { name: 'items', path: 'items', kind: 'array', about: '' } as const
   return {
@@ -95,7 +97,7 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
 }
 
 /** Finds the number or code by which a customer or an article is known outside of the ERP. */
-function findCode({ table, key }: Lookup): CatalogColumn | null {
+function findCode({ table, key }: TableLookup): CatalogColumn | null {
   const others = table.columns.filter((column) => column.name !== key && isNumberOrText(column))
   return chooseByUsualName(others, 'code') ?? others.find((column) => isTextColumn(column) && column.isUnique) ?? null
 }
@@ -118,7 +120,7 @@ const itemParts = [
 ] as const
 
 /** Makes the ordered list of lines. An article appears by its number, not by its id. */
-function itemsSql(lines: Lines, key: CatalogColumn): string {
+function itemsSql(lines: DocumentLines, key: CatalogColumn): string {
   const { table, column, condition } = lines
   const free = table.columns.filter(({ name }) => name !== column)
   const joins: string[] = []
@@ -127,36 +129,37 @@ function itemsSql(lines: Lines, key: CatalogColumn): string {
     const own = free.find((each) => each.name === lookup?.column) ?? chooseByUsualName(free.filter(fits), usual)
     if (own === null) return []
     const code = lookup === null || isTextColumn(own) ? null : findCodeOrDescription(lookup)
-    if (lookup === null || code === null) return [{ name, own: own.name, sql: `l.${quoteName(own.name)}` }]
+    if (lookup === null || code === null) return [{ name, own: own.name, sql: `l.${quoteNameIfNeeded(own.name)}` }]
     const alias = name === 'article' ? 'a' : 'u'
     joins.push(`    ${joinSql(lookup, alias, 'l')}`)
-    return [{ name, own: own.name, sql: `${alias}.${quoteName(code.name)}` }]
+    return [{ name, own: own.name, sql: `${alias}.${quoteNameIfNeeded(code.name)}` }]
   })
   // A missing quantity is worse than one number too many.
   const numbers = members.some(({ name }) => name === 'quantity')
     ? []
     : free.filter((each) => isAmount(each) && !members.some(({ own }) => own === each.name))
-  const parts = [...members, ...numbers.map(({ name }) => ({ name, own: name, sql: `l.${quoteName(name)}` }))]
+  const parts = [...members, ...numbers.map(({ name }) => ({ name, own: name, sql: `l.${quoteNameIfNeeded(name)}` }))]
   const left = free.filter(({ name }) => !parts.some(({ own }) => own === name)).map(({ name }) => name)
   const position = chooseByUsualName(free.filter(isNumberColumn), 'position')?.name
   const order = [...new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))]
-  const orderBy = order.length === 0 ? '' : ` order by ${order.map((name) => `l.${quoteName(name)}`).join(', ')}`
+  const orderBy =
+    order.length === 0 ? '' : ` order by ${order.map((name) => `l.${quoteNameIfNeeded(name)}`).join(', ')}`
   return [
     '(select jsonb_agg(jsonb_build_object(',
     parts.map(({ name, sql }) => `      '${name.replaceAll("'", "''")}', ${sql}`).join(',\n'),
     `    )${orderBy})`,
     ...(left.length === 0 ? [] : [`    -- not in the list: ${left.join(', ').replace(/[\s\p{Cc}]+/gu, ' ')}`]),
-    `    from ${quoteTable(table)} l`,
+    `    from ${quoteTableIfNeeded(table)} l`,
     ...joins,
-    `    where l.${quoteName(column)} = h.${quoteName(key.name)}${condition === null ? '' : ` and ${condition}`}) as items`,
+    `    where l.${quoteNameIfNeeded(column)} = h.${quoteNameIfNeeded(key.name)}${condition === null ? '' : ` and ${condition}`}) as items`,
   ].join('\n')
 }
 
-const findCodeOrDescription = (lookup: Lookup): CatalogColumn | null =>
+const findCodeOrDescription = (lookup: TableLookup): CatalogColumn | null =>
   findCode(lookup) ?? chooseByUsualName(lookup.table.columns.filter(isTextColumn), 'description')
 
-const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
-  `left join ${quoteTable(table)} ${alias} on ${alias}.${quoteName(key)} = ${from}.${quoteName(column)}`
+const joinSql = ({ table, key, column }: TableLookup, alias: string, from: string): string =>
+  `left join ${quoteTableIfNeeded(table)} ${alias} on ${alias}.${quoteNameIfNeeded(key)} = ${from}.${quoteNameIfNeeded(column)}`
 
 function currencyWarnings({ name, columns }: CatalogTable): string[] {
   const currency = chooseByUsualName(columns, 'currency')

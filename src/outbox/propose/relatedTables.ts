@@ -1,13 +1,13 @@
 import { findUsuallyNamed, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import {
+  addWordsOfRows,
   type CatalogColumn,
   type CatalogTable,
   isNumberColumn,
   isTextColumn,
-  qualifiedTable,
+  qualifiedTableSql,
   readCatalogTable,
-  readWordsOfRows,
 } from './catalogTable.ts'
 
 /** An order as an ERP keeps it: a header, its lines, and the tables that both look up. */
@@ -15,23 +15,23 @@ export interface ErpDocument {
   readonly header: CatalogTable
   /** The header's primary key. */
   readonly key: CatalogColumn
-  readonly customer: Lookup | null
-  readonly lines: Lines | null
+  readonly customer: TableLookup | null
+  readonly lines: DocumentLines | null
 }
 
-export interface Lookup {
+export interface TableLookup {
   readonly column: string
   readonly table: CatalogTable
   readonly key: string
 }
 
-export interface Lines {
+export interface DocumentLines {
   /** Without the column of its own key, which means nothing outside of the ERP. */
   readonly table: CatalogTable
   /** Refers to the header's key. */
   readonly column: string
-  readonly article: Lookup | null
-  readonly unit: Lookup | null
+  readonly article: TableLookup | null
+  readonly unit: TableLookup | null
   /** Leaves out headings and notes; null for all lines. The line has the alias l. */
   readonly condition: string | null
 }
@@ -39,7 +39,7 @@ export interface Lines {
 export function tablesOfDocument({ header, customer, lines }: ErpDocument): CatalogTable[] {
   const lookups = [customer, lines?.article, lines?.unit].flatMap((lookup) => (lookup ? [lookup.table] : []))
   const all = [header, ...(lines === null ? [] : [lines.table]), ...lookups]
-  return [...new Map(all.map((table) => [qualifiedTable(table), table])).values()]
+  return [...new Map(all.map((table) => [qualifiedTableSql(table), table])).values()]
 }
 
 /**
@@ -56,9 +56,9 @@ export async function findDocumentTables(db: Database, header: CatalogTable): Pr
   return lines === null && customer === null ? null : { header, key, customer, lines }
 }
 
-async function findLines(db: Database, header: CatalogTable, key: CatalogColumn): Promise<Lines | null> {
+async function findLines(db: Database, header: CatalogTable, key: CatalogColumn): Promise<DocumentLines | null> {
   const referring = (await readForeignKeys(db, header)).filter(
-    ({ from, to, key: column }) => to === qualifiedTable(header) && from !== to && column === key.name,
+    ({ from, to, key: column }) => to === qualifiedTableSql(header) && from !== to && column === key.name,
   )
   const isDeclared = referring.length > 0
   let best: { score: number; table: CatalogTable; column: string } | null = null
@@ -101,7 +101,7 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
   if (table.columns.some(({ name }) => name === 'display_type')) return 'l.display_type is null'
   const kind = table.columns.find(({ name }) => name === 'type')
   if (kind === undefined) return null
-  const { columns } = await readWordsOfRows(db, { ...table, columns: [kind] })
+  const { columns } = await addWordsOfRows(db, { ...table, columns: [kind] })
   return columns[0]?.words?.includes('line') ? `l.type = 'line'` : null
 }
 
@@ -109,10 +109,10 @@ async function findLookup(
   db: Database,
   table: CatalogTable,
   what: 'customer' | 'article' | 'unit',
-): Promise<Lookup | null> {
+): Promise<TableLookup | null> {
   const keys = await readForeignKeys(db, table)
   for (const column of findUsuallyNamed(table.columns, what)) {
-    const declared = keys.find((each) => each.from === qualifiedTable(table) && each.column === column.name)
+    const declared = keys.find((each) => each.from === qualifiedTableSql(table) && each.column === column.name)
     const found = declared ?? (await readKeyByName(db, table, column))
     if (found !== null) return readLookup(db, found)
     if (isTextColumn(column)) return null
@@ -121,8 +121,8 @@ async function findLookup(
 }
 
 /** Finds the first table that lines refer to and that has a column for an article's number. */
-async function findCodedLookup(db: Database, table: CatalogTable, reference: string): Promise<Lookup | null> {
-  const own = qualifiedTable(table)
+async function findCodedLookup(db: Database, table: CatalogTable, reference: string): Promise<TableLookup | null> {
+  const own = qualifiedTableSql(table)
   for (const found of await readForeignKeys(db, table)) {
     const lookup = found.from === own && found.column !== reference ? await readLookup(db, found) : null
     if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsualName(name, 'code'))) return lookup
@@ -152,7 +152,12 @@ async function readReferencesByName(
        and regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = any($3)
        and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1 and i.indkey[0] = a.attnum)
      order by starts_with(regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g'), $4) desc, c.relname limit 30`,
-    [qualifiedTable(header), key.name, [...own, table, stem, `${table}${name}`, `${stem}${name}`, `${stem}id`], stem],
+    [
+      qualifiedTableSql(header),
+      key.name,
+      [...own, table, stem, `${table}${name}`, `${stem}${name}`, `${stem}id`],
+      stem,
+    ],
   )
   return rows.map(({ schema, table, column }) => ({ from: [schema, table].map(quoteIdentifier).join('.'), column }))
 }
@@ -172,15 +177,15 @@ async function readKeyByName(db: Database, table: CatalogTable, column: CatalogC
        regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = $3
        or regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4))
      order by regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4) desc, c.relname limit 1`,
-    [qualifiedTable(table), column.name, normalizeName(column.name), [stem, `${stem}s`, `${stem}n`, `${stem}en`]],
+    [qualifiedTableSql(table), column.name, normalizeName(column.name), [stem, `${stem}s`, `${stem}n`, `${stem}en`]],
   )
   const [found] = rows
   if (found === undefined) return null
   const to = [found.schema, found.table].map(quoteIdentifier).join('.')
-  return { from: qualifiedTable(table), column: column.name, to, key: found.key }
+  return { from: qualifiedTableSql(table), column: column.name, to, key: found.key }
 }
 
-async function readLookup(db: Database, { to, column, key }: ForeignKey): Promise<Lookup | null> {
+async function readLookup(db: Database, { to, column, key }: ForeignKey): Promise<TableLookup | null> {
   const table = await readCatalogTable(db, to)
   return table && { column, key, table }
 }
@@ -207,7 +212,7 @@ async function readForeignKeys(db: Database, table: CatalogTable): Promise<Forei
        join pg_attribute b on b.attrelid = t.oid and b.attnum = k.confkey[1]
      where k.contype = 'f' and cardinality(k.conkey) = 1 and to_regclass($1)::oid in (f.oid, t.oid)
      order by f.relname, a.attnum`,
-    [qualifiedTable(table)],
+    [qualifiedTableSql(table)],
   )
   return rows.map(({ fromSchema, fromTable, toSchema, toTable, ...columns }) => ({
     ...columns,

@@ -27,7 +27,7 @@ export function isNameAboutSending(name: string): boolean {
 }
 
 /** True for a column such as `synced_at` and `is_published`. In a business table only words about data count. */
-export function isMark(column: CatalogColumn, isOutbox: boolean): boolean {
+export function isSentMarkColumn(column: CatalogColumn, isOutbox: boolean): boolean {
   const words = isOutbox ? handling : transfer
   const name = normalizeName(column.name)
   if (isTimeColumn(column)) return !column.notNull && new RegExp(`(?:${words})(?:at|on|time|date|ts|utc)$`).test(name)
@@ -42,7 +42,7 @@ const outboxStatus = new RegExp(
 const dataStatus = new RegExp(`^(?:${aboutData})(?:status|state)$`)
 
 /** Finds `status` in an outbox, and in a business table only a status of data, such as `sync_status`. */
-export const findSendingStatus = (columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null =>
+export const findSendingStatusColumn = (columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null =>
   columns.find(
     (each) =>
       (isOutbox ? outboxStatus : dataStatus).test(normalizeName(each.name)) && (isTextColumn(each) || each.isClosed),
@@ -74,7 +74,7 @@ const statusWords = {
 const { new: _, ...statusWordsAfterNew } = statusWords
 const allStatusWords = Object.values(statusWords).flat()
 
-export type StatusWordState = keyof typeof statusWords
+type StatusWordState = keyof typeof statusWords
 
 export const findStatusWord = (words: readonly string[], state: StatusWordState): string | null =>
   statusWords[state].flatMap((known) => words.filter((word) => normalizeName(word) === known))[0] ?? null
@@ -84,13 +84,13 @@ export const findBusinessWords = (words: readonly string[]): string[] =>
   words.filter((word) => !allStatusWords.includes(normalizeName(word)))
 
 /** Chooses a word for an example of rows that are to be sent. */
-export function exampleWord(words: readonly string[]): string {
+export function chooseExampleWord(words: readonly string[]): string {
   const ended = Object.values(statusWordsAfterNew).flat()
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
 }
 
 /** The words of a column, and its default. */
-export function knownWords({ words, default: fallback }: CatalogColumn): string[] {
+export function wordsOfColumn({ words, default: fallback }: CatalogColumn): string[] {
   const first = /^'((?:[^']|'')*)'/.exec(fallback ?? '')?.[1]?.replaceAll("''", "'")
   return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]
 }
@@ -112,5 +112,5 @@ function mayTellOfSending(column: CatalogColumn): boolean {
   const { name, words } = column
   if (words === null) return false
   if (findStatusWord(words, 'queued') !== null || findStatusWord(words, 'completed') !== null) return true
-  return isStatusName(name) ? findBusinessWords(knownWords(column)).length === 0 : isNameAboutSending(name)
+  return isStatusName(name) ? findBusinessWords(wordsOfColumn(column)).length === 0 : isNameAboutSending(name)
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { changeCaptureProblems, readChangeCaptureFaults } from '../../../src/outbox/changeCaptureFaults.ts'
+import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../../src/outbox/changeCaptureFaults.ts'
 import { asInstaller, captureFile, createRole, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 
@@ -232,7 +232,7 @@ test.each<[string, string, RegExp?]>([
 
 test('install.sql is not run by a superuser: it prints the statements; functions that PUBLIC may execute, or that a superuser owns, are told', async () => {
   const { pool } = await setup()
-  const look = async () => changeCaptureProblems(await readChangeCaptureFaults(pool))
+  const look = async () => toChangeCaptureProblems(await readChangeCaptureFaults(pool))
   await pool.query('create table item (id int primary key, amount int)')
   await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   expect(await look()).toEqual([])
@@ -391,7 +391,7 @@ describe('code of the owner of a schema outboxd_capture does not run with the re
       create view trouble as ${view}; grant usage on schema outboxd_capture to public; grant select on trouble to public;
       reset role; reset search_path`)
     ran.length = 0
-    const told = changeCaptureProblems(await readChangeCaptureFaults(pool))
+    const told = toChangeCaptureProblems(await readChangeCaptureFaults(pool))
     expect(ran).toEqual([])
     expect(told).toMatchObject([
       { subject: 'outboxd_capture.trouble', detail: expect.stringMatching(/^SECURITY: .*code of another role/) },

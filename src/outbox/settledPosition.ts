@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { tableWriterSessionsSql } from '../postgres/locks.ts'
-import { columnSql, literalSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
+import { columnSql, literalSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
@@ -8,7 +8,7 @@ import type { OutboxTable } from './outboxTable.ts'
  * Says up to where a table is settled: no transaction, running or future, can commit a row there. Read the horizon
  * before the rows.
  */
-export interface PositionReader {
+export interface SettledPositionReader {
   read(): Promise<SettledPosition>
   /** Returns whether the sequence's numbers started again since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
@@ -25,7 +25,11 @@ export interface SettledPosition {
   sequenceFile: string | null
 }
 
-export function createSettledPositionReader(db: Database, table: OutboxTable, shape: TableShape): PositionReader {
+export function createSettledPositionReader(
+  db: Database,
+  table: OutboxTable,
+  shape: TableShape,
+): SettledPositionReader {
   return table.sequence === null ? byTransaction(db, shape) : bySequence(db, shape, table.sequence)
 }
 
@@ -40,7 +44,7 @@ const partsKey = (qualified: string) =>
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
 /** Orders rows by transaction number. Transactions below the oldest running one have all ended. */
-function byTransaction(db: Database, shape: TableShape): PositionReader {
+function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
@@ -56,13 +60,13 @@ function byTransaction(db: Database, shape: TableShape): PositionReader {
  * Orders rows by a sequence. The highest number is settled when every session that was writing the table at that time
  * has ended (see `tableWriterSessionsSql`). A number that the sequence has not drawn yet settles nothing.
  */
-function bySequence(db: Database, shape: TableShape, sequence: string): PositionReader {
+function bySequence(db: Database, shape: TableShape, sequence: string): SettledPositionReader {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
         then least(max(${columnSql(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
-      array(${tableWriterSessionsSql(tableAndPartitionsSql(shape.qualified))}) as writers`
+      array(${tableWriterSessionsSql(tableAndPartitionOidsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import {
+  interpretLimitCounts,
   judgePerSecondLimit,
   judgeRateLimit,
   judgeRateWindow,
-  readLimitCounts,
 } from '../../src/discover/judges/limit.ts'
 
 /** The limit is what two counts come to, or unknown. */
@@ -41,12 +41,12 @@ test.each([
   ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
 ] as const)('%s', (_, counts, between, read) => {
-  expect(readLimitCounts({ counts, between })).toMatchObject(read)
+  expect(interpretLimitCounts({ counts, between })).toMatchObject(read)
 })
 
 test('429s that left the window before the next count ended do not show whether they count', () => {
   const left = { ...between(4, 4), stayed: false }
-  expect(readLimitCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
+  expect(interpretLimitCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
     limit: 60,
     throttledCount: null,
   })
