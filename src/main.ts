@@ -15,11 +15,11 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of the version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, findFileGivingMappingsFolder, addEnvironmentFile } = await import(
+const { findEnvironmentFile, findFileImplyingMappingsFolder, mergeEnvironmentFile } = await import(
   './commands/terminal/environment.ts'
 )
 const { explainError } = await import('./operations/explainError.ts')
-const { addCommandDefinition } = await import('./commands/terminal/command.ts')
+const { declareCommand } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
 const { escapeLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
@@ -65,10 +65,10 @@ const program = new Command('outboxd')
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
-    context.env = addEnvironmentFile(process.env, context.envFile)
+    context.env = mergeEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
     const { mappingsNote } = await import('./config.ts')
-    const note = mappingsNote(context.env, findFileGivingMappingsFolder(context.env, context.envFile))
+    const note = mappingsNote(context.env, findFileImplyingMappingsFolder(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureOutput({
@@ -119,7 +119,7 @@ for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()
   if (name === wanted) given = command
-  addCommandDefinition(program.command(name), command).action((...words) =>
+  declareCommand(program.command(name), command).action((...words) =>
     finish(command.action(context, ...(words as never[]))),
   )
 }

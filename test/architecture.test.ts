@@ -252,7 +252,7 @@ describe('the rules themselves', () => {
     ['outbox/cursorStore.ts', `import { isSameRowSql } from '../ledger/sameRow.ts'`],
     ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['commands/console.ts', `import { createConsole } from '../console/createConsole.ts'`],
-    ['console/now/readNow.ts', `import { readLedgerHalf } from '../../operations/readStatus.ts'`],
+    ['console/now/readNow.ts', `import { readLedgerStatus } from '../../operations/readStatus.ts'`],
     ['console/now/routes.ts', `import type { FastifyInstance } from 'fastify'`],
     ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
     [

@@ -24,8 +24,8 @@ import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row',
@@ -55,7 +55,7 @@ Examples:
   async action(context, options): Promise<number> {
     const start = readStart(options.start)
     const problems = [
-      ...actorProblems(options),
+      ...findActorProblems(options),
       start === undefined
         ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01`
         : null,
@@ -65,7 +65,7 @@ Examples:
         ? 'give --same, --new, --start or --service'
         : null,
     ].filter((problem) => problem !== null)
-    if (problems.length > 0 || start === undefined) return usageError(context, problems)
+    if (problems.length > 0 || start === undefined) return printUsageErrors(context, problems)
     if (options.service) return moveService(context, options)
     return withDatabases(context, async (databases) => {
       const served = await readServedOutbox(databases.ledger)
@@ -74,14 +74,14 @@ Examples:
         served.identity === null || describeOutboxIdentity(served.identity) === describeOutboxIdentity(identity)
       if (!isServed && !options.same && !options.new) {
         const its = served.identity === null ? '' : describeOutboxIdentity(served.identity)
-        return usageError(context, [
+        return printUsageErrors(context, [
           `the ledger belongs to the outbox ${its}. Give --same if ${describeOutboxIdentity(identity)} has the same rows, or --new if its rows are different`,
         ])
       }
       const position = start === 'now' ? await withOutbox(databases, readStartPositionForNow) : start
       const whyNotAllowed =
         position === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, position))
-      if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
+      if (whyNotAllowed !== null) return printUsageErrors(context, [whyNotAllowed])
       const hidden =
         position === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, position))
       const isKnown = isServed && served.identity !== null && !options.new

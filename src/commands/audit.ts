@@ -11,18 +11,24 @@ import {
   auditCsv,
   auditCsvHead,
   auditJson,
-  auditLine,
   auditSumsCsv,
   auditSumsText,
   auditText,
   readAmountFieldNames,
-  sortedSums,
+  sortSums,
+  toAuditLine,
 } from '../operations/audit.ts'
 import { readTimeSpan } from '../operations/filters.ts'
-import { readRecordName } from '../operations/references.ts'
+import { parseRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
+import {
+  type CommandContext,
+  createProgressPrinter,
+  exitCodes,
+  printJson,
+  printUsageErrors,
+} from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -60,7 +66,7 @@ Examples:
     const span = readTimeSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
-    const record = readRecordName(options.record, problems)
+    const record = parseRecordName(options.record, problems)
     if (options.noted !== undefined && !options.verify) problems.push('--noted needs --verify')
     if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
     const { key, type, containing, since, until, csv, sum } = options
@@ -69,13 +75,13 @@ Examples:
       [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
     )
       problems.push('--verify reads the whole chain: it can be combined only with --noted and --json')
-    if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
+    if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
       const form = sum ? sumForm(options) : formOf(options, readAmountFieldNames(mappingsDir))
       const counts = { record: 0, pruned: 0, act: 0 }
       const total = () => counts.record + counts.pruned + counts.act
-      const showProgress = createProgress(
+      const showProgress = createProgressPrinter(
         context,
         () => `Listed ${pluralize(counts.record + counts.pruned, 'record')} so far …`,
       )
@@ -83,7 +89,7 @@ Examples:
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const entry of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
-        await write(context, form.line(auditLine(entry), total() === 0))
+        await write(context, form.line(toAuditLine(entry), total() === 0))
         counts[entry.kind] += 1
         showProgress()
       }
@@ -127,7 +133,7 @@ function sumForm({ csv, json }: AuditOptions): Form {
       addToSums(sums, line)
       return ''
     },
-    end: () => show(sortedSums(sums)),
+    end: () => show(sortSums(sums)),
   }
 }
 
@@ -143,11 +149,11 @@ async function write({ stdout, signal }: CommandContext, text: string): Promise<
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)
-    return usageError(context, [
+    return printUsageErrors(context, [
       '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
     ])
   return withDatabases(context, async (databases) => {
-    const showProgress = createProgress(
+    const showProgress = createProgressPrinter(
       context,
       ({ blocks }: ChainVerdict) => `Verified ${pluralize(blocks, 'block')} so far …`,
     )

@@ -7,17 +7,17 @@ import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkContract } from './check/contract.ts'
 import {
+  type ClocksAndCertificates,
   type Finding,
   finding,
   findingMarks,
   type Mark,
-  type NoticedByCheck,
   notAskedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkChangeCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
-import { checkService, judgeCertificates, ourCertificateEnds } from './check/service.ts'
+import { checkService, judgeCertificates, readOwnCertificateEnds } from './check/service.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
@@ -42,7 +42,7 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
     const { config, storeConfig } = configured
-    const noticed: NoticedByCheck = { clocks: [], certificates: [] }
+    const noticed: ClocksAndCertificates = { clocks: [], certificates: [] }
     const findings: Finding[] = []
     function tell(found: readonly Finding[]): void {
       findings.push(...found)
@@ -63,7 +63,7 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
     else {
       tell(await checkService(config, context.signal, options.askAnyway ?? false, noticed))
       if (options.contract) tell(await checkContract(context))
-      const ends = [...ourCertificateEnds(config.service), ...noticed.certificates]
+      const ends = [...readOwnCertificateEnds(config.service), ...noticed.certificates]
       tell(judgeCertificates(ends, systemClock.nowMs()))
     }
     tell([judgeClocks(noticed.clocks)])

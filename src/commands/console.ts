@@ -11,13 +11,13 @@ import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { openLazily } from '../console/parts.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
-import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
+import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, slotWaitOptions, untilAborted, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
+import { type CommandContext, exitCodes, printUsageErrors, slotWaitOptions, untilAborted } from './terminal/context.ts'
+import { actorOf, findActorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
@@ -63,8 +63,8 @@ Examples:
     const { host, port } = options
     const config = readStoreConfig(context.env)
     const read = readConsoleAccess(host, readConsoleConfig(context.env))
-    const problems = ['problems' in read ? read.problems : [], actorProblems(options)].flat()
-    if ('problems' in read || problems.length > 0) return usageError(context, problems)
+    const problems = ['problems' in read ? read.problems : [], findActorProblems(options)].flat()
+    if ('problems' in read || problems.length > 0) return printUsageErrors(context, problems)
     const { who } = actorOf(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
     await using opened = openLazily(() => openDatabasesOf(config, sessions))
@@ -89,7 +89,7 @@ Examples:
 type ConsoleOptions = OptionsOf<typeof command>
 
 /** Reads the credentials of the service only when needed. */
-async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
+async function askService(context: CommandContext, transaction: TransactionRef): Promise<TransactionAnswer> {
   try {
     return await askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
   } catch (error) {
@@ -124,7 +124,7 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
 async function printHash(context: CommandContext): Promise<number> {
   const password = await readSecret(context, 'The password that operators will share: ')
   const problem = passwordProblem(password)
-  if (problem !== null) return usageError(context, [problem])
+  if (problem !== null) return printUsageErrors(context, [problem])
   context.stdout.write(`${await hashPassword(password)}\n`)
   return exitCodes.done
 }

@@ -8,7 +8,7 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exitCodes, printJson, usageError } from './terminal/context.ts'
+import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
@@ -34,16 +34,16 @@ Examples:
     const mappingsDir = ownMappingsDir(context.env)
     const name = parseTableName(table)
     if (name === null)
-      return usageError(context, [
+      return printUsageErrors(context, [
         `"${table}" is not a table name: give TABLE or SCHEMA.TABLE. Quote a name with a dot or a quote as in SQL: outboxd describe '"a.b"'`,
       ])
     const endpoint = resourceNames.find((resource) => resource === options.endpoint) ?? null
     if (options.endpoint !== undefined && endpoint === null)
-      return usageError(context, [
+      return printUsageErrors(context, [
         `--endpoint must be one of ${resourceNames.join(', ')}, and is "${options.endpoint}"`,
       ])
     if (options.write && isInPackage(mappingsDir))
-      return usageError(context, [
+      return printUsageErrors(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
       ])
     const mapped = loadUsableMappings(mappingsDir)

@@ -3,10 +3,10 @@ import { operatorOf } from '../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
+import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
+import { printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'give up records for good, with a reason',
@@ -27,12 +27,12 @@ Examples:
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
   async action(context, ids: readonly string[], options): Promise<number> {
     const problems = [
-      ...selectionProblems(discardChange, ids, options),
-      ...actorProblems({ ...options, reason: options.reason ?? '' }),
+      ...findSelectionProblems(discardChange, ids, options),
+      ...findActorProblems({ ...options, reason: options.reason ?? '' }),
     ]
     if (ids.length === 0 && !hasFilters(options))
       problems.push('give ids, such as outbox:4711, or a filter, such as --state rejected')
-    if (problems.length > 0) return usageError(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     return withDatabases(context, (databases) => {
       const operator = operatorOf(databases, actorOf(context, options))
       return changeSubmissions(context, databases, discardChange, { ids, options }, async (submissions, run) =>

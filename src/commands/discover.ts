@@ -24,7 +24,7 @@ import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 
 const budgetDefault = 300
 const budgetWithRate = 900
@@ -74,7 +74,7 @@ Examples:
     const config = readDiscoverConfig(context.env)
     const records = (options.record ?? []).map((file) => readTestRecord(context, file, options.type))
     const problems = [...misnamed(only ?? []), ...misplaced(config, options), ...misread(records, options)]
-    if (problems.length > 0) return usageError(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     const given = givenBy(options, records)
     const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)

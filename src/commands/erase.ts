@@ -1,12 +1,12 @@
 import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/operator/decisions.ts'
-import { carryOutInBatches, listSkippedAsChanged, type Skipped } from '../operations/bulkChange.ts'
+import { carryOutInBatches, listSkippedAsChanged, type SkippedRecord } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pluralize } from '../plainText.ts'
 import { printChangeResult, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { createProgress, exitCodes, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
+import { createProgressPrinter, exitCodes, printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
@@ -27,11 +27,11 @@ Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
   async action(context, options): Promise<number> {
     const { key = '', dryRun = false } = options
-    const problems = actorProblems({ ...options, reason: options.reason ?? '' })
+    const problems = findActorProblems({ ...options, reason: options.reason ?? '' })
     if (key === '') problems.push('--key needs a key, such as --key K-4711')
     if (options.reason !== undefined && key !== '' && options.reason.includes(key))
       problems.push('--reason contains the key, and the log keeps reasons for ever: leave the key out')
-    if (problems.length > 0) return usageError(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     return withDatabases(context, async (databases) => {
       const records = await readRecordsOfKey(databases.ledger, key)
       if (records.length === 0) {
@@ -49,7 +49,7 @@ Examples:
         return exitCodes.unconfirmed
       const operator = operatorOf(databases, actorOf(context, options))
       let erasedCount = 0
-      const showProgress = createProgress(context, () => `Erased ${erasedCount} of ${erasable.length} …`)
+      const showProgress = createProgressPrinter(context, () => `Erased ${erasedCount} of ${erasable.length} …`)
       const { done, skipped } = dryRun
         ? { done: erasable.map(({ id }) => id), skipped: [] }
         : await carryOutInBatches(erasable, batchSize, { signal: context.signal }, async (batch) => {
@@ -68,7 +68,7 @@ const batchSize = 100
 
 const eraseWords = { verb: 'erase', did: 'erased' }
 
-function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
+function preview(erasable: readonly KeyRecord[], kept: readonly SkippedRecord[], found: number): string {
   const more = found === erasedRecordsMax ? ` (${erasedRecordsMax} at most: run it again for the rest)` : ''
   return [
     `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted of them.\n`,

@@ -9,7 +9,7 @@ import { skippedRowMessages } from '../operations/problemMessages.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
@@ -47,7 +47,7 @@ Examples:
     const problems = read.kind === 'invalid' ? read.problems : []
     if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
-    if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
+    if (problems.length > 0 || read.kind === 'invalid') return printUsageErrors(context, problems)
     return withDatabases(context, async (databases) => {
       const say = (line: string) => void context.stderr.write(`${line}\n`)
       const filter = await narrowFilterByText(createTextSearch(databases.ledger), read, say)

@@ -7,17 +7,17 @@ import { parseLimitOption } from '../operations/filters.ts'
 import {
   chooseRecordType,
   exampleSubmissionId,
+  findPreviewWarnings,
   type MapPreview,
   mapPayloads,
   previewRowMapping,
-  previewWarnings,
 } from '../operations/mapRecords.ts'
 import { readContentsOfAllRecords, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { openDatabasesOf } from './terminal/operator.ts'
 
 const limitDefault = 1_000
@@ -50,19 +50,19 @@ Examples:
       problems.push('--type is for files: an outbox row has a type of its own')
     if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
     const limit = parseLimitOption(options.limit, problems) ?? limitDefault
-    if (problems.length > 0) return usageError(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
 
     const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
     let previews: MapPreview[]
     if (file === undefined) previews = await previewRows(context, mappings, options.outbox ?? null, limit)
     else {
       const chosen = chooseRecordType(mappings, options.type)
-      if (chosen.kind === 'invalid') return usageError(context, [chosen.problem])
+      if (chosen.kind === 'invalid') return printUsageErrors(context, [chosen.problem])
       try {
         const content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
         previews = mapPayloads(mappings, chosen.type, content)
       } catch (error) {
-        return usageError(context, [`${file} cannot be read: ${(error as Error).message}`])
+        return printUsageErrors(context, [`${file} cannot be read: ${(error as Error).message}`])
       }
     }
     if (previews.length === 0) {
@@ -72,7 +72,7 @@ Examples:
     }
     if (options.allNew && previews.length === limit)
       context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-    for (const warning of previewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
+    for (const warning of findPreviewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
     return options.allNew ? summarise(context, previews, options) : printEach(context, previews, options)
   },
 })

@@ -13,9 +13,9 @@ import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
-import { migratePlan } from './migratePlan.ts'
+import { printMigrationPlan } from './printMigrationPlan.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -41,10 +41,10 @@ Examples:
     const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
     if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
     if (readOnly)
-      return usageError(context, [
+      return printUsageErrors(context, [
         '--read-only needs --print-grants, such as: outboxd migrate --print-grants outboxd_look --read-only',
       ])
-    if (options.plan) return migratePlan(context, { json })
+    if (options.plan) return printMigrationPlan(context, { json })
     const config = readStoreConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
     const applied = await (dryRun ? readMissingMigrations : migrateState)(config.stateDatabaseUrl)

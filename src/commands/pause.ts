@@ -1,11 +1,11 @@
 import { systemClock } from '../clock.ts'
 import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { pauseMessage, readPause } from '../operations/pause.ts'
+import { parsePauseRequest, pauseMessage } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'stop all requests of all instances, until outboxd resume or for a time',
@@ -22,10 +22,10 @@ Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
   outboxd pause --reason "year-end closing"`,
   async action(context, options): Promise<number> {
-    const read = readPause({ reason: options.reason, for: options.for })
-    const problems = actorProblems({ as: options.as })
+    const read = parsePauseRequest({ reason: options.reason, for: options.for })
+    const problems = findActorProblems({ as: options.as })
     if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
-    if (read.kind === 'invalid' || problems.length > 0) return usageError(context, problems)
+    if (read.kind === 'invalid' || problems.length > 0) return printUsageErrors(context, problems)
     const { forMs } = read
     return withDatabases(context, async (databases) => {
       const actor = actorOf(context, { ...options, reason: read.reason })

@@ -13,8 +13,14 @@ import { type Databases, operatorOf, withOutbox } from '../operations/databases.
 import { findExistingRows } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import {
+  type CommandContext,
+  createProgressPrinter,
+  exitCodes,
+  printJson,
+  printUsageErrors,
+} from './terminal/context.ts'
+import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'delete records older than RETENTION_DAYS and payloads older than RETENTION_PAYLOAD_DAYS',
@@ -32,8 +38,8 @@ Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
   async action(context, options): Promise<number> {
-    const problems = actorProblems(options)
-    if (problems.length > 0) return usageError(context, problems)
+    const problems = findActorProblems(options)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     const { dryRun = false } = options
     return withDatabases(context, async (databases, { retention }) => {
       const due = await countPrunableSubmissions(databases.ledger, retention)
@@ -67,7 +73,7 @@ async function pruneLedger(
 ): Promise<{ pruned: Pruned; end: PruneEnd }> {
   const { retention } = databases.config
   const goOn = () => !context.signal.aborted
-  const showProgress = createProgress(
+  const showProgress = createProgressPrinter(
     context,
     ({ submissions, emptied }: Pruned) => `Deleted ${submissions}, emptied ${emptied} so far …`,
   )

@@ -4,7 +4,7 @@ import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
-  describeOtherDaemons,
+  describeDaemonsOfOtherLedgers,
   findSecondLedgerOfOutbox,
   isLedgerHistoryChangeUnnoticed,
   pauseDaemonsForRestoredLedger,
@@ -16,7 +16,7 @@ import {
   compareAfterRecovery,
   countRowsNamingTransaction,
   exceptRowsNamingTransactionText,
-  findLoss,
+  findLedgerLoss,
   type LedgerLoss,
   recaptureLostRows,
 } from '../operations/recover.ts'
@@ -24,8 +24,8 @@ import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { createProgress, exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, byOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { createProgressPrinter, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { actorOf, byOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the ledger was restored or failed over, and resume sending',
@@ -69,14 +69,14 @@ Examples:
     const { states, names } = readAs(options)
     const [as] = states
     const given = { as: names[0], reason: options.reason }
-    const problems = actorProblems(given)
+    const problems = findActorProblems(given)
     if (states.length > 1) problems.push('give --as uncertain or --as new, not both')
     if (names.length > 1)
       problems.push(
         `${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name, such as --as uncertain --as "Erin Bell"`,
       )
     if (as === undefined && !options.dryRun) problems.push('give --as uncertain, --as new or --dry-run')
-    if (problems.length > 0) return usageError(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
     const actor = actorOf(context, given)
     return withDatabases(context, async (databases) => {
@@ -98,7 +98,7 @@ Examples:
         : 'Nothing was changed.'
       const goOn = () => !context.signal.aborted
       const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
-      const loss = await findLoss(databases, said, goOn).catch((error: unknown) => {
+      const loss = await findLedgerLoss(databases, said, goOn).catch((error: unknown) => {
         say(`outboxd: the records to recover could not be read. ${unchanged}`)
         throw error
       })
@@ -123,7 +123,7 @@ Examples:
       if (context.signal.aborted) return exitCodes.failed
       if (!options.yes && !(await isConfirmed(context, question(loss, as), { otherwise: unchanged })))
         return exitCodes.unconfirmed
-      const onTaken = createProgress(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
+      const onTaken = createProgressPrinter(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
       const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, goOn }, loss, as)
       if (taken === 'interrupted')
         say(
@@ -155,7 +155,7 @@ function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names
 async function whyUnusable(databases: Databases, { restored }: RecoverOptions): Promise<string | null> {
   const cause = await readReadOnlyCause(databases.ledger)
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
-  const others = await describeOtherDaemons(databases)
+  const others = await describeDaemonsOfOtherLedgers(databases)
   if (others !== null) return `${others}. Rows that it captured are not lost, and could be sent twice`
   if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'

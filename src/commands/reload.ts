@@ -4,8 +4,8 @@ import { type InstanceReload, readReloads, requestLoggedReload } from '../ledger
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'make all running daemons read mapping files, outbox.yaml and credentials again',
@@ -19,8 +19,8 @@ export const command = defineCommand({
 A daemon whose new files are wrong keeps the previous ones and says why. The exit code is 1 if a daemon cannot use the new
 files, could not try the table yet, or does not answer.`,
   async action(context, options): Promise<number> {
-    const problems = actorProblems(options)
-    if (problems.length > 0) return usageError(context, problems)
+    const problems = findActorProblems(options)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     return withDatabases(context, async (databases) => {
       const { dryRun = false } = options
       const asked = dryRun

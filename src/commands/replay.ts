@@ -2,17 +2,17 @@ import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { previewReplay, replayable, replayChange, replaySubmissions } from '../operations/replay.ts'
-import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
+import { previewReplay, replayableStates, replayChange, replaySubmissions } from '../operations/replay.ts'
+import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(replayable, 'change at most this many, longest in their state first'),
+    ...filterOptions(replayableStates, 'change at most this many, longest in their state first'),
     ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'also a new idempotency key for records that may have arrived'],
@@ -37,8 +37,8 @@ Examples:
     const { refresh = false, evenIfArrived = false, newKey = false } = options
     const terms = { refresh, evenIfArrived, newKey }
     const change = replayChange(terms)
-    const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
-    if (problems.length > 0) return usageError(context, problems)
+    const problems = [...findSelectionProblems(change, ids, options), ...findActorProblems(options)]
+    if (problems.length > 0) return printUsageErrors(context, problems)
     const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
     return withDatabases(context, (databases) => {
       const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }

@@ -8,14 +8,14 @@ import {
   readAnswersFile,
   type SettlingLine,
 } from '../operations/answersFile.ts'
-import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
+import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
+  findResolveOptionProblems,
   previewResolution,
   type ResolveAnswer,
   type ResolveOutcome,
-  resolveOptionProblems,
   resolveSubmission,
   type Settling,
 } from '../operations/resolve.ts'
@@ -24,13 +24,13 @@ import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import {
   type CommandContext,
-  createProgress,
+  createProgressPrinter,
   exitCodes,
   printJson,
+  printUsageErrors,
   slotWaitOptions,
-  usageError,
 } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'say whether an uncertain record arrived',
@@ -70,7 +70,9 @@ Examples:
     const { file, arrived, notArrived, takeBack } = options
     if (file === undefined) return resolveOne(context, name ?? '', options)
     if (name !== undefined || arrived !== undefined || notArrived || takeBack)
-      return usageError(context, ['--file cannot be combined with an id, --arrived, --not-arrived or --take-back'])
+      return printUsageErrors(context, [
+        '--file cannot be combined with an id, --arrived, --not-arrived or --take-back',
+      ])
     return resolveFile(context, file, options)
   },
 })
@@ -80,11 +82,11 @@ type ResolveOptions = OptionsOf<typeof command>
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)
   const problems = name === '' ? ['give the id of a record, such as outbox:4711, or --file FILE.csv'] : []
-  problems.push(...resolveOptionProblems(answer), ...actorProblems(options))
-  if (problems.length > 0) return usageError(context, problems)
+  problems.push(...findResolveOptionProblems(answer), ...findActorProblems(options))
+  if (problems.length > 0) return printUsageErrors(context, problems)
   return withDatabases(context, async (databases) => {
     const found = await previewResolution(databases, name, answer)
-    if (found.kind === 'invalid') return usageError(context, found.problems)
+    if (found.kind === 'invalid') return printUsageErrors(context, found.problems)
     if (found.kind === 'missing') {
       context.stderr.write(`outboxd: there is no record ${name}\n`)
       return exitCodes.nothing
@@ -98,7 +100,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
       operator: operatorOf(databases, actorOf(context, options)),
       askService: (transaction: TransactionRef) =>
         askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
-      onTestimony: (message: string) => void context.stderr.write(`${escapeLines(message)}.\n`),
+      onServiceAnswer: (message: string) => void context.stderr.write(`${escapeLines(message)}.\n`),
     }
     return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
   })
@@ -151,16 +153,16 @@ function settledJson(concluded: readonly Concluded[], dryRun: boolean) {
 }
 
 async function resolveFile(context: CommandContext, path: string, options: ResolveOptions): Promise<number> {
-  const problems = actorProblems(options)
-  if (problems.length > 0) return usageError(context, problems)
+  const problems = findActorProblems(options)
+  if (problems.length > 0) return printUsageErrors(context, problems)
   const text = await readText(path)
-  if (typeof text !== 'string') return usageError(context, [text.problem])
+  if (typeof text !== 'string') return printUsageErrors(context, [text.problem])
   const read = readAnswersFile(text)
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   const { unanswered } = read
   const { dryRun = false, yes, json } = options
   return withDatabases(context, async (databases) => {
-    const checked = createProgress(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
+    const checked = createProgressPrinter(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
     const matched = await matchAnswersToRecords(databases, read.lines, answerOf(options), checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { settling } = matched
@@ -204,7 +206,7 @@ const problemsShown = 50
 function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
   const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
   const end = `Wrong lines: ${problems.length}. Nothing was changed. Correct the file and give it again`
-  return usageError(context, [...shown, end])
+  return printUsageErrors(context, [...shown, end])
 }
 
 const rowsShown = 5
@@ -249,16 +251,19 @@ const leftLines = (concluded: readonly Concluded[]): string =>
 /** Daemons use the budget, too. */
 const slotWaitMs = 300_000
 
-const silent: Testimony = { kind: 'silent', message: 'not asked, because the service did not answer about another' }
+const silent: TransactionAnswer = {
+  kind: 'silent',
+  message: 'not asked, because the service did not answer about another',
+}
 
 async function settleLines(
   context: CommandContext,
   operator: Operator,
   lines: readonly SettlingLine[],
 ): Promise<Concluded[]> {
-  const progress = createProgress(context, (done: number) => `Settled ${done} of ${lines.length} …`)
+  const progress = createProgressPrinter(context, (done: number) => `Settled ${done} of ${lines.length} …`)
   let isSilent = false
-  async function askService(transaction: TransactionRef): Promise<Testimony> {
+  async function askService(transaction: TransactionRef): Promise<TransactionAnswer> {
     if (isSilent) return silent
     const asking = { ...slotWaitOptions(context), slotWaitMs }
     const testimony = await askForTransaction(readConfig(context.env), transaction, asking)
@@ -268,7 +273,7 @@ async function settleLines(
   const concluded: Concluded[] = []
   for (const { line, settling, answer } of lines) {
     if (context.signal.aborted) break
-    const outcome = await resolveSubmission({ operator, askService, onTestimony() {} }, settling, answer)
+    const outcome = await resolveSubmission({ operator, askService, onServiceAnswer() {} }, settling, answer)
     concluded.push({ line, settling, outcome })
     progress(concluded.length)
   }

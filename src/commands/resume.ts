@@ -1,11 +1,11 @@
 import { systemClock } from '../clock.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/pause.ts'
+import { previewResume, type ResumeOutcome, resumeMessages, resumeSending } from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { exitCodes, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "end the operator's pause",
@@ -27,8 +27,8 @@ Examples:
   outboxd resume
   outboxd resume --all   after you corrected the credentials`,
   async action(context, options): Promise<number> {
-    const problems = actorProblems(options)
-    if (problems.length > 0) return usageError(context, problems)
+    const problems = findActorProblems(options)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     return withDatabases(context, async (databases) => {
       const { all = false, believeRefusals = false, dryRun = false } = options
       const terms = { all, believeRefusals }
@@ -45,7 +45,7 @@ Examples:
 
 type ResumeOptions = OptionsOf<typeof command>
 
-const jsonOf = ({ ended, believed, shortened, remaining }: Resumed, { dryRun = false }: ResumeOptions) => ({
+const jsonOf = ({ ended, believed, shortened, remaining }: ResumeOutcome, { dryRun = false }: ResumeOptions) => ({
   dryRun,
   ended,
   believed,

@@ -3,21 +3,21 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
 import {
   type BulkChange,
+  type BulkOutcome,
   type BulkRun,
-  type CarriedOut,
   type Chosen,
   changedAtOnceMax,
-  choiceProblems,
   chooseSubmissions,
+  findChoiceProblems,
   previewChange,
-  type Skipped,
+  type SkippedRecord,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
 import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
 export const filterOptions = (defaultStates: readonly State[], limitHelp: string) =>
@@ -43,8 +43,8 @@ export interface BulkOptions extends FilterOptions {
 
 type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
-export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
-  return choiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
+export function findSelectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
+  return findChoiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
 
 async function selectForChange(
@@ -61,7 +61,7 @@ async function selectForChange(
     choice,
     (cut) => void context.stderr.write(`${cut}\n`),
   )
-  if (chosen.kind === 'invalid') return over(usageError(context, chosen.problems))
+  if (chosen.kind === 'invalid') return over(printUsageErrors(context, chosen.problems))
   if (chosen.kind === 'missing') {
     for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)
     return over(exitCodes.nothing)
@@ -90,7 +90,7 @@ export async function changeSubmissions(
   databases: Databases,
   change: BulkChange,
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
-  carryOut: (submissions: readonly ListedSubmission[], run: BulkRun) => Promise<CarriedOut>,
+  carryOut: (submissions: readonly ListedSubmission[], run: BulkRun) => Promise<BulkOutcome>,
 ): Promise<number> {
   const chosen = await selectForChange(context, databases, change, { ids, options })
   if (chosen.kind === 'over') return chosen.exitCode
@@ -115,7 +115,7 @@ export interface ChangeWords {
 export function printChangeResult(
   context: CommandContext,
   { verb, did }: ChangeWords,
-  { done, skipped }: CarriedOut,
+  { done, skipped }: BulkOutcome,
   { dryRun = false, json }: BulkOptions,
   of = '',
 ): number {
@@ -135,7 +135,7 @@ export function printChangeResult(
 function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
-  skipped: readonly Skipped[],
+  skipped: readonly SkippedRecord[],
   chosen: number = submissions.length,
 ): string {
   const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions, chosen)
@@ -163,7 +163,7 @@ function preview(
 
 const skippedShownMax = 20
 
-export function skippedLines(skipped: readonly Skipped[]): string {
+export function skippedLines(skipped: readonly SkippedRecord[]): string {
   const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
   return renderFirstLines(lines, skippedShownMax)
 }

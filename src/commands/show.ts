@@ -6,7 +6,7 @@ import {
 import type { Databases } from '../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
 import {
-  explainMissing,
+  explainMissingRecord,
   explainMissingRow,
   type FoundSubmissions,
   findEachSubmissionByName,
@@ -26,7 +26,7 @@ import {
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { showMoment, showTime, withIsoTimes } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
@@ -51,7 +51,7 @@ Examples:
       const found = await findByIdOrRow(context, databases, name)
       if (found.kind === 'invalid') {
         const row = await explainMissingRow(databases, name)
-        if (row === null) return usageError(context, found.problems)
+        if (row === null) return printUsageErrors(context, found.problems)
         context.stderr.write(`outboxd: ${row}\n`)
         return exitCodes.nothing
       }
@@ -59,7 +59,7 @@ Examples:
       const detail =
         id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
       if (detail === null) {
-        context.stderr.write(`outboxd: ${await explainMissing(databases, name)}\n`)
+        context.stderr.write(`outboxd: ${await explainMissingRecord(databases, name)}\n`)
         return exitCodes.nothing
       }
       const explanation = explainSubmission(detail)

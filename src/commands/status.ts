@@ -3,16 +3,16 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { states } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
-import { joinStatusHalves, type StatusReport } from '../operations/diagnose.ts'
+import { createStatusReport, type StatusReport } from '../operations/diagnose.ts'
 import { explainError } from '../operations/explainError.ts'
-import { readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
+import { readLedgerStatus, readOutboxStatus } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
 import { performanceJson } from '../operations/serviceTargets.ts'
 import { escapeControl, escapeLines } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { isoTime, isoTimeOrNull, parseDurationMs, showDuration, showTime } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -32,9 +32,9 @@ Examples:
   outboxd status --json --watch | jq .backlog`,
   async action(context, options): Promise<number> {
     const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
-    if (!everyMs) return usageError(context, [`--every ${options.every}: give a duration such as 2s or 1m`])
+    if (!everyMs) return printUsageErrors(context, [`--every ${options.every}: give a duration such as 2s or 1m`])
     if (options.every !== undefined && !options.watch)
-      return usageError(context, ['--every needs --watch, such as: outboxd status --watch --every 1m'])
+      return printUsageErrors(context, ['--every needs --watch, such as: outboxd status --watch --every 1m'])
     const { json = false } = options
     return withDatabases(context, async (databases) => {
       if (options.watch) return watch(context, databases, { everyMs, json })
@@ -51,8 +51,8 @@ Examples:
 const usualEveryMs = 2_000
 
 async function readReport(databases: Databases): Promise<StatusReport> {
-  const outbox = readOutboxHalf(databases)
-  return joinStatusHalves(await readLedgerHalf(databases), await outbox, databases.config)
+  const outbox = readOutboxStatus(databases)
+  return createStatusReport(await readLedgerStatus(databases), await outbox, databases.config)
 }
 
 const clearScreen = '\x1b[2J\x1b[H'

@@ -10,10 +10,10 @@ import {
   readOperatorLog,
 } from '../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { auditCsv, auditCsvHead, auditLine, readAmountFieldNames } from '../operations/audit.ts'
+import { auditCsv, auditCsvHead, readAmountFieldNames, toAuditLine } from '../operations/audit.ts'
 import type { Databases } from '../operations/databases.ts'
 import { readTimeSpan } from '../operations/filters.ts'
-import { readRecordName } from '../operations/references.ts'
+import { parseRecordName } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { consoleErrorMessage, Refused } from './errors.ts'
@@ -25,7 +25,7 @@ import { logDownload } from './valueAccess.ts'
 
 const pageRows = 100
 
-export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/audit', async ({ viewer, query }, reply) => {
     const { ledger } = await parts.databases()
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
@@ -55,7 +55,7 @@ function readAuditQuery(query: unknown, nowMs: number) {
   const given = new Map(texts.filter(([, text]) => text !== ''))
   const read = readTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
   const problems = read.kind === 'invalid' ? read.problems : []
-  const record = readRecordName(given.get('record'), problems)
+  const record = parseRecordName(given.get('record'), problems)
   if (read.kind === 'invalid' || problems.length > 0) throw new Refused(400, problems.join('\n').replaceAll('--', ''))
   return { given, span: { ...read.value, key: given.get('key') ?? null, record } }
 }
@@ -86,7 +86,7 @@ async function* csvLines(
   let head = auditCsvHead(names)
   try {
     for await (const entry of readAuditEntries(ledger, span)) {
-      yield head + auditCsv(auditLine(entry), names)
+      yield head + auditCsv(toAuditLine(entry), names)
       head = ''
     }
     if (head !== '') yield head

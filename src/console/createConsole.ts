@@ -6,16 +6,16 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
 import { closeOldestBeyond } from '../observe/httpServer.ts'
-import { auditRoutes } from './auditPage.ts'
-import { answerConsoleErrors, refuseUnreadableAddress } from './errors.ts'
-import { createGuard, type GuardOptions } from './guard/createGuard.ts'
-import { mappingRoutes } from './mappingPage.ts'
-import { nowRoutes } from './now/nowPage.ts'
+import { addAuditRoutes } from './auditPage.ts'
+import { installErrorHandlers, refuseUnreadableAddress } from './errors.ts'
+import { type GuardOptions, installGuard } from './guard/installGuard.ts'
+import { addMappingRoutes } from './mappingPage.ts'
+import { addNowRoutes } from './now/nowPage.ts'
 import type { ConsoleParts } from './parts.ts'
-import { recordRoutes } from './record/recordPage.ts'
-import { resolveRoutes } from './record/resolvePage.ts'
-import { changeRoutes } from './records/changePage.ts'
-import { recordsRoutes } from './records/recordsPage.ts'
+import { addRecordRoutes } from './record/recordPage.ts'
+import { addResolveRoutes } from './record/resolvePage.ts'
+import { addChangeRoutes } from './records/changePage.ts'
+import { addRecordsRoutes } from './records/recordsPage.ts'
 
 const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
@@ -45,17 +45,17 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   await app.register(formbody)
   await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
-  answerConsoleErrors(app, parts.say)
-  createGuard(app, guard, parts)
+  installErrorHandlers(app, parts.say)
+  installGuard(app, guard, parts)
   assetRoutes(app)
   for (const routes of [
-    nowRoutes,
-    recordsRoutes,
-    changeRoutes,
-    recordRoutes,
-    resolveRoutes,
-    mappingRoutes,
-    auditRoutes,
+    addNowRoutes,
+    addRecordsRoutes,
+    addChangeRoutes,
+    addRecordRoutes,
+    addResolveRoutes,
+    addMappingRoutes,
+    addAuditRoutes,
   ])
     routes(app, parts)
   return app

@@ -17,7 +17,7 @@ export class Refused extends Error {
   }
 }
 
-export interface Trouble {
+export interface ErrorPage {
   status: number
   title: string
   words: string
@@ -29,7 +29,7 @@ const lacking = ['42P01', '42703', '42883', '3F000']
 /** SQLSTATE of a text that Postgres cannot store. */
 const notStorable = '22021'
 
-export function explainConsoleError(error: Error & { statusCode?: number; code?: unknown }): Trouble {
+export function explainConsoleError(error: Error & { statusCode?: number; code?: unknown }): ErrorPage {
   // A refusal comes first, because its text may look like a lost connection ("ended", "closed").
   if (error.statusCode !== undefined && error.statusCode < 500)
     return refusal(error.statusCode, error.statusCode === 413 ? tooLarge : error.message)
@@ -54,7 +54,7 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
-const refusal = (status: number, words: string): Trouble => ({ status, title: 'Refused', words, isPassing: false })
+const refusal = (status: number, words: string): ErrorPage => ({ status, title: 'Refused', words, isPassing: false })
 
 const tooLarge =
   'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
@@ -65,9 +65,9 @@ export function consoleErrorMessage(error: unknown): string {
   return explainConsoleError(error instanceof Error ? error : new Error(String(error))).words
 }
 
-export function answerConsoleErrors(app: FastifyInstance, say: (line: string) => void): void {
+export function installErrorHandlers(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
-    sendTrouble(request, reply, {
+    sendErrorPage(request, reply, {
       ...refusal(404, 'There is no page at this address.'),
       title: 'Not found',
     }),
@@ -76,7 +76,7 @@ export function answerConsoleErrors(app: FastifyInstance, say: (line: string) =>
     const trouble = explainConsoleError(error)
     if (trouble.status >= 500 && request.routeOptions.config.isPolled !== true)
       say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${trouble.words}`)
-    return sendTrouble(request, reply, trouble)
+    return sendErrorPage(request, reply, trouble)
   })
 }
 
@@ -86,7 +86,7 @@ export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest,
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
 }
 
-function sendTrouble(request: FastifyRequest, reply: FastifyReply, trouble: Trouble): FastifyReply {
+function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: ErrorPage): FastifyReply {
   const { status, title, words } = trouble
   const willReload = trouble.isPassing && request.method === 'GET'
   const live = willReload ? { live: { path: nowVersionPath } } : {}

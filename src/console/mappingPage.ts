@@ -6,10 +6,10 @@ import { type Databases, withOutbox } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
 import {
   chooseRecordType,
+  findPreviewWarnings,
   type MapPreview,
   mapPayloads,
   previewRowMapping,
-  previewWarnings,
   splitPayloads,
 } from '../operations/mapRecords.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
@@ -36,7 +36,7 @@ interface MappingForm {
   payload: string
 }
 
-export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, config } = parts
   const shown = createUnmaskedRecordStore(parts.clock)
 
@@ -129,7 +129,7 @@ function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): H
   if ('problem' in result) return notice('bad', paragraph(`${result.problem}.`))
   const { previews, outboxId, isMasked } = result
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
-  const warnings = previewWarnings(mappings, previews)
+  const warnings = findPreviewWarnings(mappings, previews)
   const asking = isMasked
     ? html`<p>${maskedNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
     : html`<p>You see the values for a quarter of an hour.</p>`

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import type { Testimony } from '../operations/askForTransaction.ts'
+import type { TransactionAnswer } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
 import type { ConcurrencyLimit } from './bounds.ts'
@@ -13,7 +13,7 @@ export interface ConsoleParts {
   clock: Clock
   searches: ConcurrencyLimit
   /** Spends slots of the budget. Never throws. */
-  askService(transaction: TransactionRef): Promise<Testimony>
+  askService(transaction: TransactionRef): Promise<TransactionAnswer>
   /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void
 }

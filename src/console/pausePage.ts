@@ -2,15 +2,15 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
-import { reasonProblem } from '../operations/actor.ts'
+import { findReasonProblem } from '../operations/actor.ts'
 import { operatorOf } from '../operations/databases.ts'
 import {
   type PauseRead,
   type PauseRequest,
+  parsePauseRequest,
   pauseMessage,
   previewResume,
   type ResumeTerms,
-  readPause,
   resumeMessages,
   resumeSending,
 } from '../operations/pause.ts'
@@ -23,7 +23,7 @@ import { layout, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /** @param onChanged called after a change, so that the page Now shows it at once */
-export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
+export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const page = renderPausePreview(formText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())
     return sendPage(reply, page)
@@ -45,7 +45,7 @@ export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleP
 
   app.post('/resume', async ({ viewer, body }, reply) => {
     const reason = formText(body, 'reason') ?? null
-    const wrong = reason === null ? null : reasonProblem(reason)
+    const wrong = reason === null ? null : findReasonProblem(reason)
     if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
     await resumeSending(operatorOf(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
@@ -56,7 +56,7 @@ export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleP
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
 function readPauseForm(fields: unknown): Extract<PauseRead, { kind: 'value' }> {
-  const read = readPause({ reason: formText(fields, 'reason'), for: formText(fields, 'for') })
+  const read = parsePauseRequest({ reason: formText(fields, 'reason'), for: formText(fields, 'for') })
   if (read.kind === 'value') return read
   throw new Refused(400, read.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`).join('\n'))
 }

@@ -3,7 +3,7 @@ import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts
 import { searchText } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
-import type { SearchText } from '../operations/filters.ts'
+import type { SearchByText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
 import { BoundedMap } from './bounds.ts'
 import type { Viewer } from './guard/viewer.ts'
@@ -47,7 +47,7 @@ export function logDownload(
  * Logs each search, because results reveal masked values piece by piece. Names the records that were read, or the found
  * ones if over 100 were read.
  */
-export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
+export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchByText {
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
     using _ = parts.searches.begin('')

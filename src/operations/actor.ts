@@ -1,7 +1,7 @@
 const reasonMax = 1_000
 
 /** The problem, to follow the option; null if the reason is valid. */
-export function reasonProblem(reason: string): string | null {
+export function findReasonProblem(reason: string): string | null {
   if (reason === '') return 'must not be empty'
   return reason.length > reasonMax ? `is longer than ${reasonMax} characters` : null
 }

@@ -7,14 +7,14 @@ import type { Database } from '../postgres/database.ts'
 import type { Databases } from './databases.ts'
 import { wholeIdPattern } from './references.ts'
 import {
-  previewResolve,
+  findTransactionIdProblem,
+  predictResolveOutcome,
   type ResolveAnswer,
   type ResolveOutcome,
   type Settling,
   transactionHolderMessage,
-  transactionIdProblem,
-  transactionIn,
-  whyNotSettled,
+  transactionOfAnswer,
+  whyCannotBeSettled,
 } from './resolve.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
@@ -109,7 +109,7 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
   const attempts = cell('attempts') ?? ''
   if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
   const arrivedAs = /^not[ _-]?arrived$/i.test(answer) ? null : answer
-  const problem = arrivedAs === null ? null : transactionIdProblem(arrivedAs)
+  const problem = arrivedAs === null ? null : findTransactionIdProblem(arrivedAs)
   if (problem !== null)
     return wrong(`${problem}. Write not-arrived if it did not arrive; leave the cell empty if that is not known`)
   return {
@@ -172,7 +172,7 @@ export async function matchAnswersToRecords(
       ...{ arrived: arrivedAs ?? undefined, notArrived: arrivedAs === null, takeBack: false },
       ...{ unchecked: terms.unchecked, newKey: terms.newKey },
     }
-    const transaction = transactionIn(detail, answer)
+    const transaction = transactionOfAnswer(detail, answer)
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
     const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
@@ -182,7 +182,7 @@ export async function matchAnswersToRecords(
     if (other !== null) wrong(transactionHolderMessage(other))
     else if (why !== null) skipped.push({ line, submission, reason: `outbox:${submission.outboxId} ${why}` })
     else if (contradiction !== null) wrong(contradiction)
-    else settling.push({ line, settling: settled, answer, outcome: previewResolve(settled, answer) })
+    else settling.push({ line, settling: settled, answer, outcome: predictResolveOutcome(settled, answer) })
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
 }
@@ -218,7 +218,7 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
     return `is already ${state} as ${arrivedAs}`
-  const why = whyNotSettled(detail)
+  const why = whyCannotBeSettled(detail)
   if (why !== null) return `is ${state}${why}`
   // An earlier attempt says nothing about the one in doubt.
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'

@@ -13,7 +13,7 @@ import { slotReachMs } from '../slotReach.ts'
 /** Waits this long for slots. */
 export const slotWaitMaxMs = 10_000
 
-export interface Testimony {
+export interface TransactionAnswer {
   kind: /** It knows it: it is completed, failed or pending. */
     | 'known'
     /** The service does not know the transaction, or answers about a different one. */
@@ -33,7 +33,7 @@ export async function askForTransaction(
   config: Config,
   transaction: TransactionRef,
   { signal, onWait, slotWaitMs }: Asking,
-): Promise<Testimony> {
+): Promise<TransactionAnswer> {
   const asked = await withBudgetedServiceClient(config, {
     signal,
     askAnyway: false,
@@ -41,18 +41,18 @@ export async function askForTransaction(
     onWait,
     slotWaitMs,
     onCertificate() {},
-    async ask(client, mayLeave): Promise<Testimony> {
+    async ask(client, mayLeave): Promise<TransactionAnswer> {
       const token = await client.requestToken(mayLeave)
       if (token === null) return noSlot
       if (token.token === null) return { kind: 'silent', message: pauseForTokenAnswer(token.answer).detail }
       const told = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
-      return told === null ? noSlot : readTransactionTestimony(told, transaction)
+      return told === null ? noSlot : readTransactionAnswer(told, transaction)
     },
   })
   return asked.kind === 'asked' ? asked.result : noSlot
 }
 
-const noSlot: Testimony = {
+const noSlot: TransactionAnswer = {
   kind: 'silent',
   message: 'no slot of the budget became free in time: `outboxd status` says when one is',
 }
@@ -63,7 +63,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-function readTransactionTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
+function readTransactionAnswer(answer: Answer, { resource, transactionId }: TransactionRef): TransactionAnswer {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404
@@ -91,7 +91,7 @@ const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'comp
 
 const slotsAgainMs = 500
 
-export type Asked<T> =
+export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
   | { kind: 'none-free' }
   /** The ledger cannot be read or written, so spent slots are unknown. */
@@ -117,7 +117,7 @@ export interface AskingDeps<T> {
  * Lets a command ask the service, with slots from the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
-export async function withBudgetedServiceClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
+export async function withBudgetedServiceClient<T>(config: Config, deps: AskingDeps<T>): Promise<AskOutcome<T>> {
   const { loan, ageMs } = await waitForSlots(config, deps)
   if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
   const { service } = config

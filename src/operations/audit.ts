@@ -12,7 +12,7 @@ export type AuditLine =
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
-export function auditLine(entry: AuditEntry): AuditLine {
+export function toAuditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
   const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
@@ -81,7 +81,7 @@ export function addToSums(sums: AuditSums, line: AuditLine): void {
 }
 
 /** Records without an end come last. */
-export const sortedSums = (sums: AuditSums): AuditSum[] =>
+export const sortSums = (sums: AuditSums): AuditSum[] =>
   [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 
 export function addDecimals(a: string, b: string): string {

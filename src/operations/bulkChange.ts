@@ -11,7 +11,7 @@ import {
   hasFilters,
   narrowFilterByText,
   readFilters,
-  type SearchText,
+  type SearchByText,
 } from './filters.ts'
 import { estimateBacklog } from './readStatus.ts'
 import { findEachSubmissionByName } from './references.ts'
@@ -28,15 +28,15 @@ export interface BulkChange {
   asksAlways: (submission: ListedSubmission) => boolean
 }
 
-export interface Skipped {
+export interface SkippedRecord {
   submission: Pick<ListedSubmission, 'id' | 'outboxId'>
   reason: string
 }
 
 /** Changed ids, and records that were left. After an interruption, untried records are in neither list. */
-export interface CarriedOut {
+export interface BulkOutcome {
   done: string[]
-  skipped: Skipped[]
+  skipped: SkippedRecord[]
 }
 
 export interface BulkRun {
@@ -47,19 +47,19 @@ export interface BulkRun {
 const hasChanged = 'has changed'
 
 export const listSkippedAsChanged = (
-  submissions: readonly Skipped['submission'][],
+  submissions: readonly SkippedRecord['submission'][],
   written: ReadonlySet<string>,
-): Skipped[] =>
+): SkippedRecord[] =>
   submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: hasChanged }))
 
 export async function carryOutInBatches<T>(
   items: readonly T[],
   size: number,
   { signal }: BulkRun,
-  work: (batch: T[]) => Promise<CarriedOut>,
-): Promise<CarriedOut> {
-  const all: CarriedOut = { done: [], skipped: [] }
-  for (const batch of batches(items, size)) {
+  work: (batch: T[]) => Promise<BulkOutcome>,
+): Promise<BulkOutcome> {
+  const all: BulkOutcome = { done: [], skipped: [] }
+  for (const batch of inBatches(items, size)) {
     if (signal.aborted) break
     const { done, skipped } = await work(batch)
     all.done.push(...done)
@@ -68,7 +68,7 @@ export async function carryOutInBatches<T>(
   return all
 }
 
-export function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
+export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
 }
 
@@ -79,14 +79,14 @@ export interface Choice {
 }
 
 export type Chosen =
-  | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: Skipped[] }
+  | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: SkippedRecord[] }
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
 /** Bounds the memory. The rest is for the next run. */
 export const changedAtOnceMax = 100_000
 
-export function choiceProblems(change: BulkChange, choice: Choice): string[] {
+export function findChoiceProblems(change: BulkChange, choice: Choice): string[] {
   const { ids, filters } = choice
   if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined))
     return ['give ids or filters, not both: such as outbox:4711, or --code E001']
@@ -100,7 +100,7 @@ export function choiceProblems(change: BulkChange, choice: Choice): string[] {
  */
 export async function chooseSubmissions(
   ledger: Database,
-  search: SearchText,
+  search: SearchByText,
   change: BulkChange,
   choice: Choice,
   onCut: (message: string) => void,
@@ -132,7 +132,7 @@ async function chooseNamed(
 
 async function chooseMatching(
   ledger: Database,
-  search: SearchText,
+  search: SearchByText,
   { whySpared }: BulkChange,
   read: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
@@ -149,14 +149,14 @@ async function chooseMatching(
   return { kind: 'chosen', submissions, skipped }
 }
 
-export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
+export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
   count: number
 }
 
 export interface ChangePreview {
   verb: BulkChange['verb']
   count: number
-  groups: Group[]
+  groups: SubmissionGroup[]
   first: readonly ListedSubmission[]
   /** True if there may be more than `changedAtOnceMax`. */
   isCapped: boolean
@@ -181,7 +181,7 @@ export function previewChange(
   }
 }
 
-function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
+function groupsOf(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
   const kinds = Map.groupBy(
     submissions,
     ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,

@@ -24,7 +24,7 @@ import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-export function describeOtherDaemons(databases: Databases): Promise<string | null> {
+export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) => {
     const daemons = await findDaemonsOfOtherLedgers(erp, await outbox.readName(), await readLedgerName(ledger))
@@ -108,7 +108,7 @@ export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, a
  * Compares the outbox with the ledger, and makes missing reports due again.
  * @returns their number
  */
-export async function compareOutboxWithLedger(
+export async function makeMissingReportsDue(
   databases: Databases,
   { ledger, actor }: Operator,
   goOn: () => boolean,

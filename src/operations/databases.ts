@@ -98,5 +98,5 @@ export function operatorOf({ config, ledger, account }: Databases, actor: Stated
 }
 
 /** Sessions that block a command's statement on the outbox. */
-export const readOutboxLocks = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
+export const readSessionsBlockingOutbox = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
   readLockingSessions(locks, outboxName)

@@ -6,14 +6,14 @@ import { capitalize, pluralize } from '../plainText.ts'
 import { showDuration, showMoment } from '../time.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
-import { joinStatusFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
-import { addRequestCounts, targetsMissed } from './serviceTargets.ts'
+import { joinStatusFacts, type LedgerStatus, type OutboxStatus, type StatusFacts } from './readStatus.ts'
+import { addRequestCounts, missedTargetMessages } from './serviceTargets.ts'
 
 export interface StatusReport extends StatusFacts {
   diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-export function joinStatusHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: StoreConfig): StatusReport {
+export function createStatusReport(ledger: LedgerStatus, outbox: OutboxStatus, config: StoreConfig): StatusReport {
   const facts = joinStatusFacts(ledger, outbox, config)
   return { ...facts, diagnoses: diagnose(facts) }
 }
@@ -39,7 +39,7 @@ export const healthConditions = {
       pauses.filter((pause) => !isForHistory(pause)),
       nowMs,
     ),
-  'the service meets its targets': ({ recent }) => targetsMissed(addRequestCounts(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => missedTargetMessages(addRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing }) => problemMessages(standing.filter((problem) => !isOfHistory(problem))),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
@@ -55,7 +55,9 @@ const some = (message: string | null): string[] => (message === null ? [] : [mes
 const isForHistory = ({ reason }: StatusFacts['pauses'][number]) => reason === 'history'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
-export function brokenConditions(status: StatusFacts): { condition: HealthCondition; messages: readonly string[] }[] {
+export function findBrokenConditions(
+  status: StatusFacts,
+): { condition: HealthCondition; messages: readonly string[] }[] {
   const names = Object.keys(healthConditions) as (keyof typeof healthConditions)[]
   const broken = names
     .map((condition) => ({ condition, messages: healthConditions[condition](status) }))
@@ -72,7 +74,7 @@ const untakenMs = 60_000
 const untoldMs = 300_000
 
 export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
-  const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
+  const wrong = findBrokenConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
   )
   const [first, ...rest] = wrong

@@ -5,8 +5,8 @@ import { type State, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import {
   type BulkChange,
+  type BulkOutcome,
   type BulkRun,
-  type CarriedOut,
   carryOutInBatches,
   listSkippedAsChanged,
 } from './bulkChange.ts'
@@ -37,15 +37,15 @@ function isAccepted({ state }: Pick<ListedSubmission, 'state'>): boolean {
   return state === 'accepted'
 }
 
-export type Discarded = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key' | 'state'>
+export type DiscardCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key' | 'state'>
 
 const batchSize = 500
 
 export function discardSubmissions(
   operator: Operator,
-  submissions: readonly Discarded[],
+  submissions: readonly DiscardCandidate[],
   run: BulkRun,
-): Promise<CarriedOut> {
+): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const discarded = new Set(await writeDiscardedSubmissions(operator, batch))
     return { done: [...discarded], skipped: listSkippedAsChanged(batch, discarded) }

@@ -30,14 +30,14 @@ export type FiltersRead =
     }
   | { kind: 'invalid'; problems: string[] }
 
-export interface FilterCircumstances {
+export interface FilterRules {
   defaultStates: readonly State[]
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number
 }
 
-export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
+export function readFilters(options: FilterOptions, now: FilterRules): FiltersRead {
   const problems: string[] = []
   const asked = readStates(options.state, now, problems)
   const span = readTimeSpan(options, now.nowMs)
@@ -100,7 +100,7 @@ export function parseLimitOption(text: string | undefined, problems: string[]): 
   return limit
 }
 
-function readStates(text: string | undefined, now: FilterCircumstances, problems: string[]): readonly State[] {
+function readStates(text: string | undefined, now: FilterRules, problems: string[]): readonly State[] {
   if (text === undefined) return now.defaultStates
   return text.split(',').flatMap((word) => {
     const state = states.find((each) => each === word.trim().toLowerCase())
@@ -152,10 +152,10 @@ function readBound(
 
 const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
-export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
+export type SearchByText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
 
 export const createTextSearch =
-  (ledger: Database): SearchText =>
+  (ledger: Database): SearchByText =>
   (...asked) =>
     searchText(ledger, ...asked)
 
@@ -164,7 +164,7 @@ export const createTextSearch =
  * @param onCut called if not all records were read
  */
 export async function narrowFilterByText(
-  search: SearchText,
+  search: SearchByText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<SubmissionFilter> {

@@ -7,7 +7,7 @@ import type { PauseReason } from '../model.ts'
 import { truncate } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { parseDurationMs, showMoment } from '../time.ts'
-import { reasonProblem } from './actor.ts'
+import { findReasonProblem } from './actor.ts'
 
 export interface PauseRequest {
   reason: string | undefined
@@ -21,10 +21,10 @@ export type PauseRead =
 
 const longestMs = 366 * 86_400_000
 
-export function readPause(request: PauseRequest): PauseRead {
+export function parsePauseRequest(request: PauseRequest): PauseRead {
   const reason = request.reason?.replace(/\s+/g, ' ').trim() ?? ''
   const forMs = request.for === undefined ? null : parseDurationMs(request.for)
-  const wrongReason = reasonProblem(reason)
+  const wrongReason = findReasonProblem(reason)
   const wrongDuration = request.for === undefined ? null : durationProblem(request.for, forMs)
   const problems = [
     ...(wrongReason === null ? [] : [{ field: 'reason' as const, problem: wrongReason }]),
@@ -52,7 +52,7 @@ const believedMs = 86_400_000
 
 const problemsMax = 1_000
 
-export interface Resumed {
+export interface ResumeOutcome {
   ended: string | null
   believed: readonly string[]
   /** Pauses that end with the next success. */
@@ -60,7 +60,7 @@ export interface Resumed {
   remaining: LedgerSnapshot['pauses']
 }
 
-export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const ended = await endOperatorPause(operator)
   const believed = believeRefusals ? await resumeDespiteMassRefusals(operator, believedMs) : []
   const shortened = all || believeRefusals ? await endAutomaticPauses(operator) : []
@@ -68,7 +68,7 @@ export async function resumeSending(operator: Operator, { all, believeRefusals }
   return { ended, believed, shortened, remaining: pauses }
 }
 
-export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const { pauses } = await readSnapshot(ledger)
   const problems = await readProblems(ledger, problemsMax)
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
@@ -83,7 +83,7 @@ export async function previewResume(ledger: Database, { all, believeRefusals }: 
 }
 
 export function resumeMessages(
-  { ended, believed, shortened, remaining }: Resumed,
+  { ended, believed, shortened, remaining }: ResumeOutcome,
   { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
 ): string[] {
   const tried = remaining.filter(({ reason }) => shortened.includes(reason))

@@ -12,10 +12,10 @@ import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
-import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
+import { type Databases, readSessionsBlockingOutbox, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
 
-export interface LedgerHalf extends LedgerSnapshot, DaemonActivity {
+export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
@@ -23,14 +23,14 @@ export interface LedgerHalf extends LedgerSnapshot, DaemonActivity {
   heldUpBy: LockingSession[]
 }
 
-export type OutboxHalf =
+export type OutboxStatus =
   | { kind: 'read'; outbox: OutboxBacklog; hidden: RowsBeforeStart | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
   | { kind: 'awaited' }
 
-export interface StatusFacts extends LedgerHalf {
-  outbox: OutboxHalf
+export interface StatusFacts extends LedgerStatus {
+  outbox: OutboxStatus
   /** Creation of the oldest row that is not accepted. */
   oldestMs: number | null
   backlog: Backlog | null
@@ -44,7 +44,10 @@ export interface StatusFacts extends LedgerHalf {
 
 const problemsMax = 200
 
-export async function readLedgerHalf({ ledger, config }: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerHalf> {
+export async function readLedgerStatus({
+  ledger,
+  config,
+}: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerStatus> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
     readSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
@@ -59,7 +62,7 @@ export async function readLedgerHalf({ ledger, config }: Pick<Databases, 'ledger
 }
 
 /** Reads the outbox, or says within two seconds whose lock it waits for. Never throws. */
-export async function readOutboxHalf(databases: Databases): Promise<OutboxHalf> {
+export async function readOutboxStatus(databases: Databases): Promise<OutboxStatus> {
   const watch = new AbortController()
   try {
     return await Promise.race([askOutbox(databases), untilLocked(databases, watch.signal)])
@@ -69,7 +72,7 @@ export async function readOutboxHalf(databases: Databases): Promise<OutboxHalf> 
 }
 
 /** @param patient waits for a lock twice, because its holder may be found late */
-async function askOutbox(databases: Databases, patient = true): Promise<OutboxHalf> {
+async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
       withOutbox(databases, readBacklog),
@@ -86,16 +89,16 @@ async function askOutbox(databases: Databases, patient = true): Promise<OutboxHa
 const lookEveryMs = 300
 
 /** Returns when a lock is seen twice, because a short one does not matter. */
-async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxHalf> {
+async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxStatus> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
-    const by = await readOutboxLocks(databases).catch(() => [])
+    const by = await readSessionsBlockingOutbox(databases).catch(() => [])
     if (wasLocked && by.length > 0) return { kind: 'locked', by }
     wasLocked = by.length > 0
   }
 }
 
-export function joinStatusFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusFacts {
+export function joinStatusFacts(ledger: LedgerStatus, half: OutboxStatus, config: StoreConfig): StatusFacts {
   const { nowMs, pauses, submissions } = ledger
   const outbox = half.kind === 'read' ? half.outbox : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
@@ -128,12 +131,12 @@ export function joinStatusFacts(ledger: LedgerHalf, half: OutboxHalf, config: St
 }
 
 /** The estimate holds only if a daemon works. */
-function standsUntil({ instances, standing }: LedgerHalf): string | null {
+function standsUntil({ instances, standing }: LedgerStatus): string | null {
   if (instances.length === 0) return 'a daemon starts'
   return standing.some(({ kind }) => kind === 'loop_failing') ? 'the failing part of the daemon works again' : null
 }
 
-function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyDatabase[] {
+function readOnlyOf({ ledgerReadOnly }: LedgerStatus, half: OutboxStatus): ReadOnlyDatabase[] {
   const outbox = half.kind === 'read' ? half.readOnly : null
   return [
     ...(ledgerReadOnly === null ? [] : [{ of: 'ledger' as const, cause: ledgerReadOnly }]),

@@ -24,15 +24,15 @@ import { readClaimedUnmarkedRows } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { batches } from './bulkChange.ts'
+import { inBatches } from './bulkChange.ts'
 import {
-  compareOutboxWithLedger,
   findLostRows,
+  makeMissingReportsDue,
   mayWaitingRowsHaveBeenSent,
   readRecordIfReadable,
 } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
-import { transactionIdProblem } from './resolve.ts'
+import { findTransactionIdProblem } from './resolve.ts'
 
 export type LostRow = TableComparison['rows'][number]
 
@@ -65,7 +65,7 @@ const undatedMax = 10_000
  * @param sayer the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
-export async function findLoss(
+export async function findLedgerLoss(
   databases: Databases,
   { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
   goOn: () => boolean,
@@ -108,7 +108,7 @@ async function readNamedRecords(
 ): Promise<{ named: NamedLostRecord[]; shared: ReadonlySet<string> }> {
   const records = await readDoubtfulRecords(databases.ledger)
   const naming: (DoubtfulRecord & RowWithTransactionId & { heldBy: string | null })[] = []
-  for (const batch of batches(records, readAtOnce)) {
+  for (const batch of inBatches(records, readAtOnce)) {
     if (!goOn()) break
     const ids = batch.map(({ outboxId }) => outboxId)
     const rows = await withOutbox(databases, (outbox) => readRowsWithTransactionId(outbox, ids))
@@ -146,7 +146,7 @@ export function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transaction
 
 export function whyTransactionIsNotTrusted(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
-  const problem = transactionIdProblem(transactionId)
+  const problem = findTransactionIdProblem(transactionId)
   return problem && `its outbox row names an invalid transaction: ${problem}`
 }
 
@@ -165,7 +165,7 @@ export interface RecaptureParts {
 /** `changed`: the finding is different now, or another operator was faster. Others leave the rest for another run. */
 export type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
-/** Captures lost rows again, in batches that stay. Sending resumes after the last one. */
+/** Captures lost rows again, in inBatches that stay. Sending resumes after the last one. */
 export async function recaptureLostRows(
   parts: RecaptureParts,
   { gap, shared, history }: LedgerLoss,
@@ -201,7 +201,7 @@ export async function compareAfterRecovery({
   goOn,
   say,
 }: Pick<RecaptureParts, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
-  const toldAgain = await compareOutboxWithLedger(databases, operator, goOn)
+  const toldAgain = await makeMissingReportsDue(databases, operator, goOn)
   if (toldAgain > 0)
     say(`Ended records whose rows still say that they are under way, now written back again: ${toldAgain}.`)
 }
@@ -214,7 +214,7 @@ async function takeInRows(
   how: { as: RecoveredAs; shared: ReadonlySet<string> },
 ): Promise<number> {
   let taken = 0
-  for (const batch of batches(rows, batchSize)) {
+  for (const batch of inBatches(rows, batchSize)) {
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
@@ -272,7 +272,7 @@ async function goOnAfter(
   // Records that have changed are read again before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, goOn)) {
     let done = 0
-    for (const batch of batches(named, batchSize)) {
+    for (const batch of inBatches(named, batchSize)) {
       if (!goOn()) return 'interrupted'
       if (!(await recoverNamedTransactions(operator, batch, found.atMs))) return 'changed'
       done += batch.length

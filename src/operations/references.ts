@@ -21,7 +21,7 @@ export const referenceHelp =
 
 export const wholeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
+export function parseRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
@@ -42,7 +42,7 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
  * The meanings of a name, the likeliest first. Hex digits may also be the end of an id, because ids of one time begin
  * alike. Other texts without a prefix are transaction ids.
  */
-export function readReferences(name: string): SubmissionReference[] {
+export function parseReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
   const reference = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined
   if (reference !== undefined) return rest === '' ? [] : [reference(rest)]
@@ -68,7 +68,7 @@ export async function findSubmissionsByName(
   name: string,
   limit: number,
 ): Promise<NamedSubmissions | null> {
-  for (const reference of readReferences(name)) {
+  for (const reference of parseReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
     if (submissions.length > 0) return { by: reference.kind, submissions }
   }
@@ -102,7 +102,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
 
 /** True for a name with a prefix. A text without one does not count, because any text may be a transaction id. */
 function isName(name: string): boolean {
-  const [likeliest] = readReferences(name)
+  const [likeliest] = parseReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
 }
 
@@ -116,8 +116,8 @@ function severalMessage(
 }
 
 /** @param name a reference, or the bare id of an outbox row */
-export async function explainMissing(databases: Databases, name: string): Promise<string> {
-  const [reference] = readReferences(name)
+export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
+  const [reference] = parseReferences(name)
   const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
     (await explainMissingRow(databases, outboxId)) ??

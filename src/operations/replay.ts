@@ -14,15 +14,15 @@ import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { pluralize } from '../plainText.ts'
 import {
   type BulkChange,
+  type BulkOutcome,
   type BulkRun,
-  type CarriedOut,
   carryOutInBatches,
   listSkippedAsChanged,
-  type Skipped,
+  type SkippedRecord,
 } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-export const replayable: readonly State[] = ['failed', 'rejected']
+export const replayableStates: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
   refresh: boolean
@@ -35,8 +35,8 @@ export interface ReplayTerms {
 export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'>): BulkChange => ({
   verb: 'replay',
   did: 'replayed',
-  allowedStates: replayable,
-  defaultStates: replayable,
+  allowedStates: replayableStates,
+  defaultStates: replayableStates,
   whyNotAllowed(state) {
     if (state === 'uncertain') return 'it may have arrived. Settle it with `outboxd resolve`'
     if (state === 'completed') return 'it has arrived'
@@ -64,7 +64,7 @@ export interface ReplayParts {
   mappings: Mappings
 }
 
-export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
+export type ReplayCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
 
 /** Small, because payloads can be large. */
 const batchSize = 100
@@ -72,10 +72,10 @@ const batchSize = 100
 /** Leaves records that do not map or that have changed. */
 export function replaySubmissions(
   parts: ReplayParts & { operator: Operator },
-  submissions: readonly Replayed[],
+  submissions: readonly ReplayCandidate[],
   { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
   run: BulkRun,
-): Promise<CarriedOut> {
+): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
     const replayed = new Set(await writeReplayedSubmissions(parts.operator, replays, newKey))
@@ -87,10 +87,10 @@ export function replaySubmissions(
 
 export function previewReplay(
   parts: ReplayParts,
-  submissions: readonly Replayed[],
+  submissions: readonly ReplayCandidate[],
   { refresh }: Pick<ReplayTerms, 'refresh'>,
   run: BulkRun,
-): Promise<CarriedOut> {
+): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
     return { done: replays.map(({ id }) => id), skipped }
@@ -99,12 +99,12 @@ export function previewReplay(
 
 interface Prepared {
   replays: Replay[]
-  skipped: Skipped[]
+  skipped: SkippedRecord[]
 }
 
 async function prepare(
   { databases, mappings }: ReplayParts,
-  batch: readonly Replayed[],
+  batch: readonly ReplayCandidate[],
   refresh: boolean,
 ): Promise<Prepared> {
   const replays: Replay[] = []

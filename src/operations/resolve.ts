@@ -10,7 +10,7 @@ import { type Holder, readOtherTransactionHolder, type TransactionRef } from '..
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
-import type { Testimony } from './askForTransaction.ts'
+import type { TransactionAnswer } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
 import { findEachSubmissionByName } from './references.ts'
 
@@ -38,7 +38,13 @@ export interface Question {
   isImplied: boolean
 }
 
-export function resolveOptionProblems({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveAnswer): string[] {
+export function findResolveOptionProblems({
+  arrived,
+  notArrived,
+  takeBack,
+  unchecked,
+  newKey,
+}: ResolveAnswer): string[] {
   if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
     return [
       'give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back, such as: outboxd resolve outbox:4711 --not-arrived',
@@ -53,7 +59,7 @@ export function resolveOptionProblems({ arrived, notArrived, takeBack, unchecked
     ]
   if (arrived.startsWith('--'))
     return [...problems, `--arrived needs the transaction id that the service gave, but ${arrived} is an option`]
-  const problem = transactionIdProblem(arrived)
+  const problem = findTransactionIdProblem(arrived)
   return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
@@ -76,7 +82,7 @@ export async function previewResolution(
   const detail = await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
   if (detail === null) return { kind: 'missing' }
   const settling = { submission, detail }
-  const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? previewResolve(settling, answer)
+  const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? predictResolveOutcome(settling, answer)
   return { kind: 'found', settling, outcome, question: questionBefore(settling, answer) }
 }
 
@@ -85,9 +91,9 @@ async function whyNotResolved(
   { submission, detail }: Settling,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome | null> {
-  const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
+  const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
-  const transaction = transactionIn(detail, answer)
+  const transaction = transactionOfAnswer(detail, answer)
   const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
@@ -100,10 +106,10 @@ const toTransactionRef = ({ resource }: SubmissionDetail, transactionId: string)
   transactionId,
 })
 
-export const transactionIn = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
+export const transactionOfAnswer = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
   arrived === undefined ? null : toTransactionRef(detail, arrived)
 
-export function previewResolve({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
+export function predictResolveOutcome({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? `; its transaction id ${detail.transactionId} was given by an operator` : ''}.`
   const would = (state: State, message: string) =>
     settled(state, answer.arrived ?? null, `${now} This would ${message}.`)
@@ -141,9 +147,9 @@ const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
 
 export interface ResolveParts {
   operator: Operator
-  askService(transaction: TransactionRef): Promise<Testimony>
+  askService(transaction: TransactionRef): Promise<TransactionAnswer>
   /** Called with the answer of the service if the record can be settled. */
-  onTestimony(message: string): void
+  onServiceAnswer(message: string): void
 }
 
 /** Writes the answer if the revision is still the seen one. */
@@ -152,7 +158,7 @@ export async function resolveSubmission(
   settling: Settling,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome> {
-  const transaction = transactionIn(settling.detail, answer)
+  const transaction = transactionOfAnswer(settling.detail, answer)
   if (transaction !== null) return settleArrived(parts, settling, { transaction, unchecked: answer.unchecked })
   return answer.takeBack ? takeBack(parts, settling) : settleNotArrived(parts, settling, answer.newKey)
 }
@@ -165,7 +171,7 @@ async function takeBack({ operator }: ResolveParts, { submission, detail }: Sett
 }
 
 async function settleArrived(
-  { operator, askService, onTestimony }: ResolveParts,
+  { operator, askService, onServiceAnswer }: ResolveParts,
   { submission }: Settling,
   { transaction, unchecked }: { transaction: TransactionRef; unchecked: boolean },
 ): Promise<ResolveOutcome> {
@@ -174,7 +180,7 @@ async function settleArrived(
   if (!unchecked) {
     const { kind, message } = await askService(transaction)
     if (kind !== 'known') return left(`${message}. ${notConfirmed}`)
-    onTestimony(message)
+    onServiceAnswer(message)
   }
   const written = await resolveAsArrived(operator, submission, transaction)
   if (written.kind === 'taken') return taken(written.by)
@@ -224,7 +230,7 @@ const taken = (holder: Holder) =>
 
 const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)
 
-export function whyNotSettled({
+export function whyCannotBeSettled({
   state,
   probing,
   mayHaveArrived,
@@ -255,7 +261,7 @@ const noIds: ReadonlySet<string> = new Set(
   ].flatMap((words) => words.split(' ')),
 )
 
-export function transactionIdProblem(id: string): string | null {
+export function findTransactionIdProblem(id: string): string | null {
   if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
     return `a transaction id has no blanks and at most ${transactionIdMaxChars} characters`
   if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))

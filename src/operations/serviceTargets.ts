@@ -33,11 +33,11 @@ export function performanceMessage({ counts, successShare, fastShare }: Performa
 }
 
 function against(share: number, target: number): string {
-  return `${percent(share)} (${share < target ? 'below ' : 'target '}${percent(target)})`
+  return `${formatPercent(share)} (${share < target ? 'below ' : 'target '}${formatPercent(target)})`
 }
 
 /** Rounds down, so that a missed target never looks met. */
-export function percent(share: number): string {
+export function formatPercent(share: number): string {
   // the number 0.992 is a little less
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
@@ -48,7 +48,7 @@ export function percent(share: number): string {
  */
 const alarming = { share: 0.144, requestsMin: 10 }
 
-export function targetsMissed({ requests, failed, answered, slow }: RequestCounts): string[] {
+export function missedTargetMessages({ requests, failed, answered, slow }: RequestCounts): string[] {
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
   return [
     isAlarming(failed, requests)

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { judgeClocks, judgeDisks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
-import { judgeHarmlessCall } from '../../src/commands/check/service.ts'
+import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
@@ -191,7 +191,7 @@ test.each([
   [response(405, ''), false, 'SERVICE_BASE_URL'],
   [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
 ])('%j is judged ok, with nothing to compare it with: %j', (answer, isOk, message) => {
-  const finding = judgeHarmlessCall(answer, null)
+  const finding = judgeUnknownTransactionAnswer(answer, null)
   expect(finding.mark).toBe(isOk ? 'ok' : 'problem')
   expect(finding.message).toContain(message)
 })
@@ -217,7 +217,7 @@ test.each([
   ['nothing to compare: it was throttled', response(404, ''), response(429, ''), false],
   ['nothing to compare: it went wrong', response(404, { title: 'none' }), response(502, '<h1>502</h1>'), true],
 ])('an ingress answers `check` (%s): a problem, or "cannot be known"', (_, answer, beside, isOk) => {
-  const finding = judgeHarmlessCall(answer, beside)
+  const finding = judgeUnknownTransactionAnswer(answer, beside)
   expect([finding.message, finding.mark]).toEqual([finding.message, isOk ? 'ok' : 'problem'])
   if (!isOk) expect(finding.message).toContain('SERVICE_BASE_URL')
 })

@@ -3,8 +3,8 @@ import { createServer, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { NoticedByCheck } from '../../src/commands/check/finding.ts'
-import { checkService, judgeCertificates, ourCertificateEnds } from '../../src/commands/check/service.ts'
+import type { ClocksAndCertificates } from '../../src/commands/check/finding.ts'
+import { checkService, judgeCertificates, readOwnCertificateEnds } from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -31,10 +31,10 @@ test('ours are those of the files, each by its first end', () => {
   const authority = createAuthority('ours')
   const untilMs = Math.trunc(nowMs / 1000) * 1000
   const { cert } = authority.issue({ name: 'client', untilMs })
-  expect(ourCertificateEnds({ cert, ca: null })).toEqual([
+  expect(readOwnCertificateEnds({ cert, ca: null })).toEqual([
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: untilMs },
   ])
-  expect(ourCertificateEnds({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
+  expect(readOwnCertificateEnds({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
 })
 
 describe('a service over TLS', () => {
@@ -88,7 +88,7 @@ async function readOrWarn(options: ServerOptions, env: Record<string, string>) {
     SERVICE_CLIENT_SECRET: 'secret',
     ...env,
   })
-  const noticed: NoticedByCheck = { clocks: [], certificates: [] }
+  const noticed: ClocksAndCertificates = { clocks: [], certificates: [] }
   const findings = await checkService(config, new AbortController().signal, true, noticed)
   return { findings, certificates: noticed.certificates }
 }

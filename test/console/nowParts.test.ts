@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { countBudget } from '../../src/console/now/budgetHtml.ts'
 import { attentionSection, targetsSection } from '../../src/console/now/nowPage.ts'
-import { createOutboxReader } from '../../src/console/now/readNow.ts'
+import { createOutboxStatusReader } from '../../src/console/now/readNow.ts'
 import { shareRead } from '../../src/console/parts.ts'
 import type { Cause } from '../../src/ledger/operator/search.ts'
 import type { BusySlot } from '../../src/ledger/snapshot.ts'
 import type { Databases } from '../../src/operations/databases.ts'
-import type { OutboxHalf } from '../../src/operations/readStatus.ts'
+import type { OutboxStatus } from '../../src/operations/readStatus.ts'
 import { until } from '../support/until.ts'
 
 const nowMs = 1_000_000
@@ -70,7 +70,7 @@ test('more causes than are read at a glance are counted', () => {
 })
 
 test('the page does not wait for an outbox that does not answer: it says so, and then what it answered', async () => {
-  const answer = Promise.withResolvers<OutboxHalf>()
+  const answer = Promise.withResolvers<OutboxStatus>()
   let asked = 0
   let elapsedMs = 0
   const stopwatch = () =>
@@ -79,14 +79,14 @@ test('the page does not wait for an outbox that does not answer: it says so, and
         elapsedMs - startMs
     )(elapsedMs)
   const clock = { nowMs: Date.now, stopwatch }
-  const read = createOutboxReader({ databases: async () => ({}) as Databases, clock }, () => {
+  const read = createOutboxStatusReader({ databases: async () => ({}) as Databases, clock }, () => {
     asked += 1
     return answer.promise
   })
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(asked).toBe(1)
-  const readOutbox: OutboxHalf = {
+  const readOutbox: OutboxStatus = {
     kind: 'read',
     outbox: { waiting: 3, oldestMs: null } as never,
     hidden: null,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { planMigration } from '../../src/commands/migratePlan.ts'
+import { planMigration } from '../../src/commands/printMigrationPlan.ts'
 import { readMigrationCosts } from '../../src/ledger/migrations.ts'
 
 import { createDatabase } from '../support/database.ts'

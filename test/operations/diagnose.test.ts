@@ -65,7 +65,7 @@ function factsOf(given: SystemStatus): StatusFacts {
 }
 
 const diagnose = (status: SystemStatus) => diagnosis.diagnose(factsOf(status))
-const brokenConditions = (status: SystemStatus) => diagnosis.brokenConditions(factsOf(status))
+const findBrokenConditions = (status: SystemStatus) => diagnosis.findBrokenConditions(factsOf(status))
 
 const calm: SystemStatus = {
   submissions: none,
@@ -164,7 +164,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
 test.each(
   Object.entries(onlyFalse).flatMap(([condition, statuses]) => statuses.map((status) => [condition, status] as const)),
 )('all is well no more if "%s" is false alone: %j', (condition, status) => {
-  const broken = brokenConditions({ ...calm, ...status })
+  const broken = findBrokenConditions({ ...calm, ...status })
   expect(broken.map((each) => each.condition)).toEqual([condition])
   expect(diagnose({ ...calm, ...status })).toEqual(
     broken.flatMap(({ condition, messages }) => messages.map((message) => ({ isWell: false, message, condition }))),

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import {
-  percent,
+  formatPercent,
+  missedTargetMessages,
   performanceFromCounts,
   performanceMessage,
-  targetsMissed,
 } from '../../src/operations/serviceTargets.ts'
 
 const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
@@ -20,7 +20,7 @@ test('a time is said against both targets', () => {
 })
 
 test('a share is rounded down, so that what is below a target never reads as if it were met', () => {
-  expect([1, 0.99999, 0.992, 0.98999, 0.29, 0].map(percent)).toEqual([
+  expect([1, 0.99999, 0.992, 0.98999, 0.29, 0].map(formatPercent)).toEqual([
     '100 %',
     '99.9 %',
     '99.2 %',
@@ -31,13 +31,13 @@ test('a share is rounded down, so that what is below a target never reads as if 
 })
 
 test('an hour in which the service fails or is slow as for a page is said; a few failures of a quiet hour are not', () => {
-  expect(targetsMissed(counts(100, 14, 14))).toEqual([])
-  expect(targetsMissed(counts(9, 9, 9))).toEqual([])
-  expect(targetsMissed(counts(0, 0))).toEqual([])
-  expect(targetsMissed(counts(100, 20))).toEqual([
+  expect(missedTargetMessages(counts(100, 14, 14))).toEqual([])
+  expect(missedTargetMessages(counts(9, 9, 9))).toEqual([])
+  expect(missedTargetMessages(counts(0, 0))).toEqual([])
+  expect(missedTargetMessages(counts(100, 20))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 requests failed .*outboxd check/),
   ])
-  expect(targetsMissed(counts(100, 0, 20))).toEqual([
+  expect(missedTargetMessages(counts(100, 0, 20))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than its target of 2 s/),
   ])
 })

@@ -27,7 +27,7 @@ export interface CertificateEnd {
   endsMs: number
 }
 
-export interface NoticedByCheck {
+export interface ClocksAndCertificates {
   clocks: ClockReading[]
   certificates: CertificateEnd[]
 }

@@ -3,7 +3,7 @@ import { readServedOutbox } from '../../ledger/binding.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
 import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
-import { describeOtherDaemons, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
+import { describeDaemonsOfOtherLedgers, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
 import {
   hiddenRowsMessage,
   initialBacklogMessage,
@@ -122,7 +122,7 @@ async function tableProblems(
 type Judged = readonly [mark: Mark, message: string]
 
 async function readOutbox(databases: Databases): Promise<Judged> {
-  const others = await describeOtherDaemons(databases)
+  const others = await describeDaemonsOfOtherLedgers(databases)
   if (others !== null) return ['problem', others]
   const { waiting } = await withOutbox(databases, readBacklog)
   await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))

@@ -14,11 +14,11 @@ import {
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
-import { type ClockReading, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
+import { type ClockReading, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
 
 export async function checkServers(
   config: StoreConfig,
-  { clocks }: Pick<NoticedByCheck, 'clocks'>,
+  { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
@@ -169,7 +169,7 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
  * Reads the service's clock from a Date header, which has whole seconds.
  * @param nowMs when the answer was read
  */
-export function serviceClockReadings(
+export function clockReadingsFromDateHeader(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,
 ): ClockReading[] {

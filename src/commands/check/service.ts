@@ -16,8 +16,8 @@ import {
 } from '../../service/readAnswer.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import { showDuration } from '../../time.ts'
-import { type CertificateEnd, type Finding, finding, type NoticedByCheck, notAskedFinding } from './finding.ts'
-import { serviceClockReadings } from './servers.ts'
+import { type CertificateEnd, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
+import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
  * Requests a token and a transaction that does not exist. If that is answered 404, also requests a second path. Takes
@@ -27,7 +27,7 @@ export async function checkService(
   config: Config,
   signal: AbortSignal,
   askAnyway: boolean,
-  noticed: NoticedByCheck,
+  noticed: ClocksAndCertificates,
 ): Promise<Finding[]> {
   const resource = resourceOf(config)
   const shown: CertificateEnd[] = []
@@ -71,7 +71,7 @@ async function ask(
   resource: Resource,
   mayLeave: () => boolean,
   requests: number,
-  { clocks }: Pick<NoticedByCheck, 'clocks'>,
+  { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return [notAskedFinding(what, tooLate)]
@@ -85,10 +85,10 @@ async function ask(
   const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
   if (call === null) return [granted, notAskedFinding(what, tooLate)]
-  if (call.kind === 'response') clocks.push(...serviceClockReadings(call, systemClock.nowMs()))
+  if (call.kind === 'response') clocks.push(...clockReadingsFromDateHeader(call, systemClock.nowMs()))
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
   const otherPathAnswer = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
-  return [granted, judgeHarmlessCall(call, otherPathAnswer)]
+  return [granted, judgeUnknownTransactionAnswer(call, otherPathAnswer)]
 }
 
 /**
@@ -96,7 +96,7 @@ async function ask(
  * Without `otherPathAnswer`, a bare 404 decides nothing.
  * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
  */
-export function judgeHarmlessCall(answer: Answer, otherPathAnswer: Answer | null): Finding {
+export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
   const pause = pauseForAnswer(answer)
   if (pause !== null) return problem(pause.detail)
@@ -128,7 +128,7 @@ function isFromService(answer: Response, otherPathAnswer: Answer | null): boolea
 const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
   otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseForAnswer(otherPathAnswer) === null
 
-export function ourCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
+export function readOwnCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
     { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },

@@ -18,7 +18,7 @@ export interface CommandContext {
 /** The exit codes of docs/reference/commands.md. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
-export function usageError(context: CommandContext, problems: readonly string[]): number {
+export function printUsageErrors(context: CommandContext, problems: readonly string[]): number {
   for (const problem of problems) context.stderr.write(`outboxd: ${escapeLines(problem)}\n`)
   return exitCodes.usage
 }
@@ -34,7 +34,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 const sayAgainMs = 2_000
 
 /** Makes a function that prints progress every two seconds. */
-export function createProgress<Told extends unknown[]>(
+export function createProgressPrinter<Told extends unknown[]>(
   { stderr }: Pick<CommandContext, 'stderr'>,
   message: (...told: Told) => string,
 ): (...told: Told) => void {

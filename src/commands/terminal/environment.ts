@@ -19,7 +19,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
 }
 
 /** Returns the path of the variables file whose sibling folder `mappings` is used; null if none is. */
-export function findFileGivingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
+export function findFileImplyingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
@@ -49,7 +49,7 @@ function readText(path: string): string {
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
 /** Variables of the process win over the file unless they are empty. */
-export function addEnvironmentFile(env: Environment, file: EnvironmentFile | null): Environment {
+export function mergeEnvironmentFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
 }

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import { readStoreConfig, type StoreConfig } from '../../config.ts'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
-import { normalizePersonName, personNameMax, reasonProblem } from '../../operations/actor.ts'
+import { findReasonProblem, normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { type Databases, type LedgerSessions, openDatabases } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import type { CommandContext } from './context.ts'
@@ -38,8 +38,8 @@ export const byOption = ['--by <name>', 'the same as --as NAME'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 
-export function actorProblems({ as, reason }: ActorOptions): string[] {
-  const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
+export function findActorProblems({ as, reason }: ActorOptions): string[] {
+  const wrongReason = reason === undefined ? null : findReasonProblem(reason.trim())
   return [
     ...(as === undefined || normalizePersonName(as) !== null
       ? []

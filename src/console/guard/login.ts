@@ -28,7 +28,7 @@ interface LoginDeps {
   parts: ConsoleParts
 }
 
-export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
+export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createLoginAttempts(parts.clock)
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {

@@ -3,7 +3,7 @@ import { hostname as machineName } from 'node:os'
 import type { FastifyRequest } from 'fastify'
 import { Refused } from '../errors.ts'
 
-export interface Place {
+export interface ConsoleHosts {
   host: string
   /** Further names in the address bar (CONSOLE_NAME), in lower case. */
   names: readonly string[]
@@ -12,10 +12,10 @@ export interface Place {
 
 const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
-export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
+export const isFromProxy = (request: FastifyRequest, { isProxy }: ConsoleHosts): boolean => isProxy(addressOf(request))
 
 /** Against DNS rebinding. @throws Refused if the Host is not a name of this console */
-export function refuseForeignHost(request: FastifyRequest, place: Place): void {
+export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
     name !== null &&
@@ -28,7 +28,7 @@ export function refuseForeignHost(request: FastifyRequest, place: Place): void {
 }
 
 /** @throws Refused for a form of another site's page, by Origin and Sec-Fetch-Site */
-export function refuseForeignForm(request: FastifyRequest, place: Place): void {
+export function refuseForeignForm(request: FastifyRequest, place: ConsoleHosts): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
   // A proxy may use a different Host than the browser did, so only Sec-Fetch-Site counts then.

@@ -21,7 +21,7 @@ ${fields}
 export const hiddenField = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-export function hiddenIfGiven(fields: unknown, name: string): HtmlValue {
+export function hiddenFieldIfGiven(fields: unknown, name: string): HtmlValue {
   const value = formText(fields, name)
   return value === undefined ? '' : hiddenField(name, value)
 }

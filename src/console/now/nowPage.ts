@@ -8,8 +8,8 @@ import type { Diagnosis, HealthCondition, StatusReport } from '../../operations/
 import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } from '../../operations/renderStatus.ts'
 import {
   addRequestCounts,
+  formatPercent,
   type Performance,
-  percent,
   performanceFromCounts,
   serviceTargets,
 } from '../../operations/serviceTargets.ts'
@@ -26,14 +26,14 @@ import {
 } from '../html/elements.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import { type ConsoleParts, nowVersionPath, shareRead } from '../parts.ts'
-import { pauseForms, pauseRoutes, pausesSection } from '../pausePage.ts'
+import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
 import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
 import { createNowReader, type NowView } from './readNow.ts'
 
 const viewAgeMs = 700
 
-export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const readAnew = () => {
     const readView = createNowReader(parts)
     return shareRead(parts.clock, viewAgeMs, async () => {
@@ -48,7 +48,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const head = { title: 'Now', current: '/', viewer, live: { path: nowVersionPath, version } } as const
     return sendPage(reply, layout(head, renderView(view, pauseForms(viewer))))
   })
-  pauseRoutes(app, parts, () => {
+  addPauseRoutes(app, parts, () => {
     readPage = readAnew()
   })
 }
@@ -144,7 +144,7 @@ function rowOf(name: string, { counts, successShare, fastShare }: Performance): 
 
 function against(share: number | null, target: number): HtmlValue {
   if (share === null) return html`<span class="quiet">none</span>`
-  return share < target ? html`<span class="bad">below: ${percent(share)}</span>` : percent(share)
+  return share < target ? html`<span class="bad">below: ${formatPercent(share)}</span>` : formatPercent(share)
 }
 
 function instancesSection(report: StatusReport): HtmlSafeString {

@@ -3,8 +3,8 @@ import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetSlots, readBudgetSlots, readSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model.ts'
-import { joinStatusHalves, type StatusReport } from '../../operations/diagnose.ts'
-import { type OutboxHalf, readLedgerHalf, readOutboxHalf } from '../../operations/readStatus.ts'
+import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
+import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
 import { type ConsoleParts, shareRead } from '../parts.ts'
 
 /** Longest age of each part, so that any number of viewers costs under five statements a second. */
@@ -24,8 +24,8 @@ export function createNowReader({
   config,
   clock,
 }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowView> {
-  const readOutbox = createOutboxReader({ databases, clock })
-  const readLedger = shareRead(clock, agesMs.ledger, async () => readLedgerHalf(await databases()))
+  const readOutbox = createOutboxStatusReader({ databases, clock })
+  const readLedger = shareRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
   const readSlots = shareRead(clock, agesMs.slots, async () => readBudgetSlots((await databases()).ledger))
   const readCauses = shareRead(clock, agesMs.causes, async () =>
     countFailureCauses((await databases()).ledger, { ...anySubmission, states: statesNeedingAttention }, causesOfMax),
@@ -38,7 +38,7 @@ export function createNowReader({
       readSlots(),
       readCauses(),
     ])
-    const report = joinStatusHalves({ ...ledger, ...snapshot }, outbox, config)
+    const report = createStatusReport({ ...ledger, ...snapshot }, outbox, config)
     return { report, slots, needingAttention }
   }
 }
@@ -49,11 +49,11 @@ const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 const patienceMs = 150
 
 /** Reads the outbox's half of the status in the background. Pages get the last value. */
-export function createOutboxReader(
+export function createOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
-  ask: typeof readOutboxHalf = readOutboxHalf,
-): () => Promise<OutboxHalf> {
-  let last: OutboxHalf = { kind: 'awaited' }
+  ask: typeof readOutboxStatus = readOutboxStatus,
+): () => Promise<OutboxStatus> {
+  let last: OutboxStatus = { kind: 'awaited' }
   const read = shareRead(clock, outboxRestMs, async () => {
     last = await ask(await databases())
     return last

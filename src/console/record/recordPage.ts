@@ -5,7 +5,7 @@ import {
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
-import { explainMissing, findSubmissionsByName, readReferences } from '../../operations/references.ts'
+import { explainMissingRecord, findSubmissionsByName, parseReferences } from '../../operations/references.ts'
 import { BoundedMap } from '../bounds.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
@@ -19,7 +19,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
-export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
   const shown = createUnmaskedRecordStore(clock)
   const readVersion = createVersionReader(parts)
@@ -40,9 +40,9 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (submission !== undefined && submission.id !== params.id) return reply.redirect(`/records/${submission.id}`, 303)
     const view = submission === undefined ? null : await readRecord(opened, submission)
     if (view !== null) return sendPage(reply, renderRecord(view, viewer, shown.isShown(viewer, view.detail.id)))
-    const [reference] = readReferences(params.id)
+    const [reference] = parseReferences(params.id)
     const outboxId = reference?.kind === 'outbox' ? reference.value : null
-    const message = await explainMissing(opened, params.id)
+    const message = await explainMissingRecord(opened, params.id)
     return sendPage(reply.code(404), renderMissingRecord(message, outboxId, viewer))
   })
 

@@ -1,34 +1,37 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { reasonProblem } from '../../operations/actor.ts'
+import { findReasonProblem } from '../../operations/actor.ts'
 import { operatorOf } from '../../operations/databases.ts'
 import { discardChange } from '../../operations/discard.ts'
-import { replayable } from '../../operations/replay.ts'
+import { replayableStates } from '../../operations/replay.ts'
 import {
+  findResolveOptionProblems,
   previewResolution,
   type Question,
   type ResolveAnswer,
-  resolveOptionProblems,
   resolveSubmission,
-  whyNotSettled,
+  whyCannotBeSettled,
 } from '../../operations/resolve.ts'
 import { Refused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
-import { checkbox, form, formText, hiddenField, hiddenIfGiven, optionLabel } from '../html/form.ts'
+import { checkbox, form, formText, hiddenField, hiddenFieldIfGiven, optionLabel } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import type { RecordView } from './readRecord.ts'
 
 /** Settles a record: first a preview, then the change under the revision that the record's page showed. */
-export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: Fields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
     const answer = answerOf(fields)
     const reason = formText(fields, 'reason') ?? null
-    const wrongReason = reason === null ? null : reasonProblem(reason)
-    const problems = [...resolveOptionProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
+    const wrongReason = reason === null ? null : findReasonProblem(reason)
+    const problems = [
+      ...findResolveOptionProblems(answer),
+      ...(wrongReason === null ? [] : [`the reason ${wrongReason}`]),
+    ]
     if (problems.length > 0) throw new Refused(409, `${problems.join('\n')}.`)
     const databases = await parts.databases()
     const found = await previewResolution(databases, params.id, answer)
@@ -44,7 +47,7 @@ export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (fields.confirmed === undefined)
       return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
     const operator = operatorOf(databases, { who: viewer.who, reason })
-    const asking = { operator, askService: parts.askService, onTestimony: () => {} }
+    const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
     const outcome = await resolveSubmission(asking, settling, answer)
     if (outcome.kind === 'left') throw new Refused(409, outcome.reason)
     return reply.redirect(`/records/${id}`, 303)
@@ -76,7 +79,7 @@ function renderPreview({ id, answer, fields, message, question }: Preview, viewe
   return layout({ title: 'Confirm', current: '/records', viewer }, [
     html`<section>${paragraph(message)}${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [
-  carried.map((name) => hiddenIfGiven(fields, name)),
+  carried.map((name) => hiddenFieldIfGiven(fields, name)),
   hiddenField('confirmed', 'on'),
   html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
   html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
@@ -118,13 +121,13 @@ interface WayForm {
   fields: HtmlValue
 }
 
-const canSettle = (detail: RecordView['detail']) => whyNotSettled(detail) === null
+const canSettle = (detail: RecordView['detail']) => whyCannotBeSettled(detail) === null
 
 const ways: readonly WayForm[] = [
   {
     id: 'replay',
     title: 'Replay',
-    isOpen: ({ state }) => replayable.includes(state),
+    isOpen: ({ state }) => replayableStates.includes(state),
     means: 'map it and send it again; --refresh reads the row again',
     fields: [checkbox('refresh', optionLabel('refresh')), checkbox('new-key', optionLabel('new-key'))],
   },

@@ -2,7 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { findSubmissions } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import { reasonProblem } from '../../operations/actor.ts'
+import { findReasonProblem } from '../../operations/actor.ts'
 import {
   type BulkChange,
   type ChangePreview,
@@ -13,7 +13,7 @@ import {
   type ReplayCost,
   readReplayCost,
   replayCostMessage,
-  type Skipped,
+  type SkippedRecord,
 } from '../../operations/bulkChange.ts'
 import { operatorOf } from '../../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../../operations/discard.ts'
@@ -24,7 +24,7 @@ import { pluralize } from '../../plainText.ts'
 import { Refused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
-import { form, formText, hiddenField, hiddenIfGiven } from '../html/form.ts'
+import { form, formText, hiddenField, hiddenFieldIfGiven } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
@@ -32,7 +32,7 @@ import { recordTable } from './recordsPage.ts'
 import { type Fields, readRecordsQuery, rowsMax } from './recordsQuery.ts'
 
 /** The preview is a form that carries the id and revision of each record that it shows, so nothing else is changed. */
-export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const stopping = new AbortController()
   const running = new Set<Promise<unknown>>()
   app.addHook('preClose', async () => stopping.abort())
@@ -45,7 +45,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post<{ Body: Fields }>('/records/change', async ({ body, viewer }, reply) => {
     const reason = formText(body, 'reason') ?? null
-    const wrong = reason === null && verbOf(body) === 'replay' ? null : reasonProblem(reason ?? '')
+    const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblem(reason ?? '')
     if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
@@ -121,7 +121,7 @@ async function renderPreview(
     preview.count === 0
       ? notice('quiet', html`<p>There is nothing to ${rules.verb}.</p>`)
       : confirmation(preview, viewer, [
-          carriedFields.map((name) => hiddenIfGiven(fields, name)),
+          carriedFields.map((name) => hiddenFieldIfGiven(fields, name)),
           hiddenField('seen', seen),
         ]),
     html`<p><a href="/records">Cancel: change nothing</a></p>`,
@@ -205,7 +205,7 @@ function readSeen(text: string): Map<string, number> {
 
 const namedShown = 20
 
-function skippedList(skipped: readonly Skipped[], words: string): HtmlValue {
+function skippedList(skipped: readonly SkippedRecord[], words: string): HtmlValue {
   const alike = [...Map.groupBy(skipped, ({ reason }) => reason)].sort(([, a], [, b]) => b.length - a.length)
   const items = alike.map(([reason, all]) => {
     const count = all.length > 1 ? html`<b>${pluralize(all.length, 'record')}</b>: ` : ''

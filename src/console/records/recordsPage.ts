@@ -39,7 +39,7 @@ import {
   rowsMax,
 } from './recordsQuery.ts'
 
-export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: Fields }>('/records', async ({ query: fields, viewer }, reply) => {
     const query = readRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.

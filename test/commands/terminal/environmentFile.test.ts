@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { addEnvironmentFile, readEnvironmentFile } from '../../../src/commands/terminal/environment.ts'
+import { mergeEnvironmentFile, readEnvironmentFile } from '../../../src/commands/terminal/environment.ts'
 import { ConfigInvalid } from '../../../src/readVariables.ts'
 import { checkout, startProgram } from '../../support/program.ts'
 
@@ -15,7 +15,7 @@ function fileOf(text: string): { folder: string; path: string } {
 
 test('what is set for the process goes before what the file says, and an empty variable counts as not set', () => {
   const { path } = fileOf('OUTBOX_TABLE=a\nHTTP_PORT="1" # the port\nLOG_LEVEL=warn\n')
-  const env = addEnvironmentFile({ OUTBOX_TABLE: 'b', HTTP_PORT: '' }, readEnvironmentFile(path))
+  const env = mergeEnvironmentFile({ OUTBOX_TABLE: 'b', HTTP_PORT: '' }, readEnvironmentFile(path))
   expect(env).toEqual({ OUTBOX_TABLE: 'b', HTTP_PORT: '1', LOG_LEVEL: 'warn' })
 })
 

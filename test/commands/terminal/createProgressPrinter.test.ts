@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
-import { createProgress } from '../../../src/commands/terminal/context.ts'
+import { createProgressPrinter } from '../../../src/commands/terminal/context.ts'
 
 test('how far a command is, is said once in two seconds, and not before they are over', () => {
   let nowMs = 0
   using _ = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const stderr = new PassThrough({ encoding: 'utf8' })
-  const tell = createProgress({ stderr }, (done: number) => `Settled ${done} ...`)
+  const tell = createProgressPrinter({ stderr }, (done: number) => `Settled ${done} ...`)
   for (let done = 1; done <= 50; done += 1) {
     nowMs = done * 100
     tell(done)

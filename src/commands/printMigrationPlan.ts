@@ -5,7 +5,7 @@ import { pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 
-export async function migratePlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
+export async function printMigrationPlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
   const { missing, sizes, queue } = await readMigrationPlan(readStoreConfig(context.env).stateDatabaseUrl)
   const planned = missing.map((cost) => planMigration(cost, sizes))
   const aboutMs = planned.reduce((ms, each) => ms + each.aboutMs, 0)

@@ -4,10 +4,10 @@ import { createConcurrencyLimit } from '../bounds.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
-import { loginRoutes, sendLogin } from './login.ts'
+import { addLoginRoutes, sendLogin } from './login.ts'
 import {
+  type ConsoleHosts,
   isFromProxy,
-  type Place,
   refuseForeignEmbedding,
   refuseForeignForm,
   refuseForeignHost,
@@ -15,7 +15,7 @@ import {
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
 import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
 
-export interface GuardOptions extends Place {
+export interface GuardOptions extends ConsoleHosts {
   access: Access
   /** `operator NAME` for the log if there is no sign-in. */
   who: string
@@ -27,7 +27,7 @@ const answersAtOnceMax = 10
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
-export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
+export function installGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
   const tokenFor = createFormTokenMaker()
   const loginToken = tokenFor('login')
@@ -60,7 +60,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
     if (isReadOnly && request.routeOptions.config?.changesNothing !== true)
       throw new Refused(403, 'This console was started with --read-only. Nothing was changed.')
   })
-  if (access.kind === 'password') loginRoutes(app, { hash: access.hash, csrf: loginToken, sessions, parts })
+  if (access.kind === 'password') addLoginRoutes(app, { hash: access.hash, csrf: loginToken, sessions, parts })
 }
 
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
