@@ -17,10 +17,9 @@ const benches: string[][] = options.quick
   ? [
       ['latency', '--records', '20'],
       ['idle', '--seconds', '10'],
-      ['share', '--windows', '4'],
       ['budget', '--windows', '9', '--idle', '3'],
     ]
-  : [['latency'], ['idle', '--seconds', '50'], ['share'], ['budget', '--only', 'learned']]
+  : [['latency'], ['idle', '--seconds', '50'], ['budget', '--only', 'learned']]
 const [begin, end] = ['<!-- figures: node tools/bench/all.ts --write -->', '<!-- end of figures -->']
 
 const outputs: string[] = []

@@ -85,8 +85,8 @@ function metricsPage(): string {
   })
   return page(
     'Metrics',
-    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every combination
-exists from the start, with 0. If a row names two metrics, the second is the age in seconds of the first. Prometheus
+    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every series exists
+from the start. If a row names two metrics, the second is the age in seconds that belongs to the time of the first. Prometheus
 also gets \`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
 \`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts, [the targets](../run/slo.md#what-counts-against-whom)
 a request's \`outcome\`, and \`src/observe/metricRows.ts\` the buckets.
@@ -128,18 +128,15 @@ function sandboxSettingsPage(): string {
 
     SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape`,
     `## Settings of the start
-
 ${fixed}
 
 ## Settings that can change
-
 Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients). In a processingTime,
 \`SPREAD\` 0.1 means within 10 %, and \`SHARE\` is the share of the first range.
 
 ${live}
 
 ## What the interface does not show
-
 A real service may differ in each of these. [The contract](../why/contract.md#every-not-shown) explains them. All can
 change, for one client too, except clockSkewSeconds and keepAliveSeconds.
 
@@ -206,12 +203,10 @@ function mappingFilePage(): string {
     'Mapping files: every key',
     `This page lists every key of a mapping file. [Mapping files](../start/mapping.md) has examples and the rules of each type.`,
     `## The file
-
 ${schemaTable({ properties: top })}
 | \`fields\` | ${mappingFileSchema.shape.fields.description} |
 
 ## A field
-
 \`type\` is one of ${types.map(([type]) => `\`${type === 'decimal' ? 'decimal(10,2)' : type}\``).join(', ')}.
 
 | option | for | means |
@@ -224,12 +219,10 @@ function faultsPage(): string {
   const tests = faultTests(join(checkout, 'test/e2e/faults'))
   return page(
     'Faults tried',
-    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests.
-[A campaign](../../tools/README.md#the-crash-campaign) tries many at once.`,
-    `\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
-Postgres. It compares the outbox, the ledger and the service's own ledger.
-
-${faultTable(tests)}`,
+    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. They run daemons
+against the sandbox, with TCP proxies before the service and before Postgres, and compare the outbox, the ledger and the
+service's own ledger. [A campaign](../../tools/README.md#the-crash-campaign) tries many faults at once.`,
+    faultTable(tests),
   )
 }
 
@@ -256,7 +249,7 @@ function metricType(metric: MetricRow): string {
 }
 
 function page(title: string, lead: string, body: string): string {
-  return `${generated}\n\n# ${title}\n${lead}\n\n${body}\n`
+  return `${generated}\n# ${title}\n${lead}\n\n${body}\n`
 }
 
 async function outboxd(...args: string[]): Promise<string> {
