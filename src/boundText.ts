@@ -1,5 +1,5 @@
 /** The most characters kept of foreign texts, by their use. */
-export const textMax = {
+export const textCharsMax = {
   /** Indexed, so it must stay below the 2,704 bytes of a btree entry. */
   code: 64,
   /** Indexed, too. A longer id counts as missing, because half an id is a different id. */
@@ -33,13 +33,13 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
  * Makes JSON of a text that a database must store unchanged or refuse: an id, a key, a body. Escapes characters beyond
  * ASCII, so that no session replaces them.
  */
-export function exactJsonText(text: string): string | { readonly rawJSON: string } {
+export function toExactJsonText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text
 }
 
-export const exactJsonFields = (record: object): Record<string, unknown> =>
+export const toExactJsonFields = (record: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? exactJsonText(value) : value]),
+    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? toExactJsonText(value) : value]),
   )
 
 const beyondAscii = /[\u0080-\uffff]/

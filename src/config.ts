@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { authorityFileProblem, certificateKeyProblem } from './pem.ts'
+import { findAuthorityFileProblem, findCertificateKeyProblem } from './pem.ts'
 import { ConfigInvalid, type Environment, readVariables } from './readVariables.ts'
-import { type Contract, isOnLoopback } from './variableSchemas.ts'
+import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
 
 /** The validated environment. Durations are in milliseconds, though the variable says seconds. */
@@ -133,11 +133,11 @@ function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
   )
-  return Object.fromEntries(names.map((name) => [name, toVariableUnit(name, value(name))]))
+  return Object.fromEntries(names.map((name) => [name, formatInVariableUnit(name, value(name))]))
 }
 
 /** Null stands for 0, never. */
-export function toVariableUnit(name: string, value: unknown): string {
+export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
@@ -154,7 +154,7 @@ const readSecret = ({ value }: Reader) => ({
 
 function readAuthority({ fileText, mistake }: Reader) {
   const ca = fileText('SERVICE_CA_FILE')
-  const problem = ca === null ? null : authorityFileProblem(ca)
+  const problem = ca === null ? null : findAuthorityFileProblem(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
@@ -163,7 +163,7 @@ function readCertificate({ fileText, together, mistake }: Reader) {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
-  const problem = cert === null || key === null ? null : certificateKeyProblem(cert, key)
+  const problem = cert === null || key === null ? null : findCertificateKeyProblem(cert, key)
   if (problem !== null) mistake(problem)
   return { cert, key }
 }
@@ -180,7 +180,7 @@ const credentialReaders = {
 /** The values of a part change together, or not at all. */
 export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
-export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
+export const connectionCredentialParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
 /** @returns a text if this part of the credentials cannot be used */
 export const readCredentials = (env: Environment, part: CredentialPart): Partial<Credentials> | string =>
@@ -212,13 +212,13 @@ export function readMappingsDir(env: Environment): string {
 }
 
 /** The examples that come with the package. */
-export const exampleMappings = join(import.meta.dirname, '..', 'mappings')
+export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
 /**
  * The folder for new mapping files. It may not exist yet.
  * @throws ConfigInvalid
  */
-export function ownMappingsDir(env: Environment): string {
+export function readNewMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }
@@ -229,8 +229,8 @@ export function ownMappingsDir(env: Environment): string {
  */
 function mappingsFolder(given: string, env: Environment): string {
   const folder = resolve(given)
-  if (env.MAPPINGS_DIR || existsSync(folder) || !isOnLoopback(env.SERVICE_BASE_URL)) return folder
-  return exampleMappings
+  if (env.MAPPINGS_DIR || existsSync(folder) || !isUrlOnLoopback(env.SERVICE_BASE_URL)) return folder
+  return exampleMappingsDir
 }
 
 /**
@@ -239,12 +239,12 @@ function mappingsFolder(given: string, env: Environment): string {
  *
  * @param impliedBy the file of variables whose folder has the used folder `mappings`
  */
-export function mappingsNote(env: Environment, impliedBy: string | null): string | null {
+export function explainMappingsFolder(env: Environment, impliedBy: string | null): string | null {
   const here = resolve('mappings')
   if (env.MAPPINGS_DIR) {
     const isOther = impliedBy !== null && env.MAPPINGS_DIR !== here && existsSync(here)
     return isOther ? `The mapping files next to ${impliedBy} are read, not those of ${here}.` : null
   }
-  if (existsSync(here) || !isOnLoopback(env.SERVICE_BASE_URL)) return null
-  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappings}. MAPPINGS_DIR names a folder of your own.`
+  if (existsSync(here) || !isUrlOnLoopback(env.SERVICE_BASE_URL)) return null
+  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappingsDir}. MAPPINGS_DIR names a folder of your own.`
 }

@@ -21,7 +21,7 @@ const { findEnvironmentFile, findFileImplyingMappingsFolder, mergeEnvironmentFil
 const { explainError } = await import('./operations/explainError.ts')
 const { declareCommand } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
-const { escapeLines } = await import('./plainText.ts')
+const { escapeControlInLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
 
 const leaveMs = 2_000
@@ -67,9 +67,9 @@ const program = new Command('outboxd')
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
     context.env = mergeEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
-    const { mappingsNote } = await import('./config.ts')
-    const note = mappingsNote(context.env, findFileImplyingMappingsFolder(context.env, context.envFile))
-    if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
+    const { explainMappingsFolder } = await import('./config.ts')
+    const note = explainMappingsFolder(context.env, findFileImplyingMappingsFolder(context.env, context.envFile))
+    if (note !== null) context.stderr.write(`${escapeControlInLines(note)}\n`)
   })
   .configureOutput({
     writeErr: (text) => context.stderr.write(text),
@@ -159,7 +159,7 @@ function nobodyReads(error: NodeJS.ErrnoException): void {
 
 function complain(error: unknown): number {
   const { message, exitCode } = explainError(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
-  context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
+  context.stderr.write(`outboxd: ${escapeControlInLines(message)}\n`)
   return exitCode
 }
 

@@ -11,7 +11,7 @@ function certificatesIn(pem: string): X509Certificate[] {
   }
 }
 
-export function earliestExpiryMs(pem: string | null): number | null {
+export function findEarliestExpiryEpochMs(pem: string | null): number | null {
   const ends = certificatesIn(pem ?? '').map(({ validToDate }) => validToDate.getTime())
   return ends.length > 0 ? Math.min(...ends) : null
 }
@@ -22,11 +22,11 @@ export function isCertificateValidAt(pem: string, nowMs: number): boolean {
 }
 
 /** Says why a file of authorities cannot be used, as the end of a sentence. */
-export const authorityFileProblem = (ca: string): string | null =>
+export const findAuthorityFileProblem = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 
 /** Says why a client certificate cannot be used with its key. */
-export function certificateKeyProblem(cert: string, key: string): string | null {
+export function findCertificateKeyProblem(cert: string, key: string): string | null {
   const why = certificatesIn(cert).length === 0 || key === '' ? 'nothing that can be read' : contextProblem(cert, key)
   if (why === null) return null
   return `SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE (${why}): both must be PEM, the key unencrypted (openssl pkey) and that of the first certificate`

@@ -61,7 +61,7 @@ export function escapeControl(text: string): string {
   return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
+export const escapeControlInLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
 /** The first `most` lines, each cut and safe for a terminal, and the number of further lines. */
 export function renderFirstLines(lines: readonly string[], most: number): string {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
 /** Says if the instances on one ledger may differ in a variable. */
-export type Sharing =
+export type VariableSharing =
   /** Instances must not differ, and `status` reports the values. */
   | 'same: reported'
   /** Instances must not differ. A daemon with a different database, table or service does not start. */
@@ -11,7 +11,7 @@ export type Sharing =
   | `own: ${string}`
 
 export interface Variable {
-  instances: Sharing
+  instances: VariableSharing
   schema: z.ZodType
   about: string
   shownDefault?: string

@@ -10,7 +10,7 @@ export function parseDurationMs(text: string): number | null {
  * Reads an ISO 8601 date or time, by default in this machine's zone, or a duration such as 2h ago. Null for other
  * texts, and before the year 1.
  */
-export function parseMoment(text: string, nowMs: number): number | null {
+export function parseEpochMs(text: string, nowMs: number): number | null {
   const ms = parseTime(text, nowMs)
   return ms === null || ms < firstMomentMs ? null : ms
 }
@@ -32,7 +32,7 @@ function parseTime(text: string, nowMs: number): number | null {
 }
 
 /** `3 d 4 h`, `2 h 5 min`, `40 s`. */
-export function showDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   const s = Math.round(Math.abs(ms) / 1000)
   const two = (big: number, bigUnit: string, small: number, smallUnit: string) =>
     small > 0 ? `${big} ${bigUnit} ${small} ${smallUnit}` : `${big} ${bigUnit}`
@@ -44,31 +44,31 @@ export function showDuration(ms: number): string {
 }
 
 /** `2026-11-03 10:22:33Z`. */
-export function showTime(ms: number): string {
-  return isoTime(ms)
+export function formatInstant(ms: number): string {
+  return formatIsoInstant(ms)
     .replace('T', ' ')
     .replace(/\.\d+Z$/, 'Z')
 }
 
 /** For programs. */
-export function isoTime(ms: number): string {
+export function formatIsoInstant(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-export function isoTimeOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoTime(ms)
+export function formatIsoInstantOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatIsoInstant(ms)
 }
 
 /** Replaces each field such as `endedMs` by `ended`, with an ISO time. */
-export function withIsoTimes(fields: object): Record<string, unknown> {
+export function replaceEpochMsByIsoTimes(fields: object): Record<string, unknown> {
   const shown = Object.entries(fields).map(([name, value]) =>
-    name.endsWith('Ms') ? [name.slice(0, -2), isoTimeOrNull(value as number | null)] : [name, value],
+    name.endsWith('Ms') ? [name.slice(0, -2), formatIsoInstantOrNull(value as number | null)] : [name, value],
   )
   return Object.fromEntries(shown)
 }
 
 /** `2026-11-03 10:22:33Z (2 h ago)`. */
-export function showMoment(ms: number, nowMs: number): string {
-  const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
-  return `${showTime(ms)} (${distance})`
+export function formatInstantAndDistance(ms: number, nowMs: number): string {
+  const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
+  return `${formatInstant(ms)} (${distance})`
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { serviceResources } from './resources.ts'
 
 /** Digits only: `1e3`, ` 5` or an empty value is a mistake. */
-export const integer = (least: number, most: number) =>
+export const integerBetween = (least: number, most: number) =>
   z
     .string()
     .regex(/^\d{1,12}$/, 'must be a whole number')
@@ -24,10 +24,10 @@ export const seconds = (most: number) =>
     )
 
 /** 0 means never. */
-export const secondsOrNever = (most: number) =>
+export const secondsOrNeverAsMs = (most: number) =>
   z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
 
-export const postgresUrl = z
+export const postgresUrlSchema = z
   .string()
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
   .refine(
@@ -44,7 +44,7 @@ const namesSeveralHosts = (text: string) =>
 const noCredentials = (url: URL) => url.username === '' && url.password === ''
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-export const isOnLoopback = (text = '') => URL.canParse(text) && loopback.has(new URL(text).hostname)
+export const isUrlOnLoopback = (text = '') => URL.canParse(text) && loopback.has(new URL(text).hostname)
 
 const serviceUrl = z
   .string()
@@ -73,9 +73,9 @@ const addressWithout = (end: RegExp, path: string) =>
   })
 
 /** {base_url} of docs/reference/interface.md. */
-export const serviceBaseUrl = addressWithout(appended.base, '/api/v1/…')
+export const serviceBaseUrlSchema = addressWithout(appended.base, '/api/v1/…')
 /** {auth_url} of docs/reference/interface.md. */
-export const serviceAuthUrl = addressWithout(appended.auth, '/oauth/token')
+export const serviceAuthUrlSchema = addressWithout(appended.auth, '/oauth/token')
 
 function isDecodable(text: string): boolean {
   try {
@@ -86,36 +86,36 @@ function isDecodable(text: string): boolean {
   }
 }
 
-export const proxyUrl = z.string().refine((text) => {
+export const proxyUrlSchema = z.string().refine((text) => {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, pathname, search, hash, username, password } = new URL(text)
   const isWhole = pathname === '/' && search === '' && hash === '' && isDecodable(username + password)
   return protocol === 'http:' && hostname !== '' && isWhole
 }, 'must be http://host:port or http://user:password@host:port, with special characters of user and password percent-encoded')
 
-export const filePath = z.string().min(1, 'must name a file')
-export const nonEmptyText = z.string().min(1, 'must not be empty')
+export const filePathSchema = z.string().min(1, 'must name a file')
+export const nonEmptyTextSchema = z.string().min(1, 'must not be empty')
 
 /** Browsers choose the values of these headers, or every server on the way reads them. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 
 /** A header that a proxy sets, in lower case. */
-export const headerName = z
+export const proxyHeaderNameSchema = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of a header')
   .transform((text) => text.toLowerCase())
   .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
 
 /** Addresses and networks, separated by commas. Refuses a network of all addresses. */
-export const addressesAndNetworks = z
+export const addressesAndNetworksSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not allow every address')
 
 /** Separated by commas, in lower case. */
-export const hostNames = z
+export const hostNamesSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
   .refine(
@@ -146,7 +146,7 @@ const contractNames = [
 export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], string>>>
 
 /** `name=value` with blanks between. */
-export const discoveredContractPairs = z
+export const discoveredContractSchema = z
   .string()
   .transform((text) => text.trim().split(/\s+/))
   .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as outboxd discover writes them')

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import type { readVariables, Variable } from './readVariables.ts'
 import {
-  addressesAndNetworks,
-  discoveredContractPairs,
-  filePath,
-  headerName,
-  hostNames,
-  integer,
-  nonEmptyText,
-  postgresUrl,
-  proxyUrl,
+  addressesAndNetworksSchema,
+  discoveredContractSchema,
+  filePathSchema,
+  hostNamesSchema,
+  integerBetween,
+  nonEmptyTextSchema,
+  postgresUrlSchema,
+  proxyHeaderNameSchema,
+  proxyUrlSchema,
   seconds,
-  secondsOrNever,
-  serviceAuthUrl,
-  serviceBaseUrl,
+  secondsOrNeverAsMs,
+  serviceAuthUrlSchema,
+  serviceBaseUrlSchema,
 } from './variableSchemas.ts'
 
 /** Set by every POST. */
@@ -35,13 +35,13 @@ const ownHeaders: ReadonlySet<string> = new Set([
 export const variables = {
   DATABASE_URL: {
     instances: 'same: refused',
-    schema: postgresUrl,
+    schema: postgresUrlSchema,
     secret: true,
     about: 'the database with the outbox',
   },
   STATE_DATABASE_URL: {
     instances: 'same: refused',
-    schema: postgresUrl.optional(),
+    schema: postgresUrlSchema.optional(),
     shownDefault: 'DATABASE_URL',
     secret: true,
     about: 'the database of the ledger, with the schemas `outboxd` and `pgboss`',
@@ -56,12 +56,12 @@ export const variables = {
   },
   SERVICE_BASE_URL: {
     instances: 'same: refused',
-    schema: serviceBaseUrl,
+    schema: serviceBaseUrlSchema,
     about: '{base_url} of the service: https, or http on loopback only',
   },
   SERVICE_AUTH_URL: {
     instances: 'same: refused',
-    schema: serviceAuthUrl,
+    schema: serviceAuthUrlSchema,
     about: '{auth_url} of the token issuer: https, or http on loopback only',
   },
   SERVICE_IS_TEST: {
@@ -71,34 +71,34 @@ export const variables = {
   },
   SERVICE_CLIENT_ID: {
     instances: 'same: refused',
-    schema: nonEmptyText,
+    schema: nonEmptyTextSchema,
     secret: true,
     about: 'OAuth client id',
   },
   SERVICE_CLIENT_SECRET: {
     instances: 'own: while it is renewed, two are valid',
-    schema: nonEmptyText,
+    schema: nonEmptyTextSchema,
     secret: true,
     about: 'OAuth client secret',
   },
   SERVICE_CA_FILE: {
     instances: 'own: a path on this host',
-    schema: filePath.optional(),
+    schema: filePathSchema.optional(),
     about: 'PEM file of the authorities to trust for the service, instead of Node’s; read again at run time',
   },
   SERVICE_CERT_FILE: {
     instances: 'own: a path on this host',
-    schema: filePath.optional(),
+    schema: filePathSchema.optional(),
     about: 'PEM file of the client certificate and its intermediate ones; read again at run time, as is its key',
   },
   SERVICE_KEY_FILE: {
     instances: 'own: a path on this host',
-    schema: filePath.optional(),
+    schema: filePathSchema.optional(),
     about: 'PEM file of the client certificate’s key',
   },
   SERVICE_PROXY: {
     instances: 'own: the way out of this host’s network',
-    schema: proxyUrl.optional(),
+    schema: proxyUrlSchema.optional(),
     shownDefault: 'none',
     secret: true,
     about:
@@ -106,7 +106,7 @@ export const variables = {
   },
   RATE_LIMIT_REQUESTS: {
     instances: 'same: reported',
-    schema: integer(1, 10_000_000).default(100),
+    schema: integerBetween(1, 10_000_000).default(100),
     about: 'requests per window, for all instances together',
   },
   RATE_LIMIT_WINDOW_SECONDS: {
@@ -121,7 +121,7 @@ export const variables = {
   },
   MAX_IN_FLIGHT: {
     instances: 'own: as much as this host can do',
-    schema: integer(1, 1_000).default(8),
+    schema: integerBetween(1, 1_000).default(8),
     about: 'requests at once, per instance; the most that its crash can leave in doubt',
   },
   TOKEN_REFRESH_SECONDS: {
@@ -136,7 +136,7 @@ export const variables = {
   },
   DISCOVERED_CONTRACT: {
     instances: 'own: it decides what this instance counts, and nothing of what it sends',
-    schema: discoveredContractPairs.optional(),
+    schema: discoveredContractSchema.optional(),
     about:
       'answers that `outboxd discover --write FILE` saw; `check --contract` compares, the daemon counts contradictions',
   },
@@ -152,18 +152,18 @@ export const variables = {
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
-    schema: secondsOrNever(366 * 86_400).default(86_400_000),
+    schema: secondsOrNeverAsMs(366 * 86_400).default(86_400_000),
     about: 'age at which a sent record without an outcome becomes a problem; 0: never',
   },
   RETENTION_DAYS: {
     instances: 'same: reported',
-    schema: integer(0, 36_500).default(90),
+    schema: integerBetween(0, 36_500).default(90),
     about:
       'days after which completed and discarded records are deleted; their ids, and records that need attention, stay. 0: keep all',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
-    schema: integer(0, 36_500).default(30),
+    schema: integerBetween(0, 36_500).default(30),
     about:
       'days after which payloads, bodies and results of completed and discarded records are emptied. 0: with the record',
   },
@@ -199,29 +199,29 @@ export const variables = {
   },
   CAPTURE_WINDOW: {
     instances: 'same: reported',
-    schema: integer(1, 1_000_000).default(1000),
+    schema: integerBetween(1, 1_000_000).default(1000),
     about:
       'most submissions queued at once, and a 40th of this per key; those behind a record that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
-    schema: integer(1, 100_000_000).default(1_000_000),
+    schema: integerBetween(1, 100_000_000).default(1_000_000),
     about: 'a larger payload is rejected unread',
   },
   MAPPINGS_DIR: {
     instances: 'own: a path on this host; what its files mean is compared',
-    schema: nonEmptyText.default('mappings'),
+    schema: nonEmptyTextSchema.default('mappings'),
     about:
       'folder of the mapping files. If it is missing and the service is on loopback, the package’s examples are used',
   },
   HTTP_HOST: {
     instances: 'own: an address of this host',
-    schema: nonEmptyText.default('127.0.0.1'),
+    schema: nonEmptyTextSchema.default('127.0.0.1'),
     about: 'address of /metrics, /livez, /readyz',
   },
   HTTP_PORT: {
     instances: 'own: a port of this host',
-    schema: integer(0, 65_535).default(9464),
+    schema: integerBetween(0, 65_535).default(9464),
     about: 'port of /metrics, /livez, /readyz; 0: any free one',
   },
   LOG_LEVEL: {
@@ -237,22 +237,22 @@ export const variables = {
   },
   CONSOLE_NAME: {
     instances: 'own: no daemon reads it',
-    schema: hostNames.optional(),
+    schema: hostNamesSchema.optional(),
     about: 'further host names of the console, such as console.example, separated by commas',
   },
   CONSOLE_PASSWORD_FILE: {
     instances: 'own: no daemon reads it',
-    schema: filePath.optional(),
+    schema: filePathSchema.optional(),
     about: 'file with the line that `outboxd console --hash-password` prints: the console then asks for that password',
   },
   CONSOLE_TRUST_HEADER: {
     instances: 'own: no daemon reads it',
-    schema: headerName.optional(),
+    schema: proxyHeaderNameSchema.optional(),
     about: 'header in which an authenticating proxy names the user who signed in, such as X-Forwarded-User',
   },
   CONSOLE_TRUST_PROXY: {
     instances: 'own: no daemon reads it',
-    schema: addressesAndNetworks.optional(),
+    schema: addressesAndNetworksSchema.optional(),
     about:
       'addresses of that proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; the header counts only from these',
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseDurationMs, parseMoment, showDuration, showMoment, showTime } from '../src/time.ts'
+import { formatDuration, formatInstant, formatInstantAndDistance, parseDurationMs, parseEpochMs } from '../src/time.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 
@@ -23,26 +23,26 @@ describe('a moment', () => {
     ['2026-11-03T10:00:00Z', '2026-11-03T10:00:00.000Z'],
     ['2026-11-03 10:00+01:00', '2026-11-03T09:00:00.000Z'],
     ['2026-11-03T10:00:00.123Z', '2026-11-03T10:00:00.123Z'],
-  ])('%s', (text, iso) => expect(new Date(parseMoment(text, nowMs) ?? 0).toISOString()).toBe(iso))
+  ])('%s', (text, iso) => expect(new Date(parseEpochMs(text, nowMs) ?? 0).toISOString()).toBe(iso))
 
   test('without an offset is the time of this machine', () => {
-    expect(parseMoment('2026-11-03', nowMs)).toBe(new Date(2026, 10, 3).getTime())
-    expect(parseMoment('2026-11-03 14:30', nowMs)).toBe(new Date(2026, 10, 3, 14, 30).getTime())
+    expect(parseEpochMs('2026-11-03', nowMs)).toBe(new Date(2026, 10, 3).getTime())
+    expect(parseEpochMs('2026-11-03 14:30', nowMs)).toBe(new Date(2026, 10, 3, 14, 30).getTime())
   })
 
   test.each(['yesterday', '03.11.2026', '2026-13-01', '2026-11-03T25:00', '2026-11-03x'])('%s is none', (text) =>
-    expect(parseMoment(text, nowMs)).toBeNull())
+    expect(parseEpochMs(text, nowMs)).toBeNull())
 })
 
 test('people read durations and moments', () => {
-  expect([40_000, 125_000, 2_400_000, 7_500_000, 270_000_000].map(showDuration)).toEqual([
+  expect([40_000, 125_000, 2_400_000, 7_500_000, 270_000_000].map(formatDuration)).toEqual([
     '40 s',
     '2 min 5 s',
     '40 min',
     '2 h 5 min',
     '3 d 3 h',
   ])
-  expect(showTime(nowMs)).toBe('2026-11-03 12:00:00Z')
-  expect(showMoment(nowMs - 3_600_000, nowMs)).toBe('2026-11-03 11:00:00Z (1 h ago)')
-  expect(showMoment(nowMs + 60_000, nowMs)).toBe('2026-11-03 12:01:00Z (in 1 min)')
+  expect(formatInstant(nowMs)).toBe('2026-11-03 12:00:00Z')
+  expect(formatInstantAndDistance(nowMs - 3_600_000, nowMs)).toBe('2026-11-03 11:00:00Z (1 h ago)')
+  expect(formatInstantAndDistance(nowMs + 60_000, nowMs)).toBe('2026-11-03 12:01:00Z (in 1 min)')
 })

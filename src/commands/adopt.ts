@@ -21,7 +21,7 @@ import {
   readStartPositionForNow,
 } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
-import { isoTime, parseMoment } from '../time.ts'
+import { formatIsoInstant, parseEpochMs } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -165,8 +165,8 @@ function readStart(text: string | undefined): Start | undefined {
   if (text === 'now') return 'now'
   const [, kind, value = ''] = /^(id|since):(.+)$/.exec(text) ?? []
   if (kind === 'id') return { id: value, at: null }
-  const atMs = kind === 'since' ? parseMoment(value, systemClock.nowMs()) : null
-  return atMs === null ? undefined : { id: null, at: isoTime(atMs) }
+  const atMs = kind === 'since' ? parseEpochMs(value, systemClock.nowMs()) : null
+  return atMs === null ? undefined : { id: null, at: formatIsoInstant(atMs) }
 }
 
 function preview(

@@ -1,7 +1,13 @@
 import { resolve } from 'node:path'
-import { readConfig, readMappingsDir, toVariableUnit } from '../config.ts'
+import { formatInVariableUnit, readConfig, readMappingsDir } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
-import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
+import {
+  ConfigInvalid,
+  type Environment,
+  readVariables,
+  type Variable,
+  type VariableSharing,
+} from '../readVariables.ts'
 import { variables } from '../variables.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
@@ -9,7 +15,7 @@ import { type CommandContext, exitCodes, printJson } from './terminal/context.ts
 interface Row {
   name: string
   default: string
-  instances: Sharing
+  instances: VariableSharing
   about: string
   file: string | null
 }
@@ -69,7 +75,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
   return {
     name,
     default: parsed.success
-      ? (shownDefault ?? (parsed.data === undefined ? 'none' : toVariableUnit(name, parsed.data)))
+      ? (shownDefault ?? (parsed.data === undefined ? 'none' : formatInVariableUnit(name, parsed.data)))
       : 'required',
     instances,
     about,
@@ -80,7 +86,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
 const alike: Readonly<Record<string, string>> = {
   'same: reported': 'same',
   'same: refused': 'same, or no start',
-} satisfies Partial<Record<Sharing, string>>
+} satisfies Partial<Record<VariableSharing, string>>
 
 function markdown(rows: readonly Row[]): string {
   const lines = rows.map(({ name, default: shown, instances, about, file }) => {
@@ -132,5 +138,5 @@ const notSet = 'not set'
 function show(name: string, { secret, shownDefault }: Variable, value: unknown): string | null {
   if (secret) return value === undefined ? (shownDefault ?? notSet) : 'set'
   if (value === undefined) return null
-  return name.endsWith('_FILE') ? resolve(String(value)) : toVariableUnit(name, value)
+  return name.endsWith('_FILE') ? resolve(String(value)) : formatInVariableUnit(name, value)
 }

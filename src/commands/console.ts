@@ -13,7 +13,7 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
 import { explainError } from '../operations/explainError.ts'
-import { escapeLines } from '../plainText.ts'
+import { escapeControlInLines } from '../plainText.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printUsageErrors, slotWaitOptions, untilAborted } from './terminal/context.ts'
@@ -66,7 +66,7 @@ Examples:
     const problems = ['problems' in read ? read.problems : [], findActorProblems(options)].flat()
     if ('problems' in read || problems.length > 0) return printUsageErrors(context, problems)
     const { who } = actorOf(context, options)
-    const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
+    const say = (line: string) => void context.stderr.write(`outboxd: ${escapeControlInLines(line)}\n`)
     await using opened = openLazily(() => openDatabasesOf(config, sessions))
     await using app = await createConsole(
       {

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
+import { exampleMappingsDir, readNewMappingsDir, readStoreConfig } from '../config.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
-import { escapeLines, pluralize } from '../plainText.ts'
+import { escapeControlInLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
@@ -31,7 +31,7 @@ Examples:
   /** @returns 3 if the table does not exist, 1 if the right to see it is missing or a file exists */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
-    const mappingsDir = ownMappingsDir(context.env)
+    const mappingsDir = readNewMappingsDir(context.env)
     const name = parseTableName(table)
     if (name === null)
       return printUsageErrors(context, [
@@ -74,9 +74,9 @@ Examples:
       printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
     else if (!options.write)
       context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
-    for (const warning of described.warnings) context.stderr.write(`${escapeLines(`warning: ${warning}`)}\n`)
+    for (const warning of described.warnings) context.stderr.write(`${escapeControlInLines(`warning: ${warning}`)}\n`)
     for (const { file, line, what } of places)
-      context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
+      context.stderr.write(`${escapeControlInLines(`to fill in: ${file}:${line} ${what}`)}\n`)
     if (present.length > 0) {
       context.stderr.write(
         `outboxd: nothing was written, because of existing files: ${present.map(({ file }) => file).join(', ')}. Move them away, or run without --write and copy by hand\n`,
@@ -92,7 +92,7 @@ Examples:
 function isInPackage(dir: string): boolean {
   if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
   const real = realpathSync(dir)
-  return real === exampleMappings || real.split(path.sep).includes('node_modules')
+  return real === exampleMappingsDir || real.split(path.sep).includes('node_modules')
 }
 
 /** @returns the paths written */

@@ -15,9 +15,9 @@ import {
 } from '../discover/report.ts'
 import { formatExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
 import { customerIdOf, pickGivenBodies } from '../discover/testRecord.ts'
-import { escapeLines, pluralize, renderTable } from '../plainText.ts'
+import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
-import { isoTime } from '../time.ts'
+import { formatIsoInstant } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
@@ -78,7 +78,7 @@ Examples:
     const given = givenBy(options, records)
     const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)
-    context.stderr.write(escapeLines(announce(plan, config, budget)))
+    context.stderr.write(escapeControlInLines(announce(plan, config, budget)))
     const isMeant = options.yes || (await isConfirmed(context, 'Ask the service?', { otherwise: 'Nothing was sent.' }))
     if (!isMeant) return exitCodes.unconfirmed
     const { answered, exchanges, requests, seen } = await askDiscoverQuestions(context, {
@@ -87,7 +87,7 @@ Examples:
       budget,
       ownCount: options.ledger === false,
       onAnswered: ({ question, finding }) =>
-        context.stderr.write(escapeLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
+        context.stderr.write(escapeControlInLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
     })
     // Comes before the files, because writing a file may fail.
     tell(context, answered, { requests, seen, json: options.json ?? false })
@@ -190,7 +190,7 @@ function tell(
     }))
     const [set, contract] = [discoveredSettings(answered), discoveredContractValue(answered)]
     printJson(context, { requests, questions: told, seen, set, contract })
-  } else context.stdout.write(escapeLines(discoverReport(answered, seen)))
+  } else context.stdout.write(escapeControlInLines(discoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
 }
 
@@ -202,7 +202,10 @@ function writeSettings(
 ): void {
   // Written in one step, so that the file is whole if the process ends here.
   const unfinished = `${file}.${process.pid}`
-  writeFileSync(unfinished, settingsFileText(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
+  writeFileSync(
+    unfinished,
+    settingsFileText(answered, { baseUrl: service.baseUrl, at: formatIsoInstant(systemClock.nowMs()) }),
+  )
   renameSync(unfinished, file)
   context.stderr.write(`Written: ${file}. Read it, then give it to commands with --env-file, or copy its lines.\n`)
 }

@@ -14,7 +14,7 @@ import {
 } from '../operations/mapRecords.ts'
 import { readContentsOfAllRecords, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
-import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
+import { escapeControlInLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -67,12 +67,13 @@ Examples:
     }
     if (previews.length === 0) {
       const where = file ?? (options.allNew ? 'the waiting rows of the outbox' : `row ${options.outbox} of the outbox`)
-      context.stderr.write(`outboxd: there is nothing in ${escapeLines(where)}\n`)
+      context.stderr.write(`outboxd: there is nothing in ${escapeControlInLines(where)}\n`)
       return exitCodes.nothing
     }
     if (options.allNew && previews.length === limit)
       context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-    for (const warning of findPreviewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
+    for (const warning of findPreviewWarnings(mappings, previews))
+      context.stderr.write(`${escapeControlInLines(warning)}\n`)
     return options.allNew ? summarise(context, previews, options) : printEach(context, previews, options)
   },
 })
@@ -100,7 +101,7 @@ function printEach(context: CommandContext, previews: readonly MapPreview[], opt
   const bad = previews.filter(({ kind }) => kind === 'refused').length
   if (options.json)
     printJson(context, previews.length === 1 && previews[0] ? jsonOf(previews[0]) : previews.map(jsonOf))
-  else context.stdout.write(escapeLines(previews.map(describe).join('\n')))
+  else context.stdout.write(escapeControlInLines(previews.map(describe).join('\n')))
   if (previews.length > 1) context.stderr.write(`${previews.length - bad} of ${previews.length} records map.\n`)
   return bad > 0 ? exitCodes.failed : exitCodes.done
 }

@@ -1,6 +1,6 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { assertMigrated, migrateState, readMissingMigrations } from '../ledger/migrations.ts'
-import { type RoleKind, readLedgerGrants, readRoleCreationStatements } from '../ledger/operator/grants.ts'
+import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
+import { type RoleKind, readLedgerGrantStatements, readRoleCreationStatements } from '../ledger/operator/grants.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
@@ -47,7 +47,7 @@ Examples:
     if (options.plan) return printMigrationPlan(context, { json })
     const config = readStoreConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
-    const applied = await (dryRun ? readMissingMigrations : migrateState)(config.stateDatabaseUrl)
+    const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.stateDatabaseUrl)
     if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
     const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
@@ -100,7 +100,7 @@ async function printGrants(
     url: config.stateDatabaseUrl,
     async look(db) {
       await assertMigrated(db, config.stateDatabaseUrl)
-      return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrants(db, role, kind))]
+      return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrantStatements(db, role, kind))]
     },
   })
   const ofTable = await readGrantsOfTable(config, table, { role, kind })

@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { parsePauseRequest, pauseMessage } from '../operations/pause.ts'
-import { isoTimeOrNull } from '../time.ts'
+import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
@@ -34,7 +34,7 @@ Examples:
       if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
       const nowMs = systemClock.nowMs()
       const untilMs = forMs === null ? null : nowMs + forMs
-      if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
+      if (options.json) printJson(context, { dryRun, reason: detail, until: formatIsoInstantOrNull(untilMs) })
       context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
       return exitCodes.done
     })

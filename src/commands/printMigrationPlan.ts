@@ -2,7 +2,7 @@ import { readStoreConfig } from '../config.ts'
 import { type MigrationCost, readMigrationPlan, type TableCost, type TableSize } from '../ledger/migrations.ts'
 import type { QueueVersions } from '../ledger/queue.ts'
 import { pluralize } from '../plainText.ts'
-import { showDuration } from '../time.ts'
+import { formatDuration } from '../time.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 
 export async function printMigrationPlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
@@ -72,7 +72,7 @@ function queueMessage({ installed, needed }: QueueVersions): string {
     : `pg-boss itself will upgrade the schema pgboss from version ${installed} to ${needed}; its locks are not known here.`
 }
 
-const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${showDuration(ms)}`)
+const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${formatDuration(ms)}`)
 
 interface PlannedTable extends TableCost, TableSize {
   stops: keyof typeof meanwhile

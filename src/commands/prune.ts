@@ -7,7 +7,7 @@ import {
   type Pruned,
   type PruneEnd,
   type PruneRound,
-  pruneRound,
+  runPruneRound,
 } from '../ledger/retention.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
@@ -90,7 +90,7 @@ async function pruneLedger(
     },
   }
   try {
-    return { end: await pruneRound({ ledger, outbox }, round), pruned }
+    return { end: await runPruneRound({ ledger, outbox }, round), pruned }
   } finally {
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }

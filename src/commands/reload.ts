@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, readReloads, requestLoggedReload } from '../ledger/instances.ts'
+import { type InstanceReload, readInstanceReloads, requestReload } from '../ledger/instances.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -24,8 +24,8 @@ files, could not try the table yet, or does not answer.`,
     return withDatabases(context, async (databases) => {
       const { dryRun = false } = options
       const asked = dryRun
-        ? await readReloads(databases.ledger)
-        : await requestLoggedReload(operatorOf(databases, actorOf(context, options)))
+        ? await readInstanceReloads(databases.ledger)
+        : await requestReload(operatorOf(databases, actorOf(context, options)))
       const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {
@@ -51,7 +51,7 @@ async function awaitAnswers(
   const ids = new Set(asked.map(({ id }) => id))
   const untilMs = systemClock.nowMs() + patienceMs
   for (;;) {
-    const answers = (await readReloads(databases.ledger)).filter(({ id }) => ids.has(id))
+    const answers = (await readInstanceReloads(databases.ledger)).filter(({ id }) => ids.has(id))
     if (answers.every(({ hasAnswered }) => hasAnswered) || systemClock.nowMs() > untilMs || signal.aborted)
       return answers
     await setTimeout(askAgainMs)

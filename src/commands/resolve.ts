@@ -19,7 +19,14 @@ import {
   resolveSubmission,
   type Settling,
 } from '../operations/resolve.ts'
-import { escapeControl, escapeLines, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
+import {
+  escapeControl,
+  escapeControlInLines,
+  pluralize,
+  renderFirstLines,
+  renderTable,
+  truncate,
+} from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import {
@@ -100,7 +107,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
       operator: operatorOf(databases, actorOf(context, options)),
       askService: (transaction: TransactionRef) =>
         askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
-      onServiceAnswer: (message: string) => void context.stderr.write(`${escapeLines(message)}.\n`),
+      onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }
     return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
   })
@@ -123,7 +130,7 @@ function conclude(
   if (json) printJson(context, settledJson([{ settling, outcome }], dryRun))
   const isSettled = outcome.kind === 'settled'
   const out = isSettled && dryRun && !json ? context.stdout : context.stderr
-  out.write(`${escapeLines(isSettled ? outcome.message : `outboxd: ${outcome.reason}`)}\n`)
+  out.write(`${escapeControlInLines(isSettled ? outcome.message : `outboxd: ${outcome.reason}`)}\n`)
   return isSettled ? exitCodes.done : exitCodes.failed
 }
 

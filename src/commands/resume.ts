@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { previewResume, type ResumeOutcome, resumeMessages, resumeSending } from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
-import { isoTimeOrNull } from '../time.ts'
+import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
@@ -51,7 +51,7 @@ const jsonOf = ({ ended, believed, shortened, remaining }: ResumeOutcome, { dryR
   believed,
   remaining: remaining.map(({ reason, untilMs, detail }) => ({
     reason,
-    until: isoTimeOrNull(untilMs),
+    until: formatIsoInstantOrNull(untilMs),
     detail,
     isTriedNow: shortened.includes(reason),
   })),

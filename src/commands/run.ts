@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts'
 import {
   type CredentialPart,
-  connectionParts,
+  connectionCredentialParts,
   credentialParts,
   readConfig,
   readCredentials,
@@ -12,7 +12,7 @@ import { createReloadableFiles } from '../daemon/reloadableFiles.ts'
 import { createLog } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { earliestExpiryMs, isCertificateValidAt } from '../pem.ts'
+import { findEarliestExpiryEpochMs, isCertificateValidAt } from '../pem.ts'
 import { createReloadableCredentials } from '../service/reloadableCredentials.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
@@ -81,8 +81,8 @@ export async function run(context: CommandContext): Promise<number> {
     read: (part) => readCredentials(context.env, part),
     holdsAt: isCertificateValidAt,
     onRenewed(part, { cert, ca }) {
-      metrics.certificateExpiry.set(earliestExpiryMs(cert), { certificate: 'client' })
-      metrics.certificateExpiry.set(earliestExpiryMs(ca), { certificate: 'ca' })
+      metrics.certificateExpiry.set(findEarliestExpiryEpochMs(cert), { certificate: 'client' })
+      metrics.certificateExpiry.set(findEarliestExpiryEpochMs(ca), { certificate: 'ca' })
       log.info(`${namesOfParts[part]} changed`)
     },
     onBroken: (part, detail) =>
@@ -95,7 +95,7 @@ export async function run(context: CommandContext): Promise<number> {
   }
   context.onReload(() => void reload())
   const looking = setInterval(() => {
-    credentials.renew(credentials.broken() === null ? connectionParts : credentialParts)
+    credentials.renew(credentials.broken() === null ? connectionCredentialParts : credentialParts)
   }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {

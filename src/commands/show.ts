@@ -24,7 +24,7 @@ import {
   submissionFacts,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
-import { showMoment, showTime, withIsoTimes } from '../time.ts'
+import { formatInstant, formatInstantAndDistance, replaceEpochMsByIsoTimes } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
@@ -128,12 +128,13 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Cur
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
-const factText = (fact: Fact, nowMs: number) => (typeof fact === 'string' ? fact : showMoment(fact.atMs, nowMs))
+const factText = (fact: Fact, nowMs: number) =>
+  typeof fact === 'string' ? fact : formatInstantAndDistance(fact.atMs, nowMs)
 
 function eventLines(event: LoggedEvent): string[] {
   const { atMs, from, to, attempt, cause, who } = event
   const step = from === null || from === to ? to : `${from} -> ${to}`
-  const head = `  ${showTime(atMs)}  ${step.padEnd(22)} ${cause}  (${who}, attempt ${attempt})`
+  const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${cause}  (${who}, attempt ${attempt})`
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 
@@ -142,9 +143,9 @@ function jsonOf(
   { why, next }: Explanation,
 ) {
   return {
-    ...withIsoTimes(detail),
+    ...replaceEpochMsByIsoTimes(detail),
     ...{ why, next },
-    pauses: pauses.map(withIsoTimes),
-    events: events.map(withIsoTimes),
+    pauses: pauses.map(replaceEpochMsByIsoTimes),
+    events: events.map(replaceEpochMsByIsoTimes),
   }
 }

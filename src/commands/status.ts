@@ -8,9 +8,9 @@ import { explainError } from '../operations/explainError.ts'
 import { readLedgerStatus, readOutboxStatus } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
 import { performanceJson } from '../operations/serviceTargets.ts'
-import { escapeControl, escapeLines } from '../plainText.ts'
+import { escapeControl, escapeControlInLines } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
-import { isoTime, isoTimeOrNull, parseDurationMs, showDuration, showTime } from '../time.ts'
+import { formatDuration, formatInstant, formatIsoInstant, formatIsoInstantOrNull, parseDurationMs } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
@@ -42,7 +42,7 @@ Examples:
       if (json) printJson(context, statusJson(report))
       else context.stdout.write(renderStatus(report))
       const { outbox } = report
-      if (outbox.kind === 'unreadable') context.stderr.write(`outboxd: ${escapeLines(outbox.problem)}\n`)
+      if (outbox.kind === 'unreadable') context.stderr.write(`outboxd: ${escapeControlInLines(outbox.problem)}\n`)
       return outbox.kind === 'read' ? exitCodes.done : exitCodes.failed
     })
   },
@@ -65,7 +65,7 @@ async function watch(
 ): Promise<number> {
   const { isTTY = false } = stdout as { isTTY?: boolean }
   const draw = (text: string, nowMs: number) =>
-    `${clearScreen}outboxd status at ${showTime(nowMs)}, every ${showDuration(everyMs)}; Ctrl-C ends it\n\n${text}`
+    `${clearScreen}outboxd status at ${formatInstant(nowMs)}, every ${formatDuration(everyMs)}; Ctrl-C ends it\n\n${text}`
   const show = (report: StatusReport) => {
     if (json) return `${JSON.stringify(statusJson(report))}\n`
     return isTTY ? draw(renderStatus(report), report.nowMs) : renderStatusLine(report)
@@ -74,9 +74,9 @@ async function watch(
     const nowMs = systemClock.nowMs()
     const { message } = explainError(error)
     const failure = `The ledger cannot be read, and will be read again: ${message.replace(/\s+/g, ' ')}`
-    if (json) return `${JSON.stringify({ at: isoTime(nowMs), well: false, headlines: [failure] })}\n`
+    if (json) return `${JSON.stringify({ at: formatIsoInstant(nowMs), well: false, headlines: [failure] })}\n`
     const text = escapeControl(failure)
-    return isTTY ? draw(`${text}\n`, nowMs) : `${showTime(nowMs)} ${text}\n`
+    return isTTY ? draw(`${text}\n`, nowMs) : `${formatInstant(nowMs)} ${text}\n`
   }
   const ended = once(signal, 'abort')
   while (!signal.aborted) {
@@ -92,7 +92,7 @@ function statusJson(report: StatusReport) {
   const { outbox } = report
   const [first] = report.diagnoses
   return {
-    at: isoTime(report.nowMs),
+    at: formatIsoInstant(report.nowMs),
     well: first.isWell,
     headlines: report.diagnoses.map(({ message }) => message),
     submissions: Object.fromEntries(states.map((state) => [state, report.submissions[state]])),
@@ -100,26 +100,26 @@ function statusJson(report: StatusReport) {
     outboxWaiting: outbox.kind === 'read' ? outbox.outbox.waiting : null,
     outboxProblem: outbox.kind === 'unreadable' ? outbox.problem : null,
     outboxLockedBy: outbox.kind === 'locked' ? outbox.by.map(lockingSession) : [],
-    oldestUnsent: isoTimeOrNull(report.oldestMs),
-    oldestAccepted: isoTimeOrNull(report.oldestAcceptedMs),
+    oldestUnsent: formatIsoInstantOrNull(report.oldestMs),
+    oldestAccepted: formatIsoInstantOrNull(report.oldestAcceptedMs),
     backlog: report.backlog && {
       records: report.backlog.records,
       estimatedSeconds: Math.round(report.backlog.durationMs / 1000),
       pollsPerRecord: report.backlog.pollsPerRecord,
-      throughAt: isoTimeOrNull(report.throughAtMs),
+      throughAt: formatIsoInstantOrNull(report.throughAtMs),
     },
     heldForPerson: report.heldForPerson,
-    reportsDue: { number: report.reportsDue, oldest: isoTimeOrNull(report.oldestReportDueMs) },
+    reportsDue: { number: report.reportsDue, oldest: formatIsoInstantOrNull(report.oldestReportDueMs) },
     service: performanceJson(report.recent),
     budget: {
       capacity: report.rateCapacity,
       available: report.rateAvailable,
-      nextSlot: isoTimeOrNull(report.nextSlotMs),
+      nextSlot: formatIsoInstantOrNull(report.nextSlotMs),
     },
     pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
       reason,
-      since: isoTime(sinceMs),
-      until: isoTimeOrNull(untilMs),
+      since: formatIsoInstant(sinceMs),
+      until: formatIsoInstantOrNull(untilMs),
       detail,
     })),
     start: report.start,
@@ -128,18 +128,18 @@ function statusJson(report: StatusReport) {
       kind,
       subject,
       detail,
-      since: isoTime(sinceMs),
-      seenAt: isoTime(seenMs),
+      since: formatIsoInstant(sinceMs),
+      seenAt: formatIsoInstant(seenMs),
       times,
-      retryAt: isoTimeOrNull(retryMs),
+      retryAt: formatIsoInstantOrNull(retryMs),
     })),
     daemonConnected: report.daemonConnected,
     instances: report.instances.map(({ id, host, version, startedMs, beatMs }) => ({
       id,
       host,
       version,
-      startedAt: isoTime(startedMs),
-      beatAt: isoTime(beatMs),
+      startedAt: formatIsoInstant(startedMs),
+      beatAt: formatIsoInstant(beatMs),
     })),
   }
 }

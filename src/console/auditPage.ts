@@ -15,7 +15,7 @@ import type { Databases } from '../operations/databases.ts'
 import { readTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
-import { isoTimeOrNull } from '../time.ts'
+import { formatIsoInstantOrNull } from '../time.ts'
 import { consoleErrorMessage, Refused } from './errors.ts'
 import { emptyNote, foreignText, momentHtml, table } from './html/elements.ts'
 import { formText, textAsTyped } from './html/form.ts'
@@ -38,7 +38,11 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     const databases = await parts.databases()
     const csv = Readable.from(csvLines(databases, { ...span, type: null, containing: null }, parts))
     await once(csv, 'readable') // an unreadable ledger is an error, and not an empty CSV
-    const detail = { file: 'audit.csv', since: isoTimeOrNull(span.sinceMs), until: isoTimeOrNull(span.untilMs) }
+    const detail = {
+      file: 'audit.csv',
+      since: formatIsoInstantOrNull(span.sinceMs),
+      until: formatIsoInstantOrNull(span.untilMs),
+    }
     await logDownload(parts, viewer, await findNamedRecords(databases, span), detail)
     return reply
       .type('text/csv; charset=utf-8')

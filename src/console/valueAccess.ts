@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
-import { searchText } from '../ledger/operator/search.ts'
+import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
@@ -51,7 +51,7 @@ export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchB
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
     using _ = parts.searches.begin('')
-    const found = await searchText(ledger, filter, text, bounds)
+    const found = await searchSubmissionTexts(ledger, filter, text, bounds)
     const { ids, lookedAt } = found
     const isFew = lookedAt <= namedMax
     const records = await selectSubmissions(ledger, isFew ? filter : { ...filter, among: ids }, namedMax)

@@ -3,16 +3,16 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import { type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
+import { type Credentials, connectionCredentialParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { earliestExpiryMs } from '../pem.ts'
+import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { isTransientError } from '../postgres/database.ts'
-import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
+import { createRenewableDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
@@ -74,8 +74,8 @@ export async function startApp(deps: AppDeps): Promise<App> {
     waitsFor = why
   })
   opened.defer(() => databases.close())
-  metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
-  metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
+  metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().cert), { certificate: 'client' })
+  metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().ca), { certificate: 'ca' })
   const client = createServiceClient({
     service: config.service,
     credentials: renewedAtMostEachSecond(credentials, clock),
@@ -136,7 +136,7 @@ function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Cloc
   return () => {
     if (ageMs() >= renewEveryMs) {
       ageMs = clock.stopwatch()
-      credentials.renew(connectionParts)
+      credentials.renew(connectionCredentialParts)
     }
     return credentials.now()
   }
@@ -191,7 +191,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
 
 function addressOf(deps: AppDeps, name: keyof DatabaseUrls, variable: string): DatabaseAddress {
   const { config, log, readDatabaseUrls } = deps
-  return createDatabaseAddress({
+  return createRenewableDatabaseAddress({
     url: config[name],
     read() {
       const urls = readDatabaseUrls()

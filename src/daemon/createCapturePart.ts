@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import {
   forgetSkippedRow,
   readDueCaptureWork,
@@ -114,6 +114,6 @@ export function describeCaptureFault(error: unknown, whileMarking: boolean): Fau
     blame: failed?.blame ?? blameForDatabaseError(error, whileMarking ? 'mark' : 'claim'),
     type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
-    message: boundText(message, textMax.message),
+    message: boundText(message, textCharsMax.message),
   }
 }

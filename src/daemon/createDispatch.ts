@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createSubmissionClaimer } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
-import { countDueRequests } from '../ledger/snapshot.ts'
+import { readRequestDemand } from '../ledger/snapshot.ts'
 import { firstUsedResource } from '../mapping/loadMappings.ts'
 import type { Answer, AttemptResult, PauseView, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
@@ -66,7 +66,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     windowMs,
     maxInFlight: config.maxInFlight,
     slotPool,
-    countDueRequests: (most) => countDueRequests(databases.ledger, most),
+    countDueRequests: (most) => readRequestDemand(databases.ledger, most),
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())

@@ -1,4 +1,4 @@
-import { answerReload, writeHeartbeat, writeInstanceProblems } from '../ledger/instances.ts'
+import { answerReload, replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
 import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
@@ -122,7 +122,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemRep
         },
         clock.nowMs(),
       ),
-    tell: (problems) => writeInstanceProblems(heartbeats, instance.id, problems),
+    tell: (problems) => replaceInstanceProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('problems of this instance could not be written: the daemon tries again', { error }),
   })
 }

@@ -1,6 +1,6 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
-import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
+import { countOperatorActions, type LedgerSnapshot, readLastEventId, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowCheck } from '../outbox/lockedRows.ts'
@@ -64,7 +64,7 @@ export function createDatabaseObservation(
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
-    const snapshot = await readSnapshot(ledger)
+    const snapshot = await readLedgerSnapshot(ledger)
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     await countActs()
     backlog = await countBacklog()

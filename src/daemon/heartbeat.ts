@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { InstanceProblem } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import { pluralize } from '../plainText.ts'
-import { isoTime } from '../time.ts'
+import { formatIsoInstant } from '../time.ts'
 import type { LostClaim } from './dispatch/inFlight.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
@@ -110,7 +110,7 @@ export function instanceProblems(troubles: InstanceTroubles, nowMs: number): Ins
   const [first] = unwritten
   if (first !== undefined) {
     const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
-    const detail = `${unwritten.length} not written, the first (of ${first.submissionId}) since ${isoTime(first.sinceMs)}: ${why}`
+    const detail = `${unwritten.length} not written, the first (of ${first.submissionId}) since ${formatIsoInstant(first.sinceMs)}: ${why}`
     problems.push({ kind: 'loop_failing', part: 'outcomes', detail })
   }
   if (lapsedPermits >= lapsedToTell) {
@@ -120,7 +120,7 @@ export function instanceProblems(troubles: InstanceTroubles, nowMs: number): Ins
   const lost = troubles.lostClaims.filter(isOld)
   if (lost.length > 0) {
     const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
-    const detail = `the COMMIT has had no answer since ${isoTime(oldestMs)}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`
+    const detail = `the COMMIT has had no answer since ${formatIsoInstant(oldestMs)}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`
     problems.push({ kind: 'claim_lost', part: pluralize(lost.length, 'claim'), detail })
   }
   if (brokenFiles !== null) problems.push({ kind: 'files_broken', part: 'files', detail: inOneLine(brokenFiles) })

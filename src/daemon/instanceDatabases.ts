@@ -5,9 +5,9 @@ import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
-import { pauseBackoff } from '../ledger/pauses.ts'
+import { createPauseBackoff } from '../ledger/pauses.ts'
 import { ForeignError, raiseProblems } from '../ledger/problems.ts'
-import { openQueue, type Queue } from '../ledger/queue.ts'
+import { openPollQueue, type PollQueue } from '../ledger/queue.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,
@@ -24,7 +24,7 @@ import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
-import { assertEncoding } from '../postgres/migrationSession.ts'
+import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 
@@ -138,7 +138,7 @@ async function connect(
       namedRows: createRowWithTransactionSearch((after) => readNextSliceUnderWay(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
-    backoff: pauseBackoff(config),
+    backoff: createPauseBackoff(config),
     leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
     isFileInForce: isOurFileInForce,
     async close() {
@@ -152,9 +152,9 @@ async function openLedger(
   { config, addresses, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
   settings: () => InstanceSettings,
-): Promise<Queue> {
+): Promise<PollQueue> {
   return withConnectionErrorsExplained('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
-    await assertEncoding(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
+    await assertEncodingIsUsable(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
     await assertMigrated(ledger, config.stateDatabaseUrl)
     await assertSchemaComplete(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
@@ -162,7 +162,7 @@ async function openLedger(
       await assertServiceIsServed(ledger, config.service)
     })
     await agreeOnSettings(ledger, settings())
-    return openQueue(addresses.ledger, onError)
+    return openPollQueue(addresses.ledger, onError)
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Readiness } from '../observe/httpServer.ts'
-import { isoTime } from '../time.ts'
+import { formatIsoInstant } from '../time.ts'
 
 export interface LoopPart {
   /** @returns milliseconds until the next round, which a wake shortens */
@@ -151,11 +151,13 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }) {
         .map(([loop, { error }]) => ({ loop, error })),
       ...stuck().map(({ loop, lastRoundMs }) => ({
         loop,
-        error: new Error(`it hangs: its last round ended at ${isoTime(lastRoundMs)}`),
+        error: new Error(`it hangs: its last round ended at ${formatIsoInstant(lastRoundMs)}`),
       })),
     ],
     live: (): Readiness => ({
-      reasons: stuck().map(({ loop, lastRoundMs }) => `the loop ${loop} has been stuck since ${isoTime(lastRoundMs)}`),
+      reasons: stuck().map(
+        ({ loop, lastRoundMs }) => `the loop ${loop} has been stuck since ${formatIsoInstant(lastRoundMs)}`,
+      ),
     }),
     ready: (needed: readonly string[]): Readiness => ({
       reasons: needed
@@ -163,7 +165,7 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }) {
         .filter(({ lastSuccessMs }) => lastSuccessMs === null || lastSuccessMs < nowMs() - staleMs)
         .map(
           ({ loop, lastSuccessMs }) =>
-            `the loop ${loop} has not succeeded since ${lastSuccessMs === null ? 'the start' : isoTime(lastSuccessMs)}`,
+            `the loop ${loop} has not succeeded since ${lastSuccessMs === null ? 'the start' : formatIsoInstant(lastSuccessMs)}`,
         ),
     }),
   }

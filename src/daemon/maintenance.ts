@@ -1,20 +1,20 @@
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
-import { createLastDayVerification } from '../ledger/audit/verifyChain.ts'
+import { createLastDayVerifier } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
 import {
   deleteStaleInstanceProblems,
   deleteStaleInstances,
   readOrphanedSubmissions,
-  readUnheldClaims,
+  readUnheldSubmissions,
 } from '../ledger/instances.ts'
 import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
-import { type Pruned, pruneRound, readPruneOverdueMs } from '../ledger/retention.ts'
+import { type Pruned, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
-import { findStuckSubmissions } from '../ledger/transactions.ts'
+import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
 import { createLedgerComparison, daemonComparisonBounds } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
@@ -88,7 +88,7 @@ async function rescueOrphans(
 ): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = await readOrphanedSubmissions(ledger, instance.id)
-  const own = await readUnheldClaims(ledger, instance.id, dispatch.holds)
+  const own = await readUnheldSubmissions(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
     return { submission, job: null, change: step.change, cause: step.cause, request: null }
@@ -132,7 +132,7 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
       replaceProblems(
         ledger,
         'stuck_transaction',
-        stuckAfterMs === null ? [] : await findStuckSubmissions(ledger, stuckAfterMs),
+        stuckAfterMs === null ? [] : await findStuckSubmissionProblems(ledger, stuckAfterMs),
       ),
     () => mergeStateCountDeltas(ledger),
   ]
@@ -174,9 +174,10 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
         done = pruned
       }
       const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingRows(outbox, outboxIds) }
-      const end = await pruneRound({ ledger, outbox: findGone }, { retention, turn: 'try', goOn, onProgress }).finally(
-        () => done !== null && telemetry.pruned(done),
-      )
+      const end = await runPruneRound(
+        { ledger, outbox: findGone },
+        { retention, turn: 'try', goOn, onProgress },
+      ).finally(() => done !== null && telemetry.pruned(done))
       const overdueMs = await readPruneOverdueMs(ledger, retention)
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
@@ -196,7 +197,7 @@ function createChaining(
   { clock, databases: { ledger }, metrics, telemetry }: Context,
   stopping: AbortSignal,
 ): LoopPart {
-  const verifyLastDay = createLastDayVerification(ledger)
+  const verifyLastDay = createLastDayVerifier(ledger)
   let due: 'start' | 'night' | null = 'start'
   return {
     async runOnce() {

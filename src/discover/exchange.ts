@@ -1,4 +1,4 @@
-import { isSuccess as isSuccessStatus } from '../model.ts'
+import { isSuccessStatus } from '../model.ts'
 import { isServiceCode, readAcceptance, tokenResponse } from '../service/responses.ts'
 
 /** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */

@@ -79,7 +79,7 @@ export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIden
   `${table} of the database ${database}, by its column ${idColumn}`
 
 /** @throws ForeignOutbox if the ledger serves a different table */
-export function assertOutboxServed(served: ServedOutbox, identity: OutboxIdentity): void {
+export function assertOutboxIsServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
   if (its === null || describeOutboxIdentity(its) === describeOutboxIdentity(identity)) return
   const named = describeOutboxIdentity(identity)

@@ -113,7 +113,7 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
  * Holds free slots back for a window if the service reports fewer remaining requests, because another program spends
  * from the same budget. Ignores a few requests of difference, and slots that became free after the request began.
  */
-export async function holdBackSurplusSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
+export async function holdBackSurplusPermits(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot
@@ -143,7 +143,7 @@ export interface SlotRow {
   freeInMs: number
 }
 
-export function cutIntoSlots(requests: number): number[] {
+export function dividePermitsIntoSlots(requests: number): number[] {
   const each = Math.ceil(requests / slotsMax)
   const count = Math.ceil(requests / each)
   return Array.from({ length: count }, (_, n) => Math.min(each, requests - n * each))
@@ -161,7 +161,7 @@ export function refitSlots(rows: readonly SlotRow[], to: { requests: number; len
     .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + to.lengthenedByMs))
     .sort((a, b) => b - a)
   let kept = 0
-  const fitted = cutIntoSlots(to.requests).map((permits) => {
+  const fitted = dividePermitsIntoSlots(to.requests).map((permits) => {
     const slot = { permits, freeInMs: freeInMs[kept] ?? freeInMs.at(-1) ?? 0 }
     kept += permits
     return slot
@@ -170,7 +170,7 @@ export function refitSlots(rows: readonly SlotRow[], to: { requests: number; len
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
-export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
+export function countPermitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
 }
@@ -185,7 +185,7 @@ export function permitsInHand(wanted: WantedRequests, slots: readonly { permits:
  *         6                 8,    8                3
  *         1                 8,    8                0
  */
-export function permitsForSubmissions({ submissions, polls }: WantedRequests, permits: number): number {
+export function countPermitsForSubmissions({ submissions, polls }: WantedRequests, permits: number): number {
   return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
 }
 

@@ -1,13 +1,13 @@
 import type pg from 'pg'
-import { boundText, exactJsonFields, textMax } from '../boundText.ts'
+import { boundText, textCharsMax, toExactJsonFields } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
-import { discardRepeatedDocuments, requestDigest } from './documents.ts'
+import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { isAliveSql, unionOfTypes } from './instances.ts'
-import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
-import { type Actor, actorDetailSql } from './operator/operator.ts'
+import { isInstanceAliveSql, unionOfTypes } from './instances.ts'
+import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
+import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
@@ -55,8 +55,8 @@ async function insert(
   client: Database,
   captured: readonly CapturedRecord[],
 ): Promise<Insertion> {
-  const { records, discarded } = await discardRepeatedDocuments(client, captured)
-  const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
+  const { records, discarded } = await discardRecordsOfUnchangedDocuments(client, captured)
+  const conflicts = await withKeysLockedThenReleased(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
@@ -111,7 +111,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
        (select ${epochMsSql('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
-        from outboxd.instance i where ${isAliveSql('i')}) as instances`,
+        from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
   )
   const standing = rows[0] ?? nothingStanding
   return { ...standing, typesKnown: unionOfTypes(standing.instances) }
@@ -187,7 +187,7 @@ export async function insertCapturedRecords(
      ), ${restorePrunedSubmissionsSql('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${actorDetailSql('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${reasonAndAccountJsonSql('$4', '$5')} end,
          amounts
        from kept join record using (id)
      )
@@ -214,9 +214,9 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
     ord,
-    ...exactJsonFields(record),
-    error: record.error === null ? null : boundText(record.error, textMax.errors),
-    requestDigest: isKnown ? requestDigest(record) : null,
+    ...toExactJsonFields(record),
+    error: record.error === null ? null : boundText(record.error, textCharsMax.errors),
+    requestDigest: isKnown ? computeRequestDigest(record) : null,
   }
 }
 

@@ -8,13 +8,13 @@ import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
 import { resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
-export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
+export type SubmissionClaimerDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<DataLossGuard, 'mayClaim' | 'claimed'>
 }
 
-export type Claims = ReturnType<typeof createSubmissionClaimer>
+export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
 
-export function createSubmissionClaimer(deps: Claimant) {
+export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
   /** Transactions whose COMMIT is unanswered, by claim. */
   const committing = new Map<string, string>()
 
@@ -44,7 +44,7 @@ export function createSubmissionClaimer(deps: Claimant) {
     /** @returns false while the claim's COMMIT may still succeed */
     async requeueUnsentClaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
-      if (xid !== undefined && !(await isTransactionOver(deps.ledger, xid))) return false
+      if (xid !== undefined && !(await isPostgresTransactionOver(deps.ledger, xid))) return false
       await requeueUnsentClaim(deps.ledger, claimId, deps.instance.who)
       committing.delete(claimId)
       return true
@@ -63,7 +63,7 @@ interface CommittedClaim extends Claim {
 
 const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], proves: false }
 
-async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
+async function claim(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
   const granted = await grant(deps, db, request)
   if (granted === null) return nothing
   const { permits } = granted
@@ -79,7 +79,7 @@ interface Grant extends ClaimRequest {
 }
 
 /** After a trial, records are sent one at a time until one has proven that the pauses are over. */
-async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
+async function grant({ leaseMs }: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
   if (request.trial) return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, proves: false } : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
@@ -89,7 +89,7 @@ async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest)
 }
 
 async function claimTrialRequest(
-  { leaseMs, reachMs, instance }: Claimant,
+  { leaseMs, reachMs, instance }: SubmissionClaimerDeps,
   db: Database,
   permits: number,
 ): Promise<Slot[] | null> {
@@ -102,9 +102,9 @@ async function claimTrialRequest(
   return slots
 }
 
-async function claimUpTo(deps: Claimant, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const permits = budget.permitsInHand(request, slots)
-  const wanted = budget.permitsForSubmissions(request, permits)
+async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
+  const permits = budget.countPermitsInHand(request, slots)
+  const wanted = budget.countPermitsForSubmissions(request, permits)
   const { id, who } = { id: request.id, who: deps.instance.who }
   const submissions =
     wanted > 0 ? await claimQueuedSubmissions(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
@@ -115,7 +115,7 @@ async function claimUpTo(deps: Claimant, db: Database, request: ClaimRequest, sl
 }
 
 async function claimPolls(
-  { queue }: Claimant,
+  { queue }: SubmissionClaimerDeps,
   db: Database,
   { limit, rarely }: { limit: number; rarely: boolean },
 ): Promise<Claim['polls']> {
@@ -132,7 +132,7 @@ async function claimPolls(
 }
 
 export interface CommittedSubmission extends ClaimedSubmission {
-  /** Transaction id for `isTransactionOver`, if the answer to the COMMIT is lost. */
+  /** Transaction id for `isPostgresTransactionOver`, if the answer to the COMMIT is lost. */
   xid: string
 }
 
@@ -167,7 +167,7 @@ export async function claimQueuedSubmissions(
  * True if neither a hanging COMMIT nor a remaining session can still commit the transaction. The server forgets old
  * transactions, and those of a server lost in a failover.
  */
-export async function isTransactionOver(db: Database, xid: string): Promise<boolean> {
+export async function isPostgresTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
     const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
     return rows[0]?.status !== 'in progress'

@@ -1,6 +1,6 @@
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
 import { restartSlotsAfterClockSetBack } from './budget.ts'
-import { isAliveSql } from './instances.ts'
+import { isInstanceAliveSql } from './instances.ts'
 import { raiseProblems, shortenProblemSubject } from './problems.ts'
 import { queueSchema } from './queue.ts'
 
@@ -31,12 +31,12 @@ export async function checkDatabaseClock(pool: Pool, host: string, nowMs: () => 
   )
   const [seen] = rows
   if (seen === undefined) return inTransaction(pool, followJump)
-  const aheadMs = clockLeadMs(beforeMs, nowMs(), seen.dbMs)
+  const aheadMs = computeHostClockLeadMs(beforeMs, nowMs(), seen.dbMs)
   if (seen.isTold || aheadMs !== 0) await writeHostProblem(pool, host, aheadMs)
   return 0
 }
 
-export function clockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
+export function computeHostClockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
@@ -65,7 +65,7 @@ async function writeHostProblem(db: Database, host: string, aheadMs: number): Pr
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
        then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()
        when subject = $3 then $4
-       else subject not in (select host from outboxd.instance i where ${isAliveSql('i')}) end`,
+       else subject not in (select host from outboxd.instance i where ${isInstanceAliveSql('i')}) end`,
     [database, jumpIsToldForMs, shortenProblemSubject(host), aheadMs === 0],
   )
   if (aheadMs === 0) return

@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 
 /** The newest record of a document whose request may have reached the service, or still may. */
-export interface LastRecord {
+export interface LastRecordOfDocument {
   outboxId: string
   state: State
   /** The request's digest; null if it is unknown what the service has. */
@@ -16,14 +16,14 @@ export interface LastRecord {
  * Returns why nothing is sent for a document, if its last record has the same request. After a failed or rejected
  * record the same request is a new try, because the document did not reach the service.
  */
-export function whyDocumentIsUnchanged(digest: string | null, last: LastRecord | null): string | null {
+export function whyDocumentIsUnchanged(digest: string | null, last: LastRecordOfDocument | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
   const isNewTry = (last.state === 'failed' || last.state === 'rejected') && !last.mayHaveArrived
   return isNewTry ? null : `unchanged since outbox:${last.outboxId}`
 }
 
 /** Leaves out the submission's own id, so that equal requests have equal digests. */
-export const requestDigest = ({
+export const computeRequestDigest = ({
   id,
   resource,
   body,
@@ -40,7 +40,7 @@ export const requestDigest = ({
  * Rows that the ledger knows stay unchanged. Of the rows of one document in a batch only the first is sent, because all
  * have the same content.
  */
-export async function discardRepeatedDocuments(
+export async function discardRecordsOfUnchangedDocuments(
   db: Database,
   records: readonly CapturedRecord[],
 ): Promise<{ records: readonly CapturedRecord[]; discarded: ReadonlyMap<string, string> }> {
@@ -48,12 +48,12 @@ export async function discardRepeatedDocuments(
   const documents = records.filter(({ document }) => (document ?? null) !== null)
   if (documents.length === 0) return { records, discarded }
   const standing = await readStanding(db, documents)
-  const lasts = new Map<string, LastRecord | null>()
+  const lasts = new Map<string, LastRecordOfDocument | null>()
   const decided = records.map((record) => {
     const found = standing.get(record.outboxId)
     if (found === undefined || found.isKnown) return record
     const name = JSON.stringify([record.document, record.type])
-    const digest = requestDigest(record)
+    const digest = computeRequestDigest(record)
     const last = lasts.get(name) ?? found.last
     const reason = record.discarded ?? (record.error === null ? whyDocumentIsUnchanged(digest, last) : null)
     if (reason === null) {
@@ -77,7 +77,7 @@ export async function discardRepeatedDocuments(
  * The outbox id of the document's newest later record that may reach the service. An older version must not be sent
  * after it.
  */
-export function newerDocumentRecordSql(table: string): string {
+export function newerOutboxIdOfDocumentSql(table: string): string {
   const isLater = (other: string) =>
     `hashtextextended(${other}.document, 0) = hashtextextended(${table}.document, 0) and ${other}.document = ${table}.document
        and ${other}.type = ${table}.type and ${other}.outbox = ${table}.outbox and ${other}.seq > ${table}.seq and ${other}.request_digest is not null`
@@ -91,7 +91,7 @@ export function newerDocumentRecordSql(table: string): string {
  * Fails a record that would be submitted again after its transaction failed, if its document has a newer version.
  * Otherwise the service would get the older version last.
  */
-export async function failOvertakenDocuments<T extends Transition>(
+export async function failResubmissionsOfOvertakenDocuments<T extends Transition>(
   db: Database,
   transitions: readonly T[],
 ): Promise<readonly T[]> {
@@ -105,7 +105,7 @@ export async function failOvertakenDocuments<T extends Transition>(
     again.flatMap(({ submission }) => submission.key ?? []),
   )
   const { rows } = await db.query<{ id: string; newer: string }>(
-    `select s.id, ${newerDocumentRecordSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
+    `select s.id, ${newerOutboxIdOfDocumentSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
     [again.map(({ submission }) => submission.id)],
   )
   const newer = new Map(rows.flatMap((row) => (row.newer === null ? [] : [[row.id, row.newer]])))
@@ -134,7 +134,7 @@ export async function failOvertakenDocuments<T extends Transition>(
 interface Standing {
   /** True if the ledger has the row itself. */
   isKnown: boolean
-  last: LastRecord | null
+  last: LastRecordOfDocument | null
 }
 
 /** A discarded record has its digest only if its request may have reached the service. */

@@ -14,7 +14,7 @@ export async function writeHeartbeat(
   const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerBinding | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
-       started_at = case when ${isAliveSql('i')} then i.started_at else clock_timestamp() end
+       started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
@@ -39,10 +39,10 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
-       where i.id = s.instance_id and ${isAliveSql('i')}
+       where i.id = s.instance_id and ${isInstanceAliveSql('i')}
      ) limit 1000`,
     [instanceId, heartbeatSilenceMaxMs],
   )
@@ -53,7 +53,7 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
  * Reads records that the ledger shows as sent by this instance, which does not hold them: the ledger was restored, or
  * refused their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
-export async function readUnheldClaims(
+export async function readUnheldSubmissions(
   db: Database,
   instanceId: string,
   holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
@@ -83,7 +83,7 @@ export const heartbeatSilenceMaxMs = 12_000
 export const settingsValidMs = 60_000
 
 /** True if the instance with this alias is live. */
-export const isAliveSql = (instance: string) =>
+export const isInstanceAliveSql = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 
 export interface InstanceReload {
@@ -98,20 +98,20 @@ export interface InstanceReload {
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
 /** Asks all live instances to read their files again. */
-export function requestLoggedReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
+export function requestReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
     const { rows } = await db.query<InstanceReload>(
       `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
-       where ${isAliveSql('i')} returning ${columns}`,
+       where ${isInstanceAliveSql('i')} returning ${columns}`,
     )
     await logOperatorAct(db, actor, 'reload', { instances: rows.map(({ id }) => id) })
     return rows
   })
 }
 
-export async function readReloads(db: Database): Promise<InstanceReload[]> {
+export async function readInstanceReloads(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
-    `select ${columns} from outboxd.instance i where ${isAliveSql('i')} order by host, id`,
+    `select ${columns} from outboxd.instance i where ${isInstanceAliveSql('i')} order by host, id`,
   )
   return rows
 }
@@ -137,9 +137,9 @@ export async function publishMappedTypes(db: Database, instanceId: string, types
 }
 
 /** @returns null if a live instance does not say */
-export async function readPublishedTypes(db: Database): Promise<string[] | null> {
+export async function readMappedTypesOfInstances(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
-    `select types from outboxd.instance i where ${isAliveSql('i')}`,
+    `select types from outboxd.instance i where ${isInstanceAliveSql('i')}`,
   )
   return unionOfTypes(rows)
 }
@@ -168,7 +168,7 @@ export interface InstanceProblem {
 }
 
 /** Opens these problems of the instance and ends all its others. */
-export async function writeInstanceProblems(
+export async function replaceInstanceProblems(
   db: Database,
   instanceId: string,
   problems: readonly InstanceProblem[],
@@ -191,7 +191,7 @@ export async function deleteStaleInstanceProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (
        select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-         and ${isAliveSql('i')}
+         and ${isInstanceAliveSql('i')}
      )`,
     [instanceProblemKinds],
   )

@@ -37,7 +37,7 @@ export async function releaseFirstRecordsOfKeys(
   return rowCount ?? 0
 }
 
-export async function withKeysLocked<T>(
+export async function withKeysLockedThenReleased<T>(
   db: Database,
   records: readonly { key: string | null }[],
   onFailure: KeyOnFailure,

@@ -10,7 +10,7 @@ import { installPollQueue, type QueueVersions, readQueueVersions } from './queue
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
 /** Creates or upgrades the schemas `outboxd` and `pgboss`. A second run at the same time waits. */
-export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
+export function migrateLedger(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
     await findMissing(client, stateDatabaseUrl) // refuses a newer version's ledger
     const applied: string[] = []

@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { boundText, exactJsonText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax, toExactJsonText } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
-import { failOvertakenDocuments } from './documents.ts'
+import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
-import type { PollPlan, Queue } from './queue.ts'
+import type { NewPollJob, PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
-import { countRequests } from './requestCounts.ts'
+import { addRequestCounts } from './requestCounts.ts'
 import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepValues, recordsetFieldsSql } from './submissions.ts'
 import {
   findNewTransaction,
-  holdDuplicateTransactions,
+  holdRecordsOfDuplicateTransactions,
   lockTransactionIds,
   readTransactionHolders,
 } from './transactions.ts'
 
 export interface InstanceLedger {
   ledger: pg.Pool
-  queue: Queue
+  queue: PollQueue
   instance: { id: string; who: string }
   history: DataLossGuard
   keyOnFailure: KeyOnFailure
@@ -56,18 +56,19 @@ async function writeBatch(
   const mass = await noteRefusals(deps, db, batch, written)
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
-  if (batch.trialSucceeded) await pauses.endPauses(db)
+  if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
   else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
   if (batch.passages.length > 0) await pauses.addAnsweredRecordCounts(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
   const { remaining } = batch
-  const heldBack = remaining === null ? 0 : await budget.holdBackSurplusSlots(db, remaining.requests, remaining.ageMs())
+  const heldBack =
+    remaining === null ? 0 : await budget.holdBackSurplusPermits(db, remaining.requests, remaining.ageMs())
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const requests = batch.transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],
   )
-  await countRequests(db, deps.instance.id, requests)
+  await addRequestCounts(db, deps.instance.id, requests)
   const queued = new Set(mass.flatMap((each) => each.queued))
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }
@@ -108,7 +109,7 @@ async function writeUnderFence(
   const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
   const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
   const checked = await checkIds(db, current)
-  const judged = await failOvertakenDocuments(db, checked)
+  const judged = await failResubmissionsOfOvertakenDocuments(db, checked)
   const ours = judged.map((transition) => ({
     ...transition,
     nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
@@ -117,7 +118,7 @@ async function writeUnderFence(
 
   const stepped = new Set(written.map((each) => each.submissionId))
   const effective = ours.filter(({ submission }) => stepped.has(submission.id))
-  const plans: PollPlan[] = effective.flatMap(({ submission, change, nextJobId }) =>
+  const plans: NewPollJob[] = effective.flatMap(({ submission, change, nextJobId }) =>
     nextJobId && 'pollInMs' in change
       ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }]
       : [],
@@ -137,14 +138,14 @@ async function releaseBehind(
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
-  await withKeysLocked(db, records, keyOnFailure, async () => {})
+  await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {})
 }
 
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
   const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
   await lockTransactionIds(db, ids)
-  return holdDuplicateTransactions(transitions, await readTransactionHolders(db, ids))
+  return holdRecordsOfDuplicateTransactions(transitions, await readTransactionHolders(db, ids))
 }
 
 export interface WritableTransition extends Omit<Transition, 'request'> {
@@ -234,9 +235,13 @@ function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
     // A cut id would belong to another record.
-    return [name, name === 'transactionId' ? exactJsonText(value) : boundText(value, charsMax[name])]
+    return [name, name === 'transactionId' ? toExactJsonText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)
 }
 
-const charsMax: Record<string, number> = { errorCode: textMax.code, error: textMax.excerpt, cause: textMax.excerpt }
+const charsMax: Record<string, number> = {
+  errorCode: textCharsMax.code,
+  error: textCharsMax.excerpt,
+  cause: textCharsMax.excerpt,
+}

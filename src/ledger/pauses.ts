@@ -1,4 +1,4 @@
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
 import type { AnsweredRecord, PauseCall, PauseReason } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
@@ -15,7 +15,7 @@ export interface PauseBackoff {
 }
 
 /** See docs/why/contract.md, "What an answer means". */
-export function pauseBackoff({
+export function createPauseBackoff({
   unavailablePauseMs,
   unauthorizedPauseMs,
 }: Pick<Config, 'unavailablePauseMs' | 'unauthorizedPauseMs'>): PauseBackoff {
@@ -40,7 +40,7 @@ const quickTries = 10
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
 /** True if a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
-export const wasClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
+export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
  * Counts records that the service itself answered. If the service accepted or rejected one, deletes the pauses that a
@@ -69,7 +69,7 @@ const recentPassages = 8
  * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck
  * while others recover.
  */
-export const pauseMetBySubmissionSql = (s: string): string =>
+export const metPauseJsonSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
      'othersThrough', ${s}.met_passages < ${answeredRecordCountSql(s)},
      'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
@@ -93,7 +93,7 @@ export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submi
  * The step rises only if the pause was over, so that ten requests in flight count as one. It falls only after a record
  * got through, because only records meet some pauses.
  */
-const nextLevel = `case when p.cleared_at is not null and not (p.${wasClearedInLastHourSql}) then 0
+const nextLevel = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
@@ -102,12 +102,12 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
      on conflict (reason) do update set
-       since = case when p.cleared_at is not null and not (p.${wasClearedInLastHourSql}) then excluded.since else p.since end,
+       since = case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then excluded.since else p.since end,
        level = ${nextLevel},
        until = greatest(p.until,
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
        probe_until = null, cleared_at = null, detail = excluded.detail`,
-    [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textMax.excerpt)],
+    [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textCharsMax.excerpt)],
   )
 }
 
@@ -115,7 +115,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
 export async function readSendingState(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
     `select coalesce(bool_or(${isActivePauseSql}), false) as "isPaused",
-       coalesce(bool_or(${wasClearedInLastHourSql}), false) as "isUnproven" from outboxd.pause`,
+       coalesce(bool_or(${wasPauseClearedInLastHourSql}), false) as "isUnproven" from outboxd.pause`,
   )
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
@@ -135,14 +135,14 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
 export async function claimFirstRequestAfterPause(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where ${wasClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
+     where ${wasPauseClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
     [leaseMs],
   )
   return (rowCount ?? 0) > 0
 }
 
 /** Called when a trial succeeded. */
-export async function endPauses(db: Database): Promise<void> {
+export async function endPausesAfterTrial(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
      update outboxd.pause set cleared_at = clock_timestamp(), probe_until = null

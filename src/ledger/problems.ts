@@ -1,4 +1,4 @@
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
@@ -78,8 +78,8 @@ export async function readProblems(db: Database, limit: number): Promise<Problem
 const stored = (problem: RaisedProblem): RaisedProblem => ({
   ...problem,
   subject: shortenProblemSubject(problem.subject),
-  detail: boundText(problem.detail, textMax.excerpt),
+  detail: boundText(problem.detail, textCharsMax.excerpt),
 })
 
 /** An index entry holds at most 2,704 bytes. */
-export const shortenProblemSubject = (subject: string): string => boundText(subject, textMax.message)
+export const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)

@@ -6,7 +6,7 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { catalogPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { shortReadPlannerOptions } from './ledgerSessions.ts'
 
-export interface PollPlan {
+export interface NewPollJob {
   jobId: string
   submissionId: string
   inMs: number
@@ -74,7 +74,7 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 }
 
 /** Must be closed. */
-export type Queue = Awaited<ReturnType<typeof openQueue>>
+export type PollQueue = Awaited<ReturnType<typeof openPollQueue>>
 
 /**
  * The pg-boss queue of polls. Jobs say only what is due and when. All else is in the ledger (docs/why/guarantee.md).
@@ -82,7 +82,7 @@ export type Queue = Awaited<ReturnType<typeof openQueue>>
  *
  * @param onError called if pg-boss's background work failed; pg-boss tries it again
  */
-export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
+export async function openPollQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's own pool would wait without limit for a locked job.
   const pool = createPool({
     url,
@@ -110,7 +110,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
   }
   return {
     async fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]> {
-      const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
+      const jobs = await boss.fetch<Pick<NewPollJob, 'submissionId'>>(queueName, {
         batchSize: limit,
         ...(rarely ? { maxPriority: rarePriority } : { minPriority: rarePriority + 1 }),
         includeMetadata: true,
@@ -123,7 +123,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
       return new Set((response as { settled: string[] }).settled)
     },
-    async insert(db: Database, plans: readonly PollPlan[]): Promise<void> {
+    async insert(db: Database, plans: readonly NewPollJob[]): Promise<void> {
       await boss.insert(
         queueName,
         plans.map(({ jobId, submissionId, inMs, rarely }) => ({
@@ -174,7 +174,11 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
 }
 
 /** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or being worked on. */
-export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
+export async function movePolls(
+  db: Database,
+  queue: Pick<PollQueue, 'move'>,
+  moves: readonly MovedPoll[],
+): Promise<void> {
   const ours = await lockFreePollJobs(
     db,
     moves.map(({ jobId }) => jobId),
@@ -210,7 +214,7 @@ export async function lockPollJobs(db: Database, submissions: readonly { id: str
   )
 }
 
-export async function removePolls(db: Database, jobIds: readonly string[]): Promise<void> {
+export async function removePollJobs(db: Database, jobIds: readonly string[]): Promise<void> {
   await db.query(`delete from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
 }
 
@@ -223,8 +227,8 @@ export async function lockFreePollJobs(db: Database, jobIds: readonly string[]):
 }
 
 /** Gives a new job to tracked submissions without a live one. Runs in a transaction. */
-export async function recreateMissingPollJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
-  const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
+export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
+  const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
      where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
        select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')

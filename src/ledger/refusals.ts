@@ -1,7 +1,7 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { type KeyOnFailure, lockSubmissions, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, lockSubmissions, withKeysLockedThenReleased } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
@@ -79,7 +79,7 @@ async function queueAgain(
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return withKeysLocked(db, locked, keyOnFailure, async () => {
+  return withKeysLockedThenReleased(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
@@ -103,7 +103,7 @@ async function queueAgain(
 }
 
 /** @returns the refusals that are believed for `forMs` from now on */
-export function resumeDespiteMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
+export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
     const { rows } = await db.query<{ said: string }>(

@@ -19,7 +19,11 @@ export const slowRequestMs = 2_000
 /**
  * Must be the last statement of its transaction, because it locks a row that this instance's next transaction needs.
  */
-export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
+export async function addRequestCounts(
+  db: Database,
+  instanceId: string,
+  requests: readonly MadeRequest[],
+): Promise<void> {
   if (requests.length === 0) return
   const kinds = Map.groupBy(requests, ({ kind }) => kind)
   await db.query(

@@ -49,7 +49,7 @@ const batchRows = 20
 const pauseMs = 50
 
 /** Deletes and empties due records, in short transactions. Then forgets ids whose rows are gone. */
-export async function pruneRound(
+export async function runPruneRound(
   deps: PruneDeps,
   { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
 ): Promise<PruneEnd> {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { type Budget, fitSlotsToBudget } from './budget.ts'
-import { isAliveSql, settingsValidMs } from './instances.ts'
+import { isInstanceAliveSql, settingsValidMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
@@ -62,7 +62,7 @@ async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSet
     `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
      where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
        select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSettingName}' = o.file_digest
-         and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAliveSql('i')})
+         and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isInstanceAliveSql('i')})
      )`,
     [given[outboxFileSettingName] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
   )
@@ -84,7 +84,7 @@ export async function isOutboxFileInUse(db: Database, digest: string): Promise<b
   return rowCount === 0
 }
 
-export async function readLongestRequestTimeout(db: Database): Promise<number | null> {
+export async function readLongestRequestTimeoutMs(db: Database): Promise<number | null> {
   const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
   return timeouts.length === 0 ? null : Math.max(...timeouts)
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createPool, type Database, isReadOnlyServer } from '../postgres/database.ts'
+import { createPool, type Database, isReadOnlyServerError } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
@@ -95,6 +95,6 @@ export async function borrowSlots(
     })
   } catch (error) {
     if (error instanceof ForeignService) throw error
-    return { kind: 'unknown', readOnly: isReadOnlyServer(error) } // the check of the ledger says why
+    return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // the check of the ledger says why
   }
 }

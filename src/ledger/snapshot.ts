@@ -2,9 +2,9 @@ import { type PauseReason, type ProblemKind, type RequestDemand, type State, sta
 import type { Database } from '../postgres/database.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { Resource } from '../resources.ts'
-import { heartbeatSilenceMaxMs, isAliveSql } from './instances.ts'
+import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
 import { endStatesBlockingKeySql, type KeyOnFailure } from './keyOrder.ts'
-import { isActivePauseSql, wasClearedInLastHourSql } from './pauses.ts'
+import { isActivePauseSql, wasPauseClearedInLastHourSql } from './pauses.ts'
 
 export interface LedgerSnapshot {
   /** The database's clock. */
@@ -29,7 +29,7 @@ export interface LedgerSnapshot {
 /** Bounds the reading, because each record costs a look at its events. */
 const reportsLookedAt = 1_000
 
-export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
+export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
     // An index for each branch.
     `with due as materialized (
@@ -103,7 +103,7 @@ export async function countOperatorActions(
 ): Promise<OperatorActions & { lastId: string }> {
   const { rows } = await db.query<OperatorActions & { lastId: string }>(
     `with me as (
-       select coalesce($2 = (select i.id from outboxd.instance i where ${isAliveSql('i')}
+       select coalesce($2 = (select i.id from outboxd.instance i where ${isInstanceAliveSql('i')}
          order by i.started_at, i.id limit 1), false) as first
      )
      select count(*) filter (where first and cause = 'replay')::int as replays,
@@ -124,7 +124,7 @@ export async function readLastEventId(db: Database): Promise<string> {
  * Runs without a transaction, so that `now()` is the time of the call: it bounds an index scan, clock_timestamp() does
  * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
  */
-export async function countDueRequests(db: Database, most: number): Promise<RequestDemand> {
+export async function readRequestDemand(db: Database, most: number): Promise<RequestDemand> {
   const { rows } = await db.query<RequestDemand>(
     `select
        (select count(*)::int from (select from outboxd.submission
@@ -157,7 +157,7 @@ export async function countDueRequests(db: Database, most: number): Promise<Requ
           'forMs', extract(epoch from now() - since) * 1000)), '[]')
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
-        from outboxd.pause where ${wasClearedInLastHourSql}) as proof`,
+        from outboxd.pause where ${wasPauseClearedInLastHourSql}) as proof`,
     [most],
   )
   return rows[0] as RequestDemand
@@ -205,9 +205,9 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
           'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
           order by started_at), '[]')
-        from outboxd.instance i where ${isAliveSql('i')}) as instances,
+        from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances,
        (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
-        where not ${isAliveSql('i')}) as "lastSilentMs",
+        where not ${isInstanceAliveSql('i')}) as "lastSilentMs",
        exists (select from pg_stat_activity
         where application_name = any($2) and datname = current_database()) as "daemonConnected",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0

@@ -1,5 +1,5 @@
 import { type ColumnLifetime, type ColumnName, type LastingValues, submissionColumns } from '../model.ts'
-import { pauseMetBySubmissionSql, refusedPollsJsonSql } from './pauses.ts'
+import { metPauseJsonSql, refusedPollsJsonSql } from './pauses.ts'
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
@@ -23,7 +23,7 @@ const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
-  ${selectColumnsSql('s', fromTable)}, ${pauseMetBySubmissionSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
+  ${selectColumnsSql('s', fromTable)}, ${metPauseJsonSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
   s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`

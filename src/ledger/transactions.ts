@@ -1,4 +1,4 @@
-import { comparableId, type RaisedProblem, type Transition } from '../model.ts'
+import { type RaisedProblem, type Transition, toComparableId } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 
@@ -9,7 +9,7 @@ export interface TransactionRef {
 
 /** A transaction and an order may have the same id. */
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
-  `${resource} ${comparableId(transactionId)}`
+  `${resource} ${toComparableId(transactionId)}`
 
 /** True if submission `s`, or another column, has this id. Compares a UUID in both cases, so that an index finds it. */
 export function hasTransactionIdSql(id: string, column = 's.transaction_id'): string {
@@ -18,7 +18,7 @@ export function hasTransactionIdSql(id: string, column = 's.transaction_id'): st
   return `${column} in (${id}, ${spelled('lower')}, ${spelled('upper')})`
 }
 
-export interface Holder extends TransactionRef {
+export interface TransactionHolder extends TransactionRef {
   submissionId: string
   outboxId: string
   idByPerson: boolean
@@ -37,8 +37,11 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
   )
 }
 
-export async function readTransactionHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
-  const { rows } = await db.query<Holder>(
+export async function readTransactionHolders(
+  db: Database,
+  ids: readonly TransactionRef[],
+): Promise<TransactionHolder[]> {
+  const { rows } = await db.query<TransactionHolder>(
     `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
        s.id_by_person as "idByPerson"
      from unnest($1::text[], $2::text[]) wanted(resource, id)
@@ -52,7 +55,7 @@ export async function readOtherTransactionHolder(
   db: Database,
   transaction: TransactionRef,
   submissionId: string,
-): Promise<Holder | null> {
+): Promise<TransactionHolder | null> {
   return (
     (await readTransactionHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
   )
@@ -70,11 +73,11 @@ export function findNewTransaction({ submission, change }: Transition): Transact
  * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
  * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
  */
-export function holdDuplicateTransactions<T extends Transition>(
+export function holdRecordsOfDuplicateTransactions<T extends Transition>(
   transitions: readonly T[],
-  holders: readonly Holder[],
+  holders: readonly TransactionHolder[],
 ): T[] {
-  const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
+  const owners = new Map<string, Pick<TransactionHolder, 'submissionId' | 'outboxId'>>()
   for (const holder of holders) if (!owners.has(transactionName(holder))) owners.set(transactionName(holder), holder)
   return transitions.map((transition) => {
     const given = findNewTransaction(transition)
@@ -96,7 +99,10 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
  * Finds up to two problems: records that were accepted and have not ended for `stuckAfterMs` (`subject` is ''), and
  * records that were sent as long ago and have no known outcome (`subject` is 'sending').
  */
-export async function findStuckSubmissions(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
+export async function findStuckSubmissionProblems(
+  db: Database,
+  stuckAfterMs: number,
+): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(
     `select probing, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as since

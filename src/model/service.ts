@@ -37,14 +37,14 @@ export type Answer =
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** UUIDs compare without case (RFC 9562, 4), other ids exactly. */
-export const comparableId = (id: string): string => (uuid.test(id) ? id.toLowerCase() : id)
+export const toComparableId = (id: string): string => (uuid.test(id) ? id.toLowerCase() : id)
 
-export const isSameId = (one: string, other: string): boolean => comparableId(one) === comparableId(other)
+export const isSameId = (one: string, other: string): boolean => toComparableId(one) === toComparableId(other)
 
 export const wasProcessSuspended = (answer: Answer): boolean =>
   answer.kind === 'no-answer' && answer.cause === 'suspended'
 
-export const isSuccess = (status: number): boolean => status >= 200 && status < 300
+export const isSuccessStatus = (status: number): boolean => status >= 200 && status < 300
 
 export const outcomes = [
   'ok',

@@ -1,4 +1,4 @@
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 
 /** Enough of an error to find its place, without its data. */
 export interface ShownError {
@@ -76,7 +76,7 @@ export function redact(text: string): string {
     (rest, [pattern, instead]) => rest.replace(pattern, instead),
     text.slice(0, redactMax),
   )
-  return boundText(redacted, textMax.message)
+  return boundText(redacted, textCharsMax.message)
 }
 
 const gone = '[redacted]'

@@ -6,7 +6,7 @@ import {
   type CapturedRecord,
   type EndState,
   endStates,
-  isSuccess,
+  isSuccessStatus,
   type Outcome,
   type ReportResult,
   type State,
@@ -160,8 +160,8 @@ export function findContractBreaches(contract: Contract | null, endpoint: Endpoi
   const expected = (name: string): string => contract[name as keyof Contract] ?? String(status)
   const isOther = (name: string) => expected(name) !== String(status)
   const breaches: Breach[] = []
-  if (isSuccess(status) && isOther(`${endpoint}_ok`)) breaches.push('other_success_status')
-  if (!isSuccess(status) && code !== null && isOther(code.toLowerCase())) breaches.push('other_error_status')
+  if (isSuccessStatus(status) && isOther(`${endpoint}_ok`)) breaches.push('other_success_status')
+  if (!isSuccessStatus(status) && code !== null && isOther(code.toLowerCase())) breaches.push('other_error_status')
   if (polls.has(endpoint) && code === null && isRefusal(status) && isOther(`${endpoint}_unknown`))
     breaches.push('other_unknown_status')
   if (contract.rate_remaining === 'all' && rateRemaining === null && status < 500) breaches.push('no_rate_remaining')

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { borrowSlots, type SlotLoan } from '../ledger/slotLoans.ts'
@@ -78,7 +78,7 @@ function readTransactionAnswer(answer: Answer, { resource, transactionId }: Tran
       kind: 'denied',
       message: `asked for ${transactionId}, the service answered about ${transaction.transactionId}`,
     }
-  const shown = boundText(status, textMax.word)
+  const shown = boundText(status, textCharsMax.word)
   if (!knownStatuses.has(status))
     return { kind: 'silent', message: `the service answered an unknown status of ${transactionId}: ${shown}` }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''

@@ -3,7 +3,7 @@ import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'
-import { isoTime, isoTimeOrNull, showTime, withIsoTimes } from '../time.ts'
+import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../time.ts'
 import { csvHead, csvLines } from './spreadsheet.ts'
 
 export type AuditLine =
@@ -67,7 +67,7 @@ export type AuditSums = Map<string, AuditSum>
 
 export function addToSums(sums: AuditSums, line: AuditLine): void {
   if (line.kind === 'act') return
-  const month = line.endedMs === null ? null : isoTime(line.endedMs).slice(0, 7)
+  const month = line.endedMs === null ? null : formatIsoInstant(line.endedMs).slice(0, 7)
   const { amounts: given, currency } = line.kind === 'pruned' ? { amounts: null, currency: null } : line
   const { type, state: outcome } = line
   const group = JSON.stringify([month ?? '9', type, outcome, currency ?? ''])
@@ -98,14 +98,14 @@ const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
 export function auditJson(line: AuditLine) {
-  if (line.kind !== 'record') return withIsoTimes(line)
+  if (line.kind !== 'record') return replaceEpochMsByIsoTimes(line)
   const { kind, id, outboxId, type, state, transactionId, key, code, amounts, attempts, customer, currency } = line
   const { recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
   return {
     ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
-    ...withIsoTimes({ recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs }),
-    steps: line.steps.map(withIsoTimes),
-    hands: line.hands.map(withIsoTimes),
+    ...replaceEpochMsByIsoTimes({ recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs }),
+    steps: line.steps.map(replaceEpochMsByIsoTimes),
+    hands: line.hands.map(replaceEpochMsByIsoTimes),
   }
 }
 
@@ -154,28 +154,35 @@ export function auditSumsText(sums: readonly AuditSum[]): string {
 function cellsOf(line: AuditLine): Record<string, string | null> {
   if (line.kind === 'act')
     return {
-      ...{ kind: line.act, at: isoTime(line.atMs), hands: showAuditedAct(line), ended: isoTimeOrNull(line.untilMs) },
+      ...{
+        kind: line.act,
+        at: formatIsoInstant(line.atMs),
+        hands: showAuditedAct(line),
+        ended: formatIsoInstantOrNull(line.untilMs),
+      },
       ...cellsOfNamed(line.records),
     }
   const known = {
-    ...{ kind: line.kind, at: isoTimeOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
+    ...{ kind: line.kind, at: formatIsoInstantOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
     ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
-    ...{ recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) },
+    ...{ recorded: formatIsoInstant(line.recordedMs), ended: formatIsoInstantOrNull(line.endedMs) },
   }
-  if (line.kind === 'pruned') return { ...known, pruned: isoTime(line.prunedMs) }
+  if (line.kind === 'pruned') return { ...known, pruned: formatIsoInstant(line.prunedMs) }
   return {
     ...known,
     ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
     ...{ customer: line.customer, currency: line.currency },
     ...{
-      captured: isoTime(line.capturedMs),
-      sent: isoTimeOrNull(line.sentMs),
-      accepted: isoTimeOrNull(line.acceptedMs),
+      captured: formatIsoInstant(line.capturedMs),
+      sent: formatIsoInstantOrNull(line.sentMs),
+      accepted: formatIsoInstantOrNull(line.acceptedMs),
     },
-    steps: line.steps.map(({ atMs, to, cause }) => `${isoTime(atMs)} ${to}: ${truncate(cause, 200)}`).join('; '),
+    steps: line.steps
+      .map(({ atMs, to, cause }) => `${formatIsoInstant(atMs)} ${to}: ${truncate(cause, 200)}`)
+      .join('; '),
     hands: line.hands.map(showOperatorStep).join('; '),
-    emptied: isoTimeOrNull(line.emptiedMs),
-    erased: isoTimeOrNull(line.erasedMs),
+    emptied: formatIsoInstantOrNull(line.emptiedMs),
+    erased: formatIsoInstantOrNull(line.erasedMs),
   }
 }
 
@@ -191,18 +198,18 @@ function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
 const stateWidth = 9
 
 export function auditText(line: AuditLine): string {
-  const parts = line.kind === 'act' ? [showTime(line.atMs), showAuditedAct(line)] : recordParts(line)
+  const parts = line.kind === 'act' ? [formatInstant(line.atMs), showAuditedAct(line)] : recordParts(line)
   return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
 }
 
 function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
-  const at = line.endedMs === null ? 'not ended yet       ' : showTime(line.endedMs)
+  const at = line.endedMs === null ? 'not ended yet       ' : formatInstant(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
-  if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}`]
+  if (line.kind === 'pruned') return [...first, transaction, `pruned ${formatInstant(line.prunedMs)}`]
   const key =
     line.erasedMs !== null
-      ? `erased ${showTime(line.erasedMs)}`
+      ? `erased ${formatInstant(line.erasedMs)}`
       : line.key === null
         ? ''
         : `key ${truncate(line.key, 40)}`
@@ -210,7 +217,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
 }
 
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
-  if (sentMs !== null) return `sent ${showTime(sentMs)}`
+  if (sentMs !== null) return `sent ${formatInstant(sentMs)}`
   if (transactionId !== null) return 'sent, time unknown'
   const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause.startsWith('recovered'))
   return isDoubtful ? 'perhaps sent' : 'never sent'
@@ -222,10 +229,10 @@ const showAmounts = (amounts: Amounts | null): string =>
     .join(' ')
 
 export const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
-  `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
+  `${formatInstant(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
 export const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
-  `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
+  `${who}: ${act}${untilMs === null ? '' : ` until ${formatInstant(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
 
 const recordsShown = 5
 

@@ -1,9 +1,9 @@
 import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import { readDaemonActivity, readSnapshot } from '../ledger/snapshot.ts'
+import { readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
-import { showDuration } from '../time.ts'
+import { formatDuration } from '../time.ts'
 import type { Databases } from './databases.ts'
 import {
   type FilterOptions,
@@ -207,7 +207,7 @@ export async function readReplayCost(
   rateLimit: { requests: number; windowMs: number },
 ): Promise<ReplayCost> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
-    readSnapshot(ledger),
+    readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
   ])
   const capacity = rateCapacity || rateLimit.requests
@@ -219,5 +219,5 @@ export async function readReplayCost(
 }
 
 export function replayCostMessage({ requests, durationMs }: ReplayCost): string {
-  return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
+  return `It costs about ${pluralize(requests, 'request')}, which is ${formatDuration(durationMs)} of the whole budget.`
 }

@@ -4,7 +4,7 @@ import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeEndReportsDue } from '../ledger/reports.ts'
-import { readLongestRequestTimeout } from '../ledger/settings.ts'
+import { readLongestRequestTimeoutMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import {
@@ -99,7 +99,7 @@ const usualTimeoutMs = 30_000
 
 export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    const timeoutMs = (await readLongestRequestTimeout(db)) ?? usualTimeoutMs
+    const timeoutMs = (await readLongestRequestTimeoutMs(db)) ?? usualTimeoutMs
     await declareLedgerRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
   })
 }

@@ -5,7 +5,7 @@ import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
-import { showDuration } from '../time.ts'
+import { formatDuration } from '../time.ts'
 
 const sessionsShown = 3
 const applicationMaxChars = 60
@@ -29,7 +29,7 @@ export function endLockingSessionAdvice([first]: readonly LockingSession[], whos
 
 function sessionMessage({ pid, application, state, statement, openForMs }: LockingSession): string {
   if (pid === 0) return 'a prepared transaction (`select * from pg_prepared_xacts`)'
-  const forLong = openForMs === null ? '' : ` for ${showDuration(openForMs)}`
+  const forLong = openForMs === null ? '' : ` for ${formatDuration(openForMs)}`
   const known = [
     application === null || application === '' ? null : truncate(application, applicationMaxChars),
     state === null ? null : `${state}${forLong}`,

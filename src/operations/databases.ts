@@ -13,7 +13,7 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
  *
  *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
  *     withOutbox(databases, (outbox) => readNew(outbox, 10))         reads the ERP's table
- *     writeDiscardedSubmissions(operatorOf(databases, actor), seen)              changes the ledger in an operator's name
+ *     discardSeenSubmissions(operatorOf(databases, actor), seen)     changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig

@@ -3,7 +3,7 @@ import type { PauseReason, Problem } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
-import { showDuration, showMoment } from '../time.ts'
+import { formatDuration, formatInstantAndDistance } from '../time.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { joinStatusFacts, type LedgerStatus, type OutboxStatus, type StatusFacts } from './readStatus.ts'
@@ -103,7 +103,7 @@ function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected)
     return 'No daemon is running, so nothing is sent. Start one with `outboxd run`, or look at its log.'
-  const since = lastSilentMs === null ? 'yet' : `for ${showDuration(nowMs - lastSilentMs)}`
+  const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
       ? `In the ledger’s database it waits for ${lockingSessionsMessage(heldUpBy)}.${endLockingSessionAdvice(heldUpBy, 'that')}`
@@ -127,7 +127,7 @@ const explains: Record<PauseReason, string> = {
 function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number): string[] {
   return pauses.map(
     ({ reason, sinceMs }) =>
-      `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}. ${explains[reason]}`,
+      `Nothing is sent: paused (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${explains[reason]}`,
   )
 }
 
@@ -144,9 +144,9 @@ function waitsForPerson({ submissions }: StatusFacts): string | null {
 
 function late({ oldestMs, oldestAcceptedMs, nowMs }: StatusFacts): string | null {
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
-    return `The oldest record has waited for ${showDuration(nowMs - oldestMs)}. \`outboxd list --state queued\` shows it.`
+    return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}. \`outboxd list --state queued\` shows it.`
   if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
-  return `The service has not said for ${showDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
+  return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
 /** Finds what no daemon could write down, such as a full disk of the ledger. */
@@ -156,12 +156,12 @@ function notTaken(status: StatusFacts): string | null {
   const [first] = instances
   if (!isBudgetUnused || oldestMs === null || first === undefined) return null
   if (nowMs - Math.max(oldestMs, first.startedMs) <= untakenMs) return null
-  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${showDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. Look at the daemon’s log (full disk? missing permission?), and run \`outboxd check\`.`
+  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. Look at the daemon’s log (full disk? missing permission?), and run \`outboxd check\`.`
 }
 
 function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string | null {
   if (oldestReportDueMs === null || nowMs - oldestReportDueMs <= untoldMs) return null
-  return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not written back to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}. A daemon tries again by itself. \`outboxd check\` tries one row, and says what is wrong.`
+  return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not written back to the outbox, the oldest for ${formatDuration(nowMs - oldestReportDueMs)}. A daemon tries again by itself. \`outboxd check\` tries one row, and says what is wrong.`
 }
 
 const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>

@@ -1,4 +1,4 @@
-import { writeDiscardedSubmissions } from '../ledger/operator/decisions.ts'
+import { discardSeenSubmissions } from '../ledger/operator/decisions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'
@@ -47,7 +47,7 @@ export function discardSubmissions(
   run: BulkRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const discarded = new Set(await writeDiscardedSubmissions(operator, batch))
+    const discarded = new Set(await discardSeenSubmissions(operator, batch))
     return { done: [...discarded], skipped: listSkippedAsChanged(batch, discarded) }
   })
 }

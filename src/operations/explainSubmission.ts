@@ -1,7 +1,7 @@
 import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import { showDuration, showMoment, showTime } from '../time.ts'
+import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 
 export interface Explanation {
   why: string
@@ -82,7 +82,7 @@ function queued(detail: SubmissionDetail): Explained {
   if (dueMs !== null && dueMs > nowMs)
     return explain(
       `sent again after: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
-      `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
+      `sent at ${formatInstantAndDistance(dueMs, nowMs)}, as soon as a slot is free`,
     )
   return permitsFree > 0
     ? explain('it is next', 'sent within seconds')
@@ -91,7 +91,7 @@ function queued(detail: SubmissionDetail): Explained {
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   return {
-    why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${showMoment(sentMs, nowMs)}`}`,
+    why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${formatInstantAndDistance(sentMs, nowMs)}`}`,
     next: [advise('the answer decides; if its instance dies, another instance takes over within a minute')],
   }
 }
@@ -99,7 +99,7 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
 function probing(detail: SubmissionDetail): Explained {
   const { transactionId, pollMs, nowMs } = detail
   const why = `the answer did not say whether it arrived, so the daemon asks the service for ${transactionId}`
-  const next = pollMs === null ? 'asked again soon' : `asked again at ${showMoment(pollMs, nowMs)}`
+  const next = pollMs === null ? 'asked again soon' : `asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
@@ -112,10 +112,12 @@ function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
 
 function accepted(detail: SubmissionDetail): Explained {
   const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
-  const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
+  const since = acceptedMs === null ? '' : ` ${formatDuration(nowMs - acceptedMs)} ago`
   const why = [
     `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`,
-    ...(unknownSinceMs === null ? [] : [`since ${showTime(unknownSinceMs)} the service says that it does not know it`]),
+    ...(unknownSinceMs === null
+      ? []
+      : [`since ${formatInstant(unknownSinceMs)} the service says that it does not know it`]),
     ...(refusedPolls > 1
       ? [`${refusedPolls} polls were refused while those of other records were answered, so it is polled more rarely`]
       : []),
@@ -127,7 +129,7 @@ function accepted(detail: SubmissionDetail): Explained {
       ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'asked')}`
       : pollMs === null || pollMs <= nowMs
         ? 'asked as soon as a slot is free'
-        : `asked again at ${showMoment(pollMs, nowMs)}`
+        : `asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
   return { why: why.join('; '), next: pollNext(detail, next) }
 }
 
@@ -141,7 +143,7 @@ function pollNext({ id, probing, polledRarely, answered, idByPerson }: Submissio
 
 function uncertainNext(detail: SubmissionDetail): Advice[] {
   const { id, sentMs } = detail
-  const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
+  const when = sentMs === null ? '' : ` at ${formatInstant(sentMs)}`
   return [
     advise(
       `needs attention: ask the operator of the service whether it arrived${when}, then`,
@@ -223,6 +225,6 @@ const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): $
 function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
   if (reason === 'history') return `${what} after \`outboxd recover\``
   if (reason === 'operator' || untilMs === null)
-    return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${showMoment(untilMs, nowMs)}`}`
-  return `${what} ${untilMs <= nowMs ? '' : `after ${showMoment(untilMs, nowMs)}, `}when one request has succeeded`
+    return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${formatInstantAndDistance(untilMs, nowMs)}`}`
+  return `${what} ${untilMs <= nowMs ? '' : `after ${formatInstantAndDistance(untilMs, nowMs)}, `}when one request has succeeded`
 }

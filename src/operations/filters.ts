@@ -1,10 +1,10 @@
-import { searchText, type TextSearch } from '../ledger/operator/search.ts'
+import { searchSubmissionTexts, type TextSearch } from '../ledger/operator/search.ts'
 
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
-import { parseMoment } from '../time.ts'
+import { parseEpochMs } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
 export interface FilterOptions {
@@ -142,7 +142,7 @@ function readBound(
   problems: string[],
 ): number | null {
   if (text === undefined) return null
-  const ms = parseMoment(text, nowMs)
+  const ms = parseEpochMs(text, nowMs)
   if (ms === null)
     problems.push(
       `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00, or a duration such as 90m, 2h, 3d`,
@@ -157,7 +157,7 @@ export type SearchByText = (filter: SubmissionFilter, text: string, bounds: type
 export const createTextSearch =
   (ledger: Database): SearchByText =>
   (...asked) =>
-    searchText(ledger, ...asked)
+    searchSubmissionTexts(ledger, ...asked)
 
 /**
  * Narrows the filter to what --containing finds.

@@ -2,7 +2,7 @@ import { clockSkewMaxMs } from '../ledger/history/history.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
 import { pluralize } from '../plainText.ts'
-import { isoTime, showTime } from '../time.ts'
+import { formatInstant, formatIsoInstant } from '../time.ts'
 import { countRowsNamingTransaction, type LedgerLoss, type LostHistory, type NamedLostRecord } from './recover.ts'
 
 const rowsShown = 10
@@ -21,12 +21,14 @@ function historyMessages({
 }: LostHistory): string[] {
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
-    oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
+    oldestMs === null || newestMs === null
+      ? ''
+      : `, recorded from ${formatInstant(oldestMs)} to ${formatInstant(newestMs)}`
   const counted = ([count, name, then]: readonly [number, string, string]) =>
     count === 0 ? [] : [`${name}: ${count}. ${then}`]
   return [
     `The ledger may have lost committed data: ${found.detail}.`,
-    `Found at ${showTime(found.atMs)} by ${found.by}. A daemon last found the ledger complete at ${showTime(found.lastMarkMs)}. It may not know what was sent after that, or after its backup.`,
+    `Found at ${formatInstant(found.atMs)} by ${found.by}. A daemon last found the ledger complete at ${formatInstant(found.lastMarkMs)}. It may not know what was sent after that, or after its backup.`,
     `Queued in the ledger, but perhaps already sent: ${pluralize(queued, 'record')}${span}.`,
     ...firstOf(
       namedRecords(named, 'arrived'),
@@ -37,7 +39,7 @@ function historyMessages({
       'Uncertain, because their rows name a transaction that cannot be theirs (with either --as)',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, give --no-waiting.`
+      ? `Rows that wait in the outbox and were recorded before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, give --no-waiting.`
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...(
       [
@@ -100,7 +102,7 @@ function gapMessages({ canTell, isCut, rows }: TableComparison): string[] {
 }
 
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
-  last && `${last.who} recovered as ${last.as} at ${showTime(last.atMs)}. \`outboxd audit\` shows it.`
+  last && `${last.who} recovered as ${last.as} at ${formatInstant(last.atMs)}. \`outboxd audit\` shows it.`
 
 export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: LedgerLoss, last: LastRecovery | null) => ({
   canTell,
@@ -108,7 +110,7 @@ export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: Ledge
   rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
     ...{ outboxId, state, createdAt, transactionId },
   })),
-  lastRecovery: last && { who: last.who, at: isoTime(last.atMs), as: last.as },
+  lastRecovery: last && { who: last.who, at: formatIsoInstant(last.atMs), as: last.as },
   history: history && historyJson(history),
 })
 
@@ -123,9 +125,9 @@ function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRow
   const [arrived, uncertain] = [ofKind('arrived'), ofKind('uncertain')]
   return {
     found: found.detail,
-    foundAt: isoTime(found.atMs),
+    foundAt: formatIsoInstant(found.atMs),
     foundBy: found.by,
-    lastMarkAt: isoTime(found.lastMarkMs),
+    lastMarkAt: formatIsoInstant(found.lastMarkMs),
     before: found.agreed,
     now: found.now,
     queued: doubtful.queued,

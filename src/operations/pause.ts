@@ -1,12 +1,12 @@
 import type { Operator } from '../ledger/operator/operator.ts'
 import { endAutomaticPauses, endOperatorPause } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
-import { resumeDespiteMassRefusals } from '../ledger/refusals.ts'
-import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
+import { believeMassRefusals } from '../ledger/refusals.ts'
+import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
 import { truncate } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
-import { parseDurationMs, showMoment } from '../time.ts'
+import { formatInstantAndDistance, parseDurationMs } from '../time.ts'
 import { findReasonProblem } from './actor.ts'
 
 export interface PauseRequest {
@@ -39,7 +39,7 @@ function durationProblem(text: string, forMs: number | null): string | null {
 }
 
 export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: boolean; nowMs: number }): string {
-  const until = forMs === null ? 'until `outboxd resume`' : `until ${showMoment(nowMs + forMs, nowMs)}`
+  const until = forMs === null ? 'until `outboxd resume`' : `until ${formatInstantAndDistance(nowMs + forMs, nowMs)}`
   return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
 }
 
@@ -62,14 +62,14 @@ export interface ResumeOutcome {
 
 export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const ended = await endOperatorPause(operator)
-  const believed = believeRefusals ? await resumeDespiteMassRefusals(operator, believedMs) : []
+  const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
   const shortened = all || believeRefusals ? await endAutomaticPauses(operator) : []
-  const { pauses } = await readSnapshot(operator.ledger)
+  const { pauses } = await readLedgerSnapshot(operator.ledger)
   return { ended, believed, shortened, remaining: pauses }
 }
 
 export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
-  const { pauses } = await readSnapshot(ledger)
+  const { pauses } = await readLedgerSnapshot(ledger)
   const problems = await readProblems(ledger, problemsMax)
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
   const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
@@ -102,7 +102,8 @@ export function resumeMessages(
     ),
     ...(tried.length === 0 ? [] : [oneGoesFirst]),
     ...standing.map(({ reason, untilMs, detail }) => {
-      const until = untilMs === null ? 'until `outboxd recover`' : `at least until ${showMoment(untilMs, nowMs)}`
+      const until =
+        untilMs === null ? 'until `outboxd recover`' : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncate(detail, 300)}`
     }),
     ...(mayBeTried ? ['These end by themselves. `outboxd resume --all` tries at once.'] : []),

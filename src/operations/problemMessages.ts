@@ -1,7 +1,7 @@
 import type { Problem, ProblemKind } from '../model.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
-import { showTime } from '../time.ts'
+import { formatInstant } from '../time.ts'
 import { conflictAdvice } from './submissionFacts.ts'
 
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
@@ -108,7 +108,7 @@ const shownMax = 20
 export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {
-    const retry = retryMs === null ? '' : ` (tried again ${showTime(retryMs)})`
+    const retry = retryMs === null ? '' : ` (tried again ${formatInstant(retryMs)})`
     return escapeControl(`outbox:${truncate(subject, 60)} is skipped: ${detail}${retry}.`)
   })
   const more = skipped.length - shownMax

@@ -4,7 +4,7 @@ import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { type ReadOnlyCause, readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
-import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readSnapshot } from '../ledger/snapshot.ts'
+import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
@@ -49,7 +49,7 @@ export async function readLedgerStatus({
   config,
 }: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerStatus> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
-    readSnapshot(ledger),
+    readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
     readProblems(ledger, problemsMax),
     readServedOutbox(ledger),

@@ -8,7 +8,7 @@ import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention
 import { isRowWaiting, readOutboxRecord } from '../outbox/readRows.ts'
 import { isRowBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
-import { showTime } from '../time.ts'
+import { formatInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export type FoundSubmissions =
@@ -140,5 +140,5 @@ export async function explainMissingRow(databases: Databases, outboxId: string):
 
 function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {
   const as = transactionId === null ? '' : ` as transaction ${transactionId}`
-  return `the record of the row ${outboxId} was ${state} on ${showTime(endedMs)}${as} and pruned on ${showTime(prunedMs)} (RETENTION_DAYS). It was submission ${id}, and is not sent again`
+  return `the record of the row ${outboxId} was ${state} on ${formatInstant(endedMs)}${as} and pruned on ${formatInstant(prunedMs)} (RETENTION_DAYS). It was submission ${id}, and is not sent again`
 }

@@ -3,7 +3,7 @@ import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
 import type { State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
-import { showDuration, showMoment, showTime } from '../time.ts'
+import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
 import { addRequestCounts, performanceFromCounts, performanceMessage } from './serviceTargets.ts'
@@ -30,7 +30,7 @@ export function renderStatusLine({
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     `${report.rateAvailable} of ${report.rateCapacity} requests free`,
   ].join(', ')
-  return lines([`${showTime(report.nowMs)} ${first.message} | ${figures}${more}`])
+  return lines([`${formatInstant(report.nowMs)} ${first.message} | ${figures}${more}`])
 }
 
 const lines = (all: readonly string[]): string => all.map((text) => `${escapeControl(text)}\n`).join('')
@@ -49,7 +49,7 @@ function recordRows(report: StatusReport): Row[] {
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['to write back', dueReportsMessage(report)],
-    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
+    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${formatInstantAndDistance(oldestMs, nowMs)}`],
     ['backlog', `${backlogMessage(report)}${heldRecordsMessage(report.heldForPerson)}`],
     ...(start === null ? [] : [['start', [start, hidden ?? []].flat().join(' ')] as const]),
   ]
@@ -57,7 +57,7 @@ function recordRows(report: StatusReport): Row[] {
 
 function ledgerRows(report: StatusReport): Row[] {
   const { rateAvailable, rateCapacity, nextSlotMs, recent, nowMs } = report
-  const next = nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
+  const next = nextSlotMs === null ? '' : `, the next in ${formatDuration(nextSlotMs - nowMs)}`
   return [
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}`],
     ['last hour', performance(recent.lastHour)],
@@ -81,7 +81,8 @@ export function dueReportsMessage({
   nowMs,
 }: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'nowMs'>): string {
   if (reportsDue === 0) return 'none due'
-  const oldest = oldestReportDueMs === null ? '' : `, the oldest from ${showMoment(oldestReportDueMs, nowMs)}`
+  const oldest =
+    oldestReportDueMs === null ? '' : `, the oldest from ${formatInstantAndDistance(oldestReportDueMs, nowMs)}`
   return `${pluralize(reportsDue, 'outcome')}${oldest}`
 }
 
@@ -101,13 +102,13 @@ export function backlogMessage({
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
-  return `sent in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (an estimate: the rate limit, ${polls} polls a record)`
+  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (an estimate: the rate limit, ${polls} polls a record)`
 }
 
 function showClock(ms: number, nowMs: number): string {
-  const [date, time = ''] = showTime(ms).split(' ')
+  const [date, time = ''] = formatInstant(ms).split(' ')
   const clock = `${time.slice(0, 5)}Z`
-  return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
+  return formatInstant(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
 export function heldRecordsMessage(held: number): string {
@@ -120,7 +121,7 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
     const { reason, sinceMs, detail } = pause
     return [
       'paused',
-      `${reason} since ${showMoment(sinceMs, nowMs)}, ${pauseEndText(pause, nowMs)}: ${truncate(detail, 400)}`,
+      `${reason} since ${formatInstantAndDistance(sinceMs, nowMs)}, ${pauseEndText(pause, nowMs)}: ${truncate(detail, 400)}`,
     ]
   })
 }
@@ -131,7 +132,7 @@ export function pauseEndText(
 ): string {
   if (detail === standbyMissingMessage) return 'until a COMMIT waits for a standby'
   if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
-  return untilMs <= nowMs ? 'until one request succeeds' : `until ${showMoment(untilMs, nowMs)}`
+  return untilMs <= nowMs ? 'until one request succeeds' : `until ${formatInstantAndDistance(untilMs, nowMs)}`
 }
 
 const problemsShown = 20
@@ -139,8 +140,13 @@ const problemsShown = 20
 function problemRows({ standing, nowMs }: StatusReport): Row[] {
   const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): Row => {
     const retry =
-      retryMs === null ? '' : `, tried again ${retryMs <= nowMs ? 'now' : `at ${showMoment(retryMs, nowMs)}`}`
-    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`]
+      retryMs === null
+        ? ''
+        : `, tried again ${retryMs <= nowMs ? 'now' : `at ${formatInstantAndDistance(retryMs, nowMs)}`}`
+    return [
+      'problem',
+      `${kind} ${subject} since ${formatInstantAndDistance(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`,
+    ]
   })
   const more = standing.length - rows.length
   return more > 0 ? [...rows, ['problem', `... and ${more} more: \`outboxd status --json\``]] : rows
@@ -151,13 +157,13 @@ function instanceRows(report: StatusReport): Row[] {
   if (instances.length === 0) return [['instances', whyNoInstance(report)]]
   return instances.map(({ id, host, version, startedMs }) => [
     'instance',
-    `${id.slice(0, 8)} on ${host}, version ${version}, since ${showMoment(startedMs, nowMs)}`,
+    `${id.slice(0, 8)} on ${host}, version ${version}, since ${formatInstantAndDistance(startedMs, nowMs)}`,
   ])
 }
 
 export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
-  const heard = lastSilentMs === null ? '' : `; last heartbeat ${showMoment(lastSilentMs, nowMs)}`
+  const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`
   return `${which}${heard}`
 }

@@ -1,9 +1,9 @@
 import type { Operator } from '../ledger/operator/operator.ts'
 import {
+  queueReplays,
   type Replay,
   type ReplayableSubmission,
   readReplayableSubmissions,
-  writeReplayedSubmissions,
 } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { stampTimesDiffer } from '../ledger/rowConflicts.ts'
@@ -78,7 +78,7 @@ export function replaySubmissions(
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
-    const replayed = new Set(await writeReplayedSubmissions(parts.operator, replays, newKey))
+    const replayed = new Set(await queueReplays(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
     const readied = batch.filter(({ id }) => ready.has(id))
     return { done: [...replayed], skipped: [...skipped, ...listSkippedAsChanged(readied, replayed)] }

@@ -3,10 +3,10 @@ import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/
 import {
   resolveAsArrived,
   resolveAsNotArrived,
-  takeBackGivenTransactionId,
+  withdrawGivenTransactionId,
 } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
+import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
@@ -165,7 +165,7 @@ export async function resolveSubmission(
 
 async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  if (!(await takeBackGivenTransactionId(operator, submission))) return changed(name)
+  if (!(await withdrawGivenTransactionId(operator, submission))) return changed(name)
   const free = `${detail.transactionId} can be given to another record`
   return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
 }
@@ -220,10 +220,10 @@ const settled = (state: State, arrivedAs: string | null, message: string): Resol
 
 const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 
-export const transactionHolderMessage = ({ transactionId, outboxId }: Holder) =>
+export const transactionHolderMessage = ({ transactionId, outboxId }: TransactionHolder) =>
   `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
 
-const taken = (holder: Holder) =>
+const taken = (holder: TransactionHolder) =>
   left(
     `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave it that id by mistake, correct this first: \`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
   )

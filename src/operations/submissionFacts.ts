@@ -1,7 +1,7 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOutboxRecord } from '../outbox/readRows.ts'
-import { isoTime, showTime } from '../time.ts'
+import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export type Fact = string | { atMs: number }
@@ -65,9 +65,9 @@ export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   otherwise: string,
 ): string {
-  if (erasedMs !== null) return `erased ${showTime(erasedMs)}`
+  if (erasedMs !== null) return `erased ${formatInstant(erasedMs)}`
   if (events[0]?.to === 'discarded') return 'none: nothing is sent for it'
-  return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
+  return emptiedMs === null ? `none: ${otherwise}` : `emptied ${formatInstant(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
 export async function readCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
@@ -91,7 +91,7 @@ export function conflictLines(
     `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
   return [
     `conflict: the outbox row ${outboxId} has changed since it was captured: ${conflict}`,
-    `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
+    `  this record     ${facts({ type, key }, formatIsoInstant(recordedMs))}`,
     `  the row now     ${row === null ? 'gone, or unreadable' : facts(row, row.createdAt ?? 'at an unknown time')}`,
     `  ${conflictAdvice}`,
   ]

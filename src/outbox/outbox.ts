@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import {
-  assertOutboxServed,
+  assertOutboxIsServed,
   bindLedgerToOutbox,
   type OutboxIdentity,
   readServedOutbox,
@@ -72,7 +72,7 @@ export class Outbox {
   async open(read?: ServedOutbox): Promise<OpenTable> {
     const inspected = await this.inspect()
     const served = read ?? (await readServedOutbox(this.ledger))
-    assertOutboxServed(served, inspected.identity)
+    assertOutboxIsServed(served, inspected.identity)
     const failingIds = this.failingRows.ids()
     const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, failingIds])
     if (this.#opened?.key !== key) {

@@ -1,4 +1,4 @@
-import { type Database, readRoleSchemas } from '../postgres/database.ts'
+import { type Database, readSchemasInSearchPath } from '../postgres/database.ts'
 import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
 
 interface Grant {
@@ -70,7 +70,7 @@ async function readGrantsOnTable(
   role: string | null,
   { select, update, sequence }: NeededPermissions,
 ): Promise<Grant[]> {
-  const name = [schema, table, await readRoleSchemas(db)]
+  const name = [schema, table, await readSchemasInSearchPath(db)]
   const { rows } = await db.query<Grant>(grantsSql, [...name, role, select, sequence, update])
   return rows
 }

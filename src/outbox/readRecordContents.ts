@@ -1,6 +1,6 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { blameForDatabaseError, isStatementError } from '../postgres/database.ts'
+import { blameForDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
 import { blameForSqlState, errorCodeOf } from '../postgres/sqlState.ts'
 import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import {
@@ -219,7 +219,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
       if (query !== null) await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
     return false
   } catch (error) {
-    if (!isStatementError(error)) throw error
+    if (!didSessionSurviveError(error)) throw error
     return blameForDatabaseError(error, 'claim') !== 'moment'
   }
 }
@@ -266,7 +266,9 @@ async function readByIds(
       return new Map([...none, ...read])
     })
   } catch (error) {
-    throw isStatementError(error) ? new QueryFailed(asked.what, String(errorCodeOf(error)), error as Error) : error
+    throw didSessionSurviveError(error)
+      ? new QueryFailed(asked.what, String(errorCodeOf(error)), error as Error)
+      : error
   }
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/binding.ts'
-import { type Database, readRoleSchemas, withSearchPathOfRole } from '../postgres/database.ts'
+import { type Database, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
 import { findTableProblems } from './findTableProblems.ts'
@@ -113,7 +113,7 @@ export async function findTableOfSimilarName(
        and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'outboxd', 'pgboss', 'outboxd_capture', 'sandbox')
        and has_schema_privilege(n.oid, 'usage')
      order by n.nspname = coalesce($3, '') desc, n.nspname = any($2) desc, c.relname, n.nspname limit $1`,
-    [tablesMax, await readRoleSchemas(db), schema],
+    [tablesMax, await readSchemasInSearchPath(db), schema],
   )
   const names = rows.map(({ name }) => name)
   const near = names.includes(table) ? table : nearestWord(table, names)

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { tableWriterSessionsSql } from '../postgres/locks.ts'
+import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { columnSql, literalSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -58,7 +58,7 @@ function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
 
 /**
  * Orders rows by a sequence. The highest number is settled when every session that was writing the table at that time
- * has ended (see `tableWriterSessionsSql`). A number that the sequence has not drawn yet settles nothing.
+ * has ended (see `tableWriterTransactionsSql`). A number that the sequence has not drawn yet settles nothing.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): SettledPositionReader {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`
@@ -66,7 +66,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): SettledP
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
         then least(max(${columnSql(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
-      array(${tableWriterSessionsSql(tableAndPartitionOidsSql(shape.qualified))}) as writers`
+      array(${tableWriterTransactionsSql(tableAndPartitionOidsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
-import { tableWriterSessionsSql } from '../postgres/locks.ts'
+import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import { sessionsForRowStatements } from './openTable.ts'
@@ -87,7 +87,7 @@ const lookEveryMs = 100
 
 /**
  * Reads the start position for `--start now`: the next id of the table's own sequence, or the time on the table's
- * clock. Reads the id while no session writes the table, because then no lower id can follow (see `tableWriterSessionsSql`).
+ * clock. Reads the id while no session writes the table, because then no lower id can follow (see `tableWriterTransactionsSql`).
  *
  * @throws OutboxTableUnusable if the table has neither
  */
@@ -110,7 +110,7 @@ export async function readStartPositionForNow(outbox: Outbox): Promise<StartPosi
 
 async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<string> {
   const { qualified } = shape
-  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterSessionsSql(tableAndPartitionOidsSql(qualified))}) as busy
+  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterTransactionsSql(tableAndPartitionOidsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await sessionsForRowStatements(pool, shape).query<{ next: string; busy: boolean }>(sql)

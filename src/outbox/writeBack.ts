@@ -3,7 +3,7 @@ import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../
 import {
   beginTransaction,
   type Database,
-  isStatementError,
+  didSessionSurviveError,
   isTransientError,
   type Sessions,
 } from '../postgres/database.ts'
@@ -33,7 +33,7 @@ export async function writeBackRows<R extends RowStatus>(
   const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
   const attempt = await tryToWrite(writing, read)
   if (attempt.kind !== 'failed') return attempt
-  if (!isStatementError(attempt.error)) throw attempt.error
+  if (!didSessionSurviveError(attempt.error)) throw attempt.error
   // A row is not the cause of an error that comes without rows, too.
   const empty = await tryToWrite(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
@@ -42,7 +42,7 @@ export async function writeBackRows<R extends RowStatus>(
   // A trigger may raise any code. A cause outside the rows, such as a failover, has passed by now.
   const again = await tryToWrite(writing, read)
   if (again.kind !== 'failed') return again
-  if (!isStatementError(again.error)) throw again.error
+  if (!didSessionSurviveError(again.error)) throw again.error
   return refusal(again)
 }
 

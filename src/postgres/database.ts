@@ -7,7 +7,7 @@ import {
   isLockTimeout,
   isReadOnlyError,
   isStatementCanceled,
-  type Work,
+  type WorkKind,
 } from './sqlState.ts'
 
 export type { Pool } from 'pg'
@@ -39,7 +39,7 @@ export function withSearchPathOfRole(pool: Database): Database {
 }
 
 /** Includes schemas that the role may not use. */
-export async function readRoleSchemas(db: Database): Promise<string[]> {
+export async function readSchemasInSearchPath(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ path: string; user: string }>(
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
   )
@@ -150,13 +150,13 @@ export function isTransientError(error: unknown): boolean {
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
 
-export function isReadOnlyServer(error: unknown): boolean {
-  if (error instanceof DatabaseUnusable) return isReadOnlyServer(error.cause)
+export function isReadOnlyServerError(error: unknown): boolean {
+  if (error instanceof DatabaseUnusable) return isReadOnlyServerError(error.cause)
   return isReadOnlyError(error)
 }
 
 /** True if the session survives. A row's trigger may raise any code, so only the severity counts. */
-export function isStatementError(error: unknown): boolean {
+export function didSessionSurviveError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
@@ -172,7 +172,7 @@ export function isLockTimeoutOrCanceled(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-export function blameForDatabaseError(error: unknown, work: Work): Blame {
+export function blameForDatabaseError(error: unknown, work: WorkKind): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
   const state = String(errorCodeOf(error))

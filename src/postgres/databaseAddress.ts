@@ -14,10 +14,15 @@ export interface DatabaseAddressDeps {
   onRefused(why: string): void
 }
 
-export const fixedDatabaseAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
+export const createFixedDatabaseAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
 /** Renews name and password only. With a different database, each daemon would know half of what was sent. */
-export function createDatabaseAddress({ url, read, onRenewed, onRefused }: DatabaseAddressDeps): DatabaseAddress {
+export function createRenewableDatabaseAddress({
+  url,
+  read,
+  onRenewed,
+  onRefused,
+}: DatabaseAddressDeps): DatabaseAddress {
   let inUse = url
   return {
     now: () => inUse,

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { createPool, DatabaseUnusable, isLockTimeoutOrCanceled, withConnectionErrorsExplained } from './database.ts'
-import { type LockingSession, watchLocks } from './locks.ts'
+import { type LockingSession, watchLockingSessions } from './locks.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
 /** Reads a database that may be missing, empty or closed to us. */
@@ -29,7 +29,7 @@ export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>)
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: lockMs } : catalogPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
-  await using locks = isErp ? watchLocks(url, sessionName) : null
+  await using locks = isErp ? watchLockingSessions(url, sessionName) : null
   try {
     return await withConnectionErrorsExplained(variable, url, () => look(pool))
   } catch (error) {

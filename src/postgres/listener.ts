@@ -1,10 +1,10 @@
 import pg from 'pg'
-import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type Listener = ReturnType<typeof openListener>
 
-export type Mark =
+export type SleepMark =
   /** Inserts notify from now on. Look at the table once more. */
   | 'marked'
   /** Another daemon sleeps, and this listener gets its notices. */
@@ -50,7 +50,7 @@ const markStatement = `select case
  * can be missed, so callers must also look by themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps) {
-  const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
+  const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -114,11 +114,11 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
   void connect()
   return {
     /** Makes inserts notify, because the daemon sleeps. */
-    async mark(): Promise<Mark> {
+    async mark(): Promise<SleepMark> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
       try {
-        const { rows } = await asked.query<{ mark: Mark }>(markStatement, [lockClass, await readTable()])
+        const { rows } = await asked.query<{ mark: SleepMark }>(markStatement, [lockClass, await readTable()])
         const mark = rows[0]?.mark ?? 'unavailable'
         if (asked !== client) return 'unavailable'
         isMarked ||= mark === 'marked'

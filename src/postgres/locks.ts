@@ -39,7 +39,7 @@ export async function readLockingSessions(db: Database, name: string): Promise<L
      order by a.xact_start, chain.pid`,
     [name, statementCharsMax],
   )
-  return rows.map(({ query, ...session }) => ({ ...session, statement: statementKind(query) }))
+  return rows.map(({ query, ...session }) => ({ ...session, statement: toStatementKind(query) }))
 }
 
 const firstLookMs = 1_000
@@ -49,7 +49,7 @@ const againMs = 500
  * Watches which sessions block ours, because Postgres cannot say it after a statement has given up. Needs no connection
  * in the first second.
  */
-export function watchLocks(url: string, name: string) {
+export function watchLockingSessions(url: string, name: string) {
   let holders: readonly LockingSession[] = []
   const stop = new AbortController()
   const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
@@ -88,7 +88,7 @@ const kinds =
 const blank = /^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)*/
 
 /** Returns a kind from a closed list, so that the statement's data is not shown. */
-export function statementKind(query: string | null): string | null {
+export function toStatementKind(query: string | null): string | null {
   if (query === null || query === '' || query.startsWith('<insufficient privilege>')) return null
   const words = query.replace(blank, '').replace(/\s+/g, ' ').toLowerCase()
   return kinds.exec(words)?.[0] ?? 'another statement'
@@ -106,6 +106,6 @@ const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLoc
  *
  * @param tables SQL: their oids, or a query for them
  */
-export const tableWriterSessionsSql = (tables: string): string => `select virtualtransaction from pg_locks
+export const tableWriterTransactionsSql = (tables: string): string => `select virtualtransaction from pg_locks
   where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
     and relation in (${tables}) and mode in (${writingModes})`

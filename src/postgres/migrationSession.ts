@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
-import { watchLocks } from './locks.ts'
-import { encodingWarning, readEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
+import { watchLockingSessions } from './locks.ts'
+import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
 import { applySessionSettings, catalogPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
@@ -22,7 +22,7 @@ export function inMigrationSession<T>(
       application_name: sessionName,
       connectionTimeoutMillis: 5_000,
     })
-    await using locks = watchLocks(url, sessionName)
+    await using locks = watchLockingSessions(url, sessionName)
     client.on('error', () => {}) // the statement that runs reports it
     try {
       await client.connect()
@@ -32,7 +32,7 @@ export function inMigrationSession<T>(
         lock_timeout: `${lockMaxSeconds}s`,
         ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
       })
-      await assertEncoding(client, variable, url)
+      await assertEncodingIsUsable(client, variable, url)
       return await work(client)
     } catch (error) {
       if (!isLockTimeout(error)) throw error
@@ -49,9 +49,13 @@ export function inMigrationSession<T>(
 }
 
 export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
-  inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
+  inMigrationSession(variable, url, async (client) => findEncodingWarning(await readServerEncoding(client)))
 
-export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
-  const refusal = whyEncodingIsRefused(await readEncoding(db))
+export async function assertEncodingIsUsable(
+  db: Pick<Database, 'query'>,
+  variable: string,
+  url: string,
+): Promise<void> {
+  const refusal = whyEncodingIsRefused(await readServerEncoding(db))
   if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
 }

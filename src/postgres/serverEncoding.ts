@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-export async function readEncoding(db: {
+export async function readServerEncoding(db: {
   query<Row extends pg.QueryResultRow>(text: string): Promise<{ rows: Row[] }>
 }): Promise<string> {
   const { rows } = await db.query<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
@@ -12,7 +12,7 @@ export function whyEncodingIsRefused(encoding: string): string | null {
   return 'its encoding is SQL_ASCII, so it does not know the characters of its texts, and nothing would be sent exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }
 
-export function encodingWarning(encoding: string): string | null {
+export function findEncodingWarning(encoding: string): string | null {
   if (encoding === 'UTF8') return null
   return `its encoding is ${encoding}, not UTF8. Characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. Use a UTF8 database to avoid both`
 }
@@ -21,7 +21,7 @@ export function encodingWarning(encoding: string): string | null {
  * Returns a function that replaces characters that a database of this encoding cannot hold by question marks. Null for
  * UTF8 and for multi-byte encodings: Postgres refuses such characters, and the outcome is then written without its texts.
  */
-export function createCharacterReplacement(encoding: string): ((text: string) => string) | null {
+export function createCharacterReplacer(encoding: string): ((text: string) => string) | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null
   const held = heldCharacters(encoding)
   return (text) => text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : '?'))

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
-import { type DatabaseAddress, fixedDatabaseAddress, isSignInRefused } from './databaseAddress.ts'
-import { createCharacterReplacement } from './serverEncoding.ts'
+import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+import { createCharacterReplacer } from './serverEncoding.ts'
 import { applySessionSettings, statementSettings } from './sessionSettings.ts'
 
 export interface PoolOptions {
@@ -49,7 +49,7 @@ export class SessionPool extends pg.Pool {
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
-    const address = typeof url === 'string' ? fixedDatabaseAddress(url) : url
+    const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
     super({
       application_name: options.name,
       connectionString: address.now(),
@@ -188,7 +188,7 @@ class EncodedClient extends pg.Client {
     // The server names its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'server_encoding') replace = createCharacterReplacement(parameterValue)
+      if (parameterName === 'server_encoding') replace = createCharacterReplacer(parameterValue)
     })
     const holdable = (value: unknown, replaced: (text: string) => string): unknown => {
       if (Array.isArray(value)) return value.map((each) => holdable(each, replaced))

@@ -7,7 +7,7 @@ export const isStatementCanceled = (error: unknown): boolean => errorCodeOf(erro
 
 export const isReadOnlyError = (error: unknown): boolean => errorCodeOf(error) === '25006'
 
-export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
+export type WorkKind = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
 export type Blame =
   /** The error passes by itself. One piece may be the cause, so pieces are tried one by one. */
@@ -17,7 +17,7 @@ export type Blame =
   /** The server, a permission, or a missing table: each piece would fail. */
   | 'everyone'
 
-type Row = Blame | Record<Work, Blame>
+type Row = Blame | Record<WorkKind, Blame>
 
 /** Blames the piece if a statement wrote to the client's table: its triggers may raise any state for one row. */
 const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', report: 'piece', maintenance: 'everyone' }
@@ -78,7 +78,7 @@ export const blameBySqlState: Readonly<Record<string, Row>> = {
   XX: 'piece', // internal error, or a damaged row
 }
 
-export function blameForSqlState(state: string, work: Work): Blame {
+export function blameForSqlState(state: string, work: WorkKind): Blame {
   const row = blameBySqlState[state] ?? blameBySqlState[state.slice(0, 2)] ?? 'piece'
   return typeof row === 'string' ? row : row[work]
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
-import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
+import { type Answer, isSuccessStatus, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { readAnswerBody, redactAndBoundText } from './readJson.ts'
@@ -80,7 +80,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
       const { clientId, clientSecret } = credentials()
       const answer = await http.exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
-      if (answer.kind === 'response' && isSuccess(answer.status))
+      if (answer.kind === 'response' && isSuccessStatus(answer.status))
         return readToken(answer, service.expiresInUnitMs, clock.nowMs())
       return { answer: answerFrom(answer, [clientSecret], clock.nowMs()), token: null }
     },
@@ -146,14 +146,16 @@ function answerFrom(
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
   const { json, repeatsKey } =
-    unreadable === null ? readAnswerBody(text, secrets, isSuccess(status)) : { json: undefined, repeatsKey: false }
+    unreadable === null
+      ? readAnswerBody(text, secrets, isSuccessStatus(status))
+      : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
     kind: 'response',
     status,
     json,
     // Redacts before it cuts, because half a token could stay at the end.
-    excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textMax.excerpt),
+    excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textCharsMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
     repeatsKey,

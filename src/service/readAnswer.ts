@@ -5,7 +5,7 @@ import {
   type AnswerReading,
   type GetMeaning,
   type HttpStatusMeaning,
-  isSuccess,
+  isSuccessStatus,
   meaningOfHttpStatus,
   type Outcome,
   type PauseCall,
@@ -41,7 +41,7 @@ export function pauseForAnswer(answer: Answer): PauseCall | null {
 function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
   if (answer.kind === 'no-answer')
     return { submittedId: null, taken: 'unclear', namesId: false, transaction: null, pause, summary: answer.detail }
-  const success = isSuccess(answer.status)
+  const success = isSuccessStatus(answer.status)
   const id = submittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,

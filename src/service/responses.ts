@@ -1,7 +1,7 @@
 /** Reads the service's JSON. Unknown fields are allowed. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { boundText, textMax } from '../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import type { AcceptanceReading, Answer, TransactionStatus } from '../model.ts'
 import { makePerResource, type Resource, serviceResources } from '../resources.ts'
 import { redactedMark, textOf } from './readJson.ts'
@@ -14,7 +14,7 @@ const id = z.preprocess(
   textOf,
   z
     .string()
-    .max(textMax.id)
+    .max(textCharsMax.id)
     .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u)
     .refine((text) => !noId.test(text) && !text.includes(redactedMark)),
 )
@@ -38,7 +38,7 @@ const submitResponse = makePerResource((resource) => z.object({ [serviceResource
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
-const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
+const code = z.string().transform((text) => boundText(text.trim(), textCharsMax.code))
 
 /** docs/reference/interface.md, 2.4 and 2.6. */
 const statusResponse = makePerResource((resource) => {
@@ -101,7 +101,7 @@ export function errorMessageIn(json: unknown): string | null {
   const { detail, message, error_description, title, error, errors } = read.data
   const each = errors.flatMap((one) => detailOfOne.safeParse(one).data ?? [])
   const summary = [detail ?? message ?? error_description ?? error ?? title ?? [], each].flat()
-  return summary.length === 0 ? null : boundText(summary.join('; '), textMax.message)
+  return summary.length === 0 ? null : boundText(summary.join('; '), textCharsMax.message)
 }
 
 const shape = /^E\d{3}$/

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, type Breach, isSuccess, type TokenVerdict, wasProcessSuspended } from '../model.ts'
+import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { pauseForTokenAnswer } from './readAnswer.ts'
 
@@ -88,7 +88,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 
   function refused({ answer }: TokenAnswer): TokenVerdict {
-    if (answer.kind === 'response' && isSuccess(answer.status)) deps.breached('unreadable_answer')
+    if (answer.kind === 'response' && isSuccessStatus(answer.status)) deps.breached('unreadable_answer')
     if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
     return { kind: 'pause', pause: pauseForTokenAnswer(answer) }
   }

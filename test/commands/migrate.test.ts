@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { command as migrate } from '../../src/commands/migrate.ts'
 import { command as status } from '../../src/commands/status.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { asInstaller, installCapture } from '../support/changeCapture.ts'
 import { testContext } from '../support/context.ts'
@@ -80,7 +80,7 @@ test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks
   const { missing } = JSON.parse((await planned(true)).printed())
   expect(missing[0]).toEqual({ name: '0003_problem', aboutMs: 0, adds: ['table problem'], drops: [], tables: [] })
 
-  await migrateState(database.url)
+  await migrateLedger(database.url)
   const after = await planned(false)
   expect(after.printed()).toBe('')
   expect(after.messages()).toBe('The schema outboxd is up to date.\nThe schema pgboss is up to date.\n')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { countDueRequests, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot, readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -23,7 +23,7 @@ async function runResume(all = false) {
   return { code: await resume.action(context, { all }), messages: context.messages() }
 }
 
-const pauses = async () => (await readSnapshot(fixture.ledger.pool)).pauses
+const pauses = async () => (await readLedgerSnapshot(fixture.ledger.pool)).pauses
 const expire = () => fixture.ledger.pool.query(`update outboxd.pause set until = now() - interval '1 s'`)
 const unavailable = () =>
   fixture.ledger.pool.query(
@@ -57,7 +57,7 @@ test('a pause with an end is over by itself: no trial is needed, and nothing sho
   await run({ reason: 'short', for: '1h' })
   await expire()
   expect(await pauses()).toEqual([])
-  expect((await countDueRequests(fixture.ledger.pool, 10)).pauses).toEqual([])
+  expect((await readRequestDemand(fixture.ledger.pool, 10)).pauses).toEqual([])
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
   await work.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))

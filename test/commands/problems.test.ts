@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
 import { agreeOnSettings } from '../../src/ledger/settings.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { problemKinds } from '../../src/model.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { runStatus } from '../support/statusSays.ts'
@@ -29,7 +29,7 @@ async function said(json = false): Promise<string> {
 
 async function counted(): Promise<Record<string, number>> {
   const metrics = createMetrics({ version: 'test', clock: systemClock })
-  metrics.setSnapshot({ ...(await readSnapshot(fixture.ledger.pool)), pauses: [], outboxWaiting: 0 })
+  metrics.setSnapshot({ ...(await readLedgerSnapshot(fixture.ledger.pool)), pauses: [], outboxWaiting: 0 })
   const series = (await metrics.render()).matchAll(/^outboxd_problems\{kind="(\w+)"\} (\d+)$/gm)
   return Object.fromEntries([...series].flatMap(([, kind, n]) => (n === '0' ? [] : [[kind, Number(n)]])))
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
-import { writeHeartbeat, writeInstanceProblems } from '../../src/ledger/instances.ts'
+import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
-import { findStuckSubmissions } from '../../src/ledger/transactions.ts'
+import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -232,7 +232,7 @@ test('a connected daemon has no heartbeat: `status` names the cause', async () =
 test('a daemon whose loop fails is alive, and is not to be started', async () => {
   const id = randomUUID()
   await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
-  await writeInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
+  await replaceInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
   const { printed } = await run()
   expect(printed).toMatch(/^A part of the daemon keeps failing/)
   expect(printed).not.toContain('outboxd run')
@@ -306,7 +306,7 @@ describe('a record that was sent, and of which the service never says whether it
       await replaceProblems(
         fixture.ledger.pool,
         'stuck_transaction',
-        await findStuckSubmissions(fixture.ledger.pool, 86_400_000),
+        await findStuckSubmissionProblems(fixture.ledger.pool, 86_400_000),
       )
       return (await run()).printed
     }

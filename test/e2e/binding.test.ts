@@ -9,7 +9,7 @@ import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as reload } from '../../src/commands/reload.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
@@ -58,7 +58,7 @@ test('a daemon of another service: exit 2', async () => {
   const { code, stderr } = await daemon.ended()
   expect(stderr).toContain('the ledger belongs to a different service than the configured one (SERVICE_BASE_URL is ')
   expect(code).toBe(2)
-  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
   expect(await statusSays(env)).toContain('its service is not the ledger’s: SERVICE_BASE_URL is')
   const checked = testContext(env)
   expect(await check.action(checked, {})).toBe(1)
@@ -178,8 +178,8 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   )
   expect(code).toBe(2)
   await eventually(async () => expect(await given.arrivals()).toHaveLength(20))
-  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_ledger: 1 })
-  expect((await readSnapshot(given.state)).problems).toEqual({})
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ foreign_ledger: 1 })
+  expect((await readLedgerSnapshot(given.state)).problems).toEqual({})
   expect(await statusSays(given.env)).toContain('A daemon of another ledger serves the outbox')
   const checked = testContext(given.env)
   expect(await check.action(checked, {})).toBe(1)

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ForeignLedger, LedgerRegistration } from '../../src/outbox/ledgerRegistration.ts'
-import { fixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
+import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { openPool, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +11,7 @@ test('after a restart of the server the daemon that served comes back before one
   await pool.query('create table outbox (id bigint)')
   const open = (ledger: string) => {
     const registration = new LedgerRegistration({
-      address: fixedDatabaseAddress(server.url),
+      address: createFixedDatabaseAddress(server.url),
       table: 'outbox',
       readTable: async () => 'public.outbox',
       readLedgerName: async () => ledger,

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { holdBackSurplusSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
+import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
   addAnsweredRecordCounts,
   claimFirstRequestAfterPause,
   claimTrialRequest,
-  endPauses,
+  endPausesAfterTrial,
   giveBackTrialRequest,
   raisePause,
   readSendingState,
@@ -306,7 +306,7 @@ describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(10), true)
-    expect(await holdBackSurplusSlots(ledger.pool, 20, 0)).toBe(70)
+    expect(await holdBackSurplusPermits(ledger.pool, 20, 0)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
@@ -317,30 +317,30 @@ describe('someone else spends from the same budget', () => {
     await back(await take(90), true)
     await pass(windowMs) // they come free now
     expect(await free()).toBe(100)
-    expect(await holdBackSurplusSlots(ledger.pool, 10, 5_000)).toBe(0)
-    expect(await holdBackSurplusSlots(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
+    expect(await holdBackSurplusPermits(ledger.pool, 10, 5_000)).toBe(0)
+    expect(await holdBackSurplusPermits(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
     await pass(6_000)
-    expect(await holdBackSurplusSlots(ledger.pool, 10, 5_000)).toBe(82)
+    expect(await holdBackSurplusPermits(ledger.pool, 10, 5_000)).toBe(82)
   })
 
   test('a small difference means nothing: the service counted a moment ago', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
-    expect(await holdBackSurplusSlots(ledger.pool, 95, 0)).toBe(0)
+    expect(await holdBackSurplusPermits(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBackSurplusSlots(ledger.pool, 94, 0)).toBe(6)
+    expect(await holdBackSurplusPermits(ledger.pool, 94, 0)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(8), true)
-    expect(await holdBackSurplusSlots(ledger.pool, 90, 0)).toBe(0)
+    expect(await holdBackSurplusPermits(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     const inHand = await take(1)
-    expect(await holdBackSurplusSlots(ledger.pool, 0, 0)).toBe(9)
+    expect(await holdBackSurplusPermits(ledger.pool, 0, 0)).toBe(9)
     await back(inHand, false)
     expect(await free()).toBe(1)
   })
@@ -352,7 +352,7 @@ describe('someone else spends from the same budget', () => {
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
     )
     await pass(windowMs)
-    await holdBackSurplusSlots(ledger.pool, 0, 0)
+    await holdBackSurplusPermits(ledger.pool, 0, 0)
     const { rows } = await ledger.pool.query<{ spent: number }>(
       'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
     )
@@ -413,7 +413,7 @@ describe('pauses', () => {
       await raise()
       await pass(10_000)
     }
-    await endPauses(ledger.pool)
+    await endPausesAfterTrial(ledger.pool)
     await through()
     await raise()
     expect(await lengthMs()).toBeLessThanOrEqual(1_000)
@@ -425,7 +425,7 @@ describe('pauses', () => {
       await raise()
       steps.push(Math.round((await lengthMs()) / 1_000))
       await pass(10_000)
-      await endPauses(ledger.pool)
+      await endPausesAfterTrial(ledger.pool)
     }
     expect(steps).toEqual([1, 2, 4, 8])
     await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
@@ -440,7 +440,7 @@ describe('pauses', () => {
       await raise(null, 'unreachable', true)
       steps.push(Math.round((await lengthMs('unreachable')) / 1_000))
       await pass(3_600_000)
-      await endPauses(ledger.pool)
+      await endPausesAfterTrial(ledger.pool)
     }
     expect(steps).toEqual([1, 2, 4, 60, 1_800, 1_800])
     await raise(null, 'unreachable')
@@ -451,7 +451,7 @@ describe('pauses', () => {
     await raise(30_000)
     expect(await readSendingState(ledger.pool)).toBe('paused')
     await pass(30_000)
-    await endPauses(ledger.pool)
+    await endPausesAfterTrial(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('unproven')
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimFirstRequestAfterPause(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
@@ -501,7 +501,7 @@ describe('pauses', () => {
     await raise()
     await pass(2_000)
     await raise(null, 'unavailable')
-    await endPauses(ledger.pool)
+    await endPausesAfterTrial(ledger.pool)
     const { rows } = await ledger.pool.query('select reason from outboxd.pause where cleared_at is null')
     expect(rows).toEqual([{ reason: 'unavailable' }])
     expect(await readSendingState(ledger.pool)).toBe('paused')
@@ -511,7 +511,7 @@ describe('pauses', () => {
     await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
     await raise()
     await pass(3_600_000)
-    await endPauses(ledger.pool)
+    await endPausesAfterTrial(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('paused')
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueuedSubmissions, isTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { claimQueuedSubmissions, isPostgresTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import type { Submission } from '../../src/model.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 
@@ -72,7 +72,7 @@ test('another instance doubts a record that never left: its owner gives it back'
   expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
   expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
   expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
-  expect((await readSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
+  expect((await readLedgerSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
 })
 
 test('what an operator has settled since, or was sent since, stays as it is', async () => {
@@ -96,9 +96,9 @@ test('a transaction is over when it has ended, or when the server knows nothing 
   await client.query('begin')
   const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
   const xid = rows[0]?.xid ?? ''
-  expect(await isTransactionOver(ledger.pool, xid)).toBe(false)
+  expect(await isPostgresTransactionOver(ledger.pool, xid)).toBe(false)
   await client.query('commit')
   client.release()
-  expect(await isTransactionOver(ledger.pool, xid)).toBe(true)
-  expect(await isTransactionOver(ledger.pool, '999999999999')).toBe(true)
+  expect(await isPostgresTransactionOver(ledger.pool, xid)).toBe(true)
+  expect(await isPostgresTransactionOver(ledger.pool, '999999999999')).toBe(true)
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { checkDatabaseClock, clockLeadMs } from '../../src/ledger/clockWatch.ts'
+import { checkDatabaseClock, computeHostClockLeadMs } from '../../src/ledger/clockWatch.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raisePause } from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
@@ -192,7 +192,7 @@ test('a host’s clock that stays off keeps the time since which it is', async (
 })
 
 test('a slow answer is no difference between two clocks', () => {
-  expect(clockLeadMs(1_000, 61_000, 2_000)).toBe(0)
-  expect(clockLeadMs(1_000, 1_100, 7_000)).toBe(-5_900)
-  expect(clockLeadMs(9_000, 69_000, 2_000)).toBe(7_000)
+  expect(computeHostClockLeadMs(1_000, 61_000, 2_000)).toBe(0)
+  expect(computeHostClockLeadMs(1_000, 1_100, 7_000)).toBe(-5_900)
+  expect(computeHostClockLeadMs(9_000, 69_000, 2_000)).toBe(7_000)
 })

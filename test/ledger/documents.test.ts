@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { requestDigest, whyDocumentIsUnchanged } from '../../src/ledger/documents.ts'
+import { computeRequestDigest, whyDocumentIsUnchanged } from '../../src/ledger/documents.ts'
 import { type State, states } from '../../src/model.ts'
 
 /** What becomes of a document whose last record has the same request, by the state of that record. */
@@ -41,9 +41,9 @@ test('the first record of a document is sent', () => {
 test('requests are the same whichever submission makes them, and differ by endpoint, and in a digit', () => {
   const [one, two] = ['019aaaaa-0000-7000-8000-000000000001', '019aaaaa-0000-7000-8000-000000000002']
   const digest = (id: string, resource: 'data' | 'orders', total: string) =>
-    requestDigest({ id, resource, body: `{"ref":"${id}","total":${total}}` })
+    computeRequestDigest({ id, resource, body: `{"ref":"${id}","total":${total}}` })
   expect(digest(one, 'orders', '1.10')).toBe(digest(two, 'orders', '1.10'))
   expect(digest(one, 'orders', '1.10')).not.toBe(digest(one, 'data', '1.10'))
   expect(digest(one, 'orders', '1.10')).not.toBe(digest(one, 'orders', '1.1'))
-  expect(requestDigest({ id: one, resource: 'data', body: null })).toBeNull()
+  expect(computeRequestDigest({ id: one, resource: 'data', body: null })).toBeNull()
 })

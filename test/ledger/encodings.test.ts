@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { judgeEncodings } from '../../src/commands/check/servers.ts'
-import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { readEncodingWarning } from '../../src/postgres/migrationSession.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
@@ -17,7 +17,7 @@ const bothWays = /SQL_ASCII.*restore it into a UTF8 database.*Or make a view of 
 
 test('SQL_ASCII is refused by migrate, for the ledger and the outbox, with both ways out', async () => {
   const { url, pool } = await databaseOf('SQL_ASCII')
-  await expect(migrateState(url)).rejects.toThrow(bothWays)
+  await expect(migrateLedger(url)).rejects.toThrow(bothWays)
   await expect(migrateOutbox(url, 'outbox')).rejects.toThrow(bothWays)
   const { rows } = await pool.query(
     `select from pg_class where relnamespace::regnamespace::text in ('public', 'outboxd')`,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
-import { countDueRequests } from '../../src/ledger/snapshot.ts'
+import { readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -37,7 +37,7 @@ async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string
 
 describe('what is read again and again is read by its own index, whatever the statistics say:', () => {
   test('what could be sent', async () => {
-    const plan = await plansOf((db) => countDueRequests(db, 1_000))
+    const plan = await plansOf((db) => readRequestDemand(db, 1_000))
     expect(plan).toContain('using submission_polled on')
     expect(plan).toContain('using submission_ready on')
     expect(plan).not.toMatch(/Seq Scan on submission|Sort|Bitmap/)

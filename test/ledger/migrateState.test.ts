@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { expect, onTestFinished, type TestContext, test } from 'vitest'
-import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { createDatabase } from '../support/database.ts'
 import { migrationNames, migrationText } from '../support/measureMigration.ts'
@@ -20,7 +20,7 @@ async function locked(table: string, { onTestFinished }: TestContext): Promise<s
 }
 
 test.concurrent.for<[name: string, table: string, migrate: (url: string) => Promise<unknown>, variable: string]>([
-  ['the ledger', 'outboxd.migration', migrateState, 'STATE_DATABASE_URL'],
+  ['the ledger', 'outboxd.migration', migrateLedger, 'STATE_DATABASE_URL'],
   // Only what changes the table needs a lock on it: here, to take the trigger away.
   ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox', false), 'DATABASE_URL'],
 ])("a lock is in a migration's way (%s): gives up, names the holder", async ([, table, migrate, variable], context) => {
@@ -38,7 +38,7 @@ test('a deadlock with a daemon that runs ends neither: the migration that Postgr
   const daemon = await pool.connect()
   onTestFinished(() => daemon.release(true))
   await daemon.query(`set deadlock_timeout = '1min'; begin; lock table outboxd.submission in row exclusive mode`)
-  const migrated = migrateState(url)
+  const migrated = migrateLedger(url)
   migrated.catch(() => {}) // awaited below
   // 0008 has changed the table of pauses, and waits to change that of submissions.
   await until(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { backoffStepsMs, pauseBackoff } from '../../src/ledger/pauses.ts'
+import { backoffStepsMs, createPauseBackoff } from '../../src/ledger/pauses.ts'
 import type { PauseCall } from '../../src/model.ts'
 
-const backoff = pauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
+const backoff = createPauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
 const steps = (reason: PauseCall['reason'], more: Partial<PauseCall> = {}) =>
   backoffStepsMs({ reason, askedMs: null, detail: '', ...more }, backoff)
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { clearProblems, raiseProblems, readProblems, replaceProblems } from '../../src/ledger/problems.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -44,7 +44,7 @@ test('replacing a kind leaves exactly what was given', async () => {
 
 test('the metrics count them by kind', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
-  expect((await readSnapshot(ledger.pool)).problems).toEqual({ row_skipped: 2, clock_off: 1 })
+  expect((await readLedgerSnapshot(ledger.pool)).problems).toEqual({ row_skipped: 2, clock_off: 1 })
 })
 
 test('a subject of any length and any characters is kept, and found again', async () => {

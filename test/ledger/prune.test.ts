@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type PruneEnd, pruneOldSubmissions, pruneRound } from '../../src/ledger/retention.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { type PruneEnd, pruneOldSubmissions, runPruneRound } from '../../src/ledger/retention.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -49,7 +49,7 @@ describe('what goes', () => {
     expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, forgotten: 0, end: 'through' })
     for (const id of gone) expect([await exists(id), await ledger.events(id)]).toEqual([false, []])
     expect(await ledger.events(young)).toHaveLength(3)
-    const { submissions } = await readSnapshot(ledger.pool)
+    const { submissions } = await readLedgerSnapshot(ledger.pool)
     expect(submissions).toEqual({ ...Object.fromEntries(states.map((state) => [state, 0])), completed: 1 })
   })
 
@@ -135,7 +135,7 @@ describe('beside others', () => {
   }
 
   async function round(turn: 'try' | 'wait'): Promise<PruneEnd> {
-    return pruneRound(
+    return runPruneRound(
       { ledger: ledger.pool, outbox: allThere },
       { retention: ninety, turn, goOn: () => true, onProgress() {} },
     )
@@ -173,7 +173,7 @@ describe('beside others', () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let isInterrupted = false
-    const end = await pruneRound(
+    const end = await runPruneRound(
       { ledger: ledger.pool, outbox: allThere },
       {
         retention: ninety,

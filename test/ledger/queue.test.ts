@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { installPollQueue, type PollPlan } from '../../src/ledger/queue.ts'
+import { installPollQueue, type NewPollJob } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -11,8 +11,8 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-const plan = (inMs: number): PollPlan => ({ jobId: randomUUID(), submissionId: randomUUID(), inMs, rarely: false })
-const insert = (plans: PollPlan[]) => ledger.queue.insert(ledger.pool, plans)
+const plan = (inMs: number): NewPollJob => ({ jobId: randomUUID(), submissionId: randomUUID(), inMs, rarely: false })
+const insert = (plans: NewPollJob[]) => ledger.queue.insert(ledger.pool, plans)
 const fetch = async (limit = 100) => (await ledger.queue.fetch(ledger.pool, limit, false)).map(({ job }) => job)
 const column = async (sql: string) =>
   (await ledger.pool.query<{ value: unknown }>(`select ${sql} as value from pgboss.job`)).rows

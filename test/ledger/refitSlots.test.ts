@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cutIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/budget.ts'
+import { dividePermitsIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/budget.ts'
 
 const limit = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 400, max: 1_700 }))
 
@@ -8,7 +8,7 @@ const limit = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 400, m
 const table = fc
   .tuple(limit, fc.infiniteStream(fc.integer({ min: -50, max: 100 })), fc.array(fc.integer({ min: 1, max: 4 })))
   .map(([requests, times, retired]): SlotRow[] => {
-    const active = cutIntoSlots(requests).map((permits) => ({ permits, retiredPermits: 0 }))
+    const active = dividePermitsIntoSlots(requests).map((permits) => ({ permits, retiredPermits: 0 }))
     const rows = [...active, ...retired.map((retiredPermits) => ({ permits: 0, retiredPermits }))]
     return rows.map((row, n) => ({ id: n + 1, ...row, freeInMs: Math.max(0, times.next().value ?? 0) }))
   })

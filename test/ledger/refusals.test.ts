@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { lockSubmissions } from '../../src/ledger/keyOrder.ts'
-import { resumeDespiteMassRefusals } from '../../src/ledger/refusals.ts'
+import { believeMassRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import {
   claim,
@@ -149,8 +149,8 @@ test('an operator who takes it at its word has them rejected, for a day', async 
   await times(10, () => refuse())
   const actor = { who: 'operator test', reason: null, account: 'test@test' }
   const operator = { ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor } as const
-  expect(await resumeDespiteMassRefusals(operator, 86_400_000)).toEqual(['nginx: 400'])
-  expect(await resumeDespiteMassRefusals(operator, 86_400_000)).toEqual([])
+  expect(await believeMassRefusals(operator, 86_400_000)).toEqual(['nginx: 400'])
+  expect(await believeMassRefusals(operator, 86_400_000)).toEqual([])
   expect(await problems()).toEqual([])
   await ledger.pool.query('delete from outboxd.pause')
   await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where state = 'queued'`)

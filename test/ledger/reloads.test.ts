@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answerReload, readReloads, requestLoggedReload, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { answerReload, readInstanceReloads, requestReload, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -11,7 +11,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
 const actor = { who: 'operator test', reason: null, account: 'test@test' }
-const reload = () => requestLoggedReload({ ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor })
+const reload = () => requestReload({ ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor })
 
 test('each instance hears with its signs of life which reload was asked for, until it has answered', async () => {
   const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })
@@ -22,7 +22,7 @@ test('each instance hears with its signs of life which reload was asked for, unt
   expect([await beat(me), await beat(other), await beat(me)]).toEqual([1, 1, 1])
   await answerReload(ledger.pool, me.id, { asked: 1, problem: 'a mapping is broken' })
   expect([await beat(me), await beat(other)]).toEqual([null, 1])
-  expect(await readReloads(ledger.pool)).toEqual(
+  expect(await readInstanceReloads(ledger.pool)).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ id: me.id, hasAnswered: true, problem: 'a mapping is broken' }),
       expect.objectContaining({ id: other.id, hasAnswered: false }),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { countOperatorActions, mergeStateCountDeltas, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { countOperatorActions, mergeStateCountDeltas, readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import {
   claim,
   fitSlotsToBudget,
@@ -23,7 +23,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
 async function counted(): Promise<Record<string, number>> {
-  const { submissions } = await readSnapshot(ledger.pool)
+  const { submissions } = await readLedgerSnapshot(ledger.pool)
   return Object.fromEntries(Object.entries(submissions).filter(([, count]) => count !== 0))
 }
 
@@ -114,15 +114,15 @@ test('compacting while others count, and twice at once, loses nothing', async ()
 
 test('the oldest unsent counts what is queued or on the wire, dated from its outbox row', async () => {
   await plentyOfSlots(ledger)
-  expect(await readSnapshot(ledger.pool)).toMatchObject({ oldestUnsentMs: null, oldestAcceptedMs: null })
+  expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ oldestUnsentMs: null, oldestAcceptedMs: null })
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   await ledger.capture([{ createdAt: '2026-01-02T00:00:00Z' }])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
-  expect((await readSnapshot(ledger.pool)).oldestUnsentMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
+  expect((await readLedgerSnapshot(ledger.pool)).oldestUnsentMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
   const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 } as const
   await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, accepted)) }))
-  const { nowMs, oldestUnsentMs, oldestAcceptedMs } = await readSnapshot(ledger.pool)
+  const { nowMs, oldestUnsentMs, oldestAcceptedMs } = await readLedgerSnapshot(ledger.pool)
   expect(oldestUnsentMs).toBe(Date.parse('2026-01-02T00:00:00Z'))
   expect(nowMs - (oldestAcceptedMs ?? 0)).toBeGreaterThan(0) // both of the one clock
   expect(nowMs - (oldestAcceptedMs ?? 0)).toBeLessThan(60_000)
@@ -133,13 +133,13 @@ test('a record whose id is asked for is not unsent: it counts as at the service,
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
-  expect((await readSnapshot(ledger.pool)).probing).toBe(0)
+  expect((await readLedgerSnapshot(ledger.pool)).probing).toBe(0)
   const asked = { state: 'sending', transactionId: 'tx', pollInMs: 1_000 } as const
   await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, asked)) }))
   const { rows } = await ledger.pool.query(
     'select extract(epoch from sent_at)::float8 * 1000 as ms from outboxd.submission',
   )
-  expect(await readSnapshot(ledger.pool)).toMatchObject({
+  expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({
     probing: 1,
     oldestUnsentMs: null,
     oldestAcceptedMs: rows[0].ms,
@@ -149,25 +149,25 @@ test('a record whose id is asked for is not unsent: it counts as at the service,
 test('the budget shows the limit and what of it is free now', async () => {
   await fitSlotsToBudget(ledger.pool, 6_000)
   await takeSlots(ledger.pool, 24, 60_000, randomUUID())
-  expect(await readSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
+  expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
 })
 
 test('a pause shows its reason, since when, until when, and what was said', async () => {
   await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
-  const { pauses } = await readSnapshot(ledger.pool)
+  const { pauses } = await readLedgerSnapshot(ledger.pool)
   expect(pauses).toEqual([{ reason: 'operator', detail: 'maintenance', sinceMs: expect.any(Number), untilMs: null }])
 })
 
 test('of those that wait for a person, the failed and rejected, the one that has waited longest is dated', async () => {
-  expect((await readSnapshot(ledger.pool)).oldestForPersonMs).toBeNull()
+  expect((await readLedgerSnapshot(ledger.pool)).oldestForPersonMs).toBeNull()
   const [first] = await ledger.capture([{ error: 'no', body: null }, { error: 'no', body: null }, {}])
   await ledger.pool.query(`update outboxd.submission set ended_at = '2026-01-01T00:00:00Z' where id = $1`, [first])
-  expect((await readSnapshot(ledger.pool)).oldestForPersonMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
+  expect((await readLedgerSnapshot(ledger.pool)).oldestForPersonMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
 })
 
 test('reports that are due are counted, also those put off, with the time of the oldest', async () => {
   await plentyOfSlots(ledger)
-  expect(await readSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })
+  expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })
   const [, later] = await ledger.capture([{}, {}, {}])
   const { pool } = ledger
   await pool.query('update outboxd.submission set report_due = true')
@@ -175,7 +175,7 @@ test('reports that are due are counted, also those put off, with the time of the
   await pool.query(
     'update outboxd.submission set report_due = false where seq = (select max(seq) from outboxd.submission)',
   )
-  const { reportsDue, oldestReportDueMs } = await readSnapshot(pool)
+  const { reportsDue, oldestReportDueMs } = await readLedgerSnapshot(pool)
   expect(reportsDue).toBe(2)
   const { rows } = await pool.query('select min(at) as at from outboxd.submission_event')
   expect(oldestReportDueMs).toBeCloseTo(rows[0].at.getTime(), -1)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { limitRequestsAfterPause, permitsForSubmissions, permitsInHand } from '../../src/ledger/budget.ts'
+import { countPermitsForSubmissions, countPermitsInHand, limitRequestsAfterPause } from '../../src/ledger/budget.ts'
 
 const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
 
@@ -13,13 +13,13 @@ test.each([
   [1, 8, 0, 1],
   [0, 8, 8, 0],
 ])('of %d permits, with %d submissions and %d polls wanted, %d go to submissions', (permits, posts, polls, given) => {
-  expect(permitsForSubmissions(wanted(posts, polls), permits)).toBe(given)
+  expect(countPermitsForSubmissions(wanted(posts, polls), permits)).toBe(given)
 })
 
 test('submissions never get more than they want, nor leave polls less than half of what is there', () => {
   fc.assert(
     fc.property(fc.nat(500), fc.nat(500), fc.nat(500), (submissions, polls, permits) => {
-      const given = permitsForSubmissions(wanted(submissions, polls), permits)
+      const given = countPermitsForSubmissions(wanted(submissions, polls), permits)
       expect(given).toBeGreaterThanOrEqual(0)
       expect(given).toBeLessThanOrEqual(Math.min(submissions, permits))
       expect(permits - given).toBeGreaterThanOrEqual(Math.min(polls, Math.ceil(permits / 2)))
@@ -29,8 +29,8 @@ test('submissions never get more than they want, nor leave polls less than half 
 
 test('permits are those in hand, for which no slots were asked, and those of the slots that were free', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 6 }
-  expect(permitsInHand(request, [])).toBe(4)
-  expect(permitsInHand(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
+  expect(countPermitsInHand(request, [])).toBe(4)
+  expect(countPermitsInHand(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
 })
 
 test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {

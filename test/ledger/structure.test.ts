@@ -4,7 +4,7 @@ import {
   assertSchemaComplete,
   findMissingSchemaParts,
   findSequencesBehindLogs,
-  migrateState,
+  migrateLedger,
   readSchemaParts,
 } from '../../src/ledger/migrations.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
@@ -29,7 +29,7 @@ test('the list of parts is what the migrations make', async () => {
 test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () => {
   await using server = await startPostgres({ fsync: 'off' }, debian15)
   const url = await createDatabaseOn(server.url, 'ledger')
-  await migrateState(url)
+  await migrateLedger(url)
   const pool = openPool(url)
   expect(await findMissingSchemaParts(pool)).toEqual([])
   await pool.end()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Harness, setup } from '../e2e/faults/harness.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
@@ -113,10 +113,10 @@ describe.each(left)('$version', ({ version, firstMigration, submissions, before,
     expect(paused).toEqual(
       version === '0.2.0' ? [{ reason: 'operator', detail: expect.stringContaining('upgrade') }] : [],
     )
-    const applied = await migrateState(ledger.url)
+    const applied = await migrateLedger(ledger.url)
     expect(applied[0]).toBe(firstMigration)
     await migrateOutbox(ledger.url, 'outbox')
-    expect(await migrateState(ledger.url)).toEqual([])
+    expect(await migrateLedger(ledger.url)).toEqual([])
     expect([await count(), await pauses()]).toEqual([had, paused])
     expect(await statuses()).toEqual(before)
     // A daemon of 0.2.0 that still runs does not go on by its own proof after a failover.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { createLockedRowCheck } from '../../src/outbox/lockedRows.ts'
 import { setup } from '../outbox/setup.ts'
@@ -130,7 +130,7 @@ test('the metrics count the rows', async () => {
   const { kind } = (await told())[0] ?? { kind: 'row_skipped' as const }
   const metrics = createMetrics({ version: 'test', clock: systemClock })
   metrics.setSnapshot({
-    ...(await readSnapshot(pool)),
+    ...(await readLedgerSnapshot(pool)),
     pauses: [],
     outboxWaiting: 1,
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
+import { createRenewableDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 
 const first = 'postgres://erp:one@db.example:5432/erp?sslmode=require'
 
@@ -38,7 +38,7 @@ test('the same is no news; a file that cannot be read is', () => {
 
 function setup(found: { url: string } | { problem: string }) {
   const told: string[] = []
-  const address = createDatabaseAddress({
+  const address = createRenewableDatabaseAddress({
     url: first,
     read: () => found,
     onRenewed: () => told.push('renewed'),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { statementKind } from '../../src/postgres/locks.ts'
+import { toStatementKind } from '../../src/postgres/locks.ts'
 
 test.each([
   ['LOCK TABLE outbox', 'lock table'],
@@ -13,13 +13,13 @@ test.each([
   ['<insufficient privilege>', null],
   [null, null],
 ])('%j is %s', (query, kind) => {
-  expect(statementKind(query)).toBe(kind)
+  expect(toStatementKind(query)).toBe(kind)
 })
 
 test('nothing of a statement is told but words of our own', () => {
   fc.assert(
     fc.property(fc.constantFrom('', 'select ', 'update ', '/*'), fc.string({ maxLength: 200 }), (verb, text) => {
-      const kind = statementKind(`${verb}${text}`)
+      const kind = toStatementKind(`${verb}${text}`)
       expect(kind === null || /^[a-z ]+$/.test(kind)).toBe(true)
       expect(kind ?? '').not.toContain('secret')
     }),

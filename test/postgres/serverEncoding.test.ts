@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { exactJsonText } from '../../src/boundText.ts'
+import { toExactJsonText } from '../../src/boundText.ts'
 import { createPool } from '../../src/postgres/database.ts'
-import { createCharacterReplacement } from '../../src/postgres/serverEncoding.ts'
+import { createCharacterReplacer } from '../../src/postgres/serverEncoding.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** Single-byte encodings that PostgreSQL has as a server's. */
@@ -23,7 +23,7 @@ test('what is left after the replacement can be stored in a database of each enc
        where public.holds(c, $2)`,
       [characters, encoding],
     )
-    const replacement = createCharacterReplacement(encoding)
+    const replacement = createCharacterReplacer(encoding)
     const held = new Set(rows[0]?.held)
     const wrong = characters.filter((each) => held.has(each) !== (replacement?.(each) === each))
     wrongs.push(
@@ -36,7 +36,7 @@ test('what is left after the replacement can be stored in a database of each enc
 })
 
 test('UTF8 and encodings of several bytes are left to Postgres', () => {
-  expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createCharacterReplacement)).toEqual([
+  expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createCharacterReplacer)).toEqual([
     null,
     null,
     null,
@@ -56,7 +56,7 @@ test('a session of a LATIN1 database binds what it can hold, and refuses an exac
   expect(said).toEqual([{ sign: '.' }])
   await expect(pool.query(`select 'Ł'`)).rejects.toMatchObject({ code: '22P05' })
   const ofExact = (text: string) =>
-    pool.query<{ a: string }>(`select $1::json ->> 'a' as a`, [JSON.stringify({ a: exactJsonText(text) })])
+    pool.query<{ a: string }>(`select $1::json ->> 'a' as a`, [JSON.stringify({ a: toExactJsonText(text) })])
   expect((await ofExact('Mü"ll\\er\n')).rows).toEqual([{ a: 'Mü"ll\\er\n' }])
   await expect(ofExact('Łódź')).rejects.toMatchObject({ code: '22P05' })
   await pool.end()

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blameForDatabaseError } from '../../src/postgres/database.ts'
-import { blameBySqlState, blameForSqlState, type Work } from '../../src/postgres/sqlState.ts'
+import { blameBySqlState, blameForSqlState, type WorkKind } from '../../src/postgres/sqlState.ts'
 
-const works: readonly Work[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
+const works: readonly WorkKind[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
 
 /** PostgreSQL's own list, from which its appendix A is made: a class begins with `Section: Class`, a state's line with the state. */
 function errorCodes() {
@@ -31,7 +31,7 @@ test('a state that nobody foresaw is about the piece, whatever the work', () => 
     expect([blameForSqlState('ZZ123', work), blameForSqlState('OB001', work)]).toEqual(['piece', 'piece'])
 })
 
-test.each<[string, string, Record<Work, string>]>([
+test.each<[string, string, Record<WorkKind, string>]>([
   ['54000', 'an index cannot hold it', all('piece')],
   ['22P05', 'the encoding cannot hold it', all('piece')],
   ['23514', 'a check', all('piece')],
@@ -60,10 +60,10 @@ test.each([
   for (const work of works) expect(blameForDatabaseError(Object.assign(new Error('x'), given), work)).toBe(blame)
 })
 
-function all(blame: string): Record<Work, string> {
+function all(blame: string): Record<WorkKind, string> {
   return { claim: blame, mark: blame, outcome: blame, report: blame, maintenance: blame }
 }
 
-function ofTable(): Record<Work, string> {
+function ofTable(): Record<WorkKind, string> {
   return { ...all('everyone'), mark: 'piece', report: 'piece' }
 }

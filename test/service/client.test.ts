@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { earliestExpiryMs } from '../../src/pem.ts'
+import { findEarliestExpiryEpochMs } from '../../src/pem.ts'
 import { type Fault, startFaultProxy } from '../support/faultProxy.ts'
 import {
   accessToken,
@@ -211,9 +211,9 @@ describe('connections', () => {
     const client = permittedClientFor(url, { ca: tls('cert.pem') }, (expiresAtMs) => ends.push(expiresAtMs))
     await client.send(submitRequest, accessToken, () => true)
     expect(ends).toEqual([Date.parse('2126-10-28T00:26:50Z')])
-    expect(earliestExpiryMs(`# ours\n${tls('cert.pem')}\n${tls('cert.pem')}`)).toBe(ends[0])
-    expect([earliestExpiryMs(null), earliestExpiryMs(tls('key.pem'))]).toEqual([null, null])
-    expect(earliestExpiryMs(tls('cert.pem').replace(/[A-Z]{3}/, 'AAA'))).not.toBeNaN()
+    expect(findEarliestExpiryEpochMs(`# ours\n${tls('cert.pem')}\n${tls('cert.pem')}`)).toBe(ends[0])
+    expect([findEarliestExpiryEpochMs(null), findEarliestExpiryEpochMs(tls('key.pem'))]).toEqual([null, null])
+    expect(findEarliestExpiryEpochMs(tls('cert.pem').replace(/[A-Z]{3}/, 'AAA'))).not.toBeNaN()
   })
 
   test('a certificate of an unknown authority ends it before anything is sent', async () => {

@@ -4,7 +4,7 @@ import type { DaemonContext } from '../../src/daemon/context.ts'
 import { type InstanceDatabases, openInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
 import { loopNames } from '../../src/observe/metricRows.ts'
-import { fixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
+import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { daemonEnvironment } from './daemon.ts'
 
 /** What a part of the daemon told: `log.warn`, `metrics.setSnapshot` …, with its arguments. */
@@ -17,7 +17,7 @@ export function openInstance(url: string, requests = 100): Promise<InstanceDatab
   const id = randomUUID()
   return openInstanceDatabases({
     config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
-    addresses: { outbox: fixedDatabaseAddress(url), ledger: fixedDatabaseAddress(url) },
+    addresses: { outbox: createFixedDatabaseAddress(url), ledger: createFixedDatabaseAddress(url) },
     outboxTable: 'outbox',
     sharedDigests: () => ({}),
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },

@@ -10,12 +10,12 @@ import {
   stopCaptureOfType,
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
-import { type Claimant, type Claims, createSubmissionClaimer } from '../../src/ledger/claims.ts'
+import { createSubmissionClaimer, type SubmissionClaimer, type SubmissionClaimerDeps } from '../../src/ledger/claims.ts'
 import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
-import { openQueue, type Queue } from '../../src/ledger/queue.ts'
+import { openPollQueue, type PollQueue } from '../../src/ledger/queue.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type {
   CapturedRecord,
@@ -33,10 +33,10 @@ import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
 import { record } from './record.ts'
 
-type DispatchDeps = Claimant & { keyOnFailure: KeyOnFailure; backoff: PauseBackoff }
+type DispatchDeps = SubmissionClaimerDeps & { keyOnFailure: KeyOnFailure; backoff: PauseBackoff }
 
 /** What the dispatcher and the outcome writer do with the ledger. */
-export interface TestDispatch extends Claims {
+export interface TestDispatch extends SubmissionClaimer {
   writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
 }
 
@@ -44,7 +44,7 @@ export interface TestDispatch extends Claims {
 export interface Ledger extends AsyncDisposable {
   readonly pool: pg.Pool
   readonly url: string
-  readonly queue: Queue
+  readonly queue: PollQueue
   /** Empties everything. */
   reset(): Promise<void>
   /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
@@ -74,7 +74,7 @@ export const pauseBackoff: PauseBackoff = {
 export async function openLedger(migratedUrl?: string): Promise<Ledger> {
   const database = migratedUrl === undefined ? await createDatabase() : given(migratedUrl)
   const { pool, url } = database
-  const queue = await openQueue(url, () => {})
+  const queue = await openPollQueue(url, () => {})
   return {
     pool,
     url,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { startReaper } from '../../src/embedded/reaper.ts'
-import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embeddedPostgres.ts'
 
@@ -58,7 +58,7 @@ export async function dropDatabase(url: string, server: string): Promise<void> {
 
 /** What `outboxd migrate --outbox` does: the ledger's schema, the queue's, and a table named `outbox`. */
 export async function migrateAll(url: string): Promise<void> {
-  await migrateState(url)
+  await migrateLedger(url)
   await migrateOutbox(url, 'outbox')
 }
 

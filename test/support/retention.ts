@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
-import { type PruneDeps, type Pruned, type PruneEnd, pruneRound } from '../../src/ledger/retention.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, runPruneRound } from '../../src/ledger/retention.ts'
 
 /** An outbox that no row is ever deleted from. */
 export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }
@@ -13,7 +13,7 @@ export async function pruneAll(
 ): Promise<Pruned & { end: PruneEnd }> {
   await chainAll(pool)
   let pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
-  const end = await pruneRound(
+  const end = await runPruneRound(
     { ledger: pool, outbox },
     {
       retention,

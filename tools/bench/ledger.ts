@@ -5,7 +5,7 @@ import { readAuditEntries } from '../../src/ledger/audit/readAuditEntries.ts'
 import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
 import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
-import { readOrphanedSubmissions, readUnheldClaims } from '../../src/ledger/instances.ts'
+import { readOrphanedSubmissions, readUnheldSubmissions } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
@@ -19,16 +19,16 @@ import {
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
-import { pruneOldSubmissions, pruneRound, readPruneOverdueMs } from '../../src/ledger/retention.ts'
+import { pruneOldSubmissions, readPruneOverdueMs, runPruneRound } from '../../src/ledger/retention.ts'
 import {
-  countDueRequests,
   countOperatorActions,
   readDaemonActivity,
   readLastEventId,
+  readLedgerSnapshot,
   readProcessingTimes,
-  readSnapshot,
+  readRequestDemand,
 } from '../../src/ledger/snapshot.ts'
-import { findStuckSubmissions, readTransactionHolders } from '../../src/ledger/transactions.ts'
+import { findStuckSubmissionProblems, readTransactionHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
 import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'
 import { beginTransaction, createPool, type Database } from '../../src/postgres/database.ts'
@@ -104,20 +104,20 @@ async function statements(): Promise<void> {
   const list = (filter: Partial<SubmissionFilter>, order: 'longest' | 'newest' = 'longest') =>
     selectSubmissions(command, { ...forPerson, ...filter }, 50, order)
   const asked: [who: string, what: string, () => Promise<unknown>][] = [
-    ['daemon', 'what is due, free and paused', () => countDueRequests(daemon, 100)],
-    ['daemon', 'the snapshot for the metrics', () => readSnapshot(daemon)],
+    ['daemon', 'what is due, free and paused', () => readRequestDemand(daemon, 100)],
+    ['daemon', 'the snapshot for the metrics', () => readLedgerSnapshot(daemon)],
     ['daemon', 'processing times', () => readProcessingTimes(daemon, 1_000)],
     ['daemon', 'planned polls', () => readPlannedPolls(daemon, 1_000)],
     ['daemon', 'reports due', () => readDueReports(daemon, { freshMax: 500, againMax: 100 })],
     ['daemon', 'orphans', () => readOrphanedSubmissions(daemon, randomUUID())],
-    ['daemon', 'forgotten attempts', () => readUnheldClaims(daemon, randomUUID(), () => false)],
+    ['daemon', 'forgotten attempts', () => readUnheldSubmissions(daemon, randomUUID(), () => false)],
     [
       'daemon',
       'lost jobs (rolled back)',
       () => undone(daemon, (db) => recreateMissingPollJobs(db, { insert: async () => {} })),
     ],
     ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
-    ['daemon', 'stuck transactions', () => findStuckSubmissions(daemon, 86_400_000)],
+    ['daemon', 'stuck transactions', () => findStuckSubmissionProblems(daemon, 86_400_000)],
     ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
     [
       'daemon',
@@ -146,7 +146,7 @@ async function statements(): Promise<void> {
     ],
     ['daemon', 'a block of the chain', () => chainBlocks(1)],
     ['status', 'activity', () => readDaemonActivity(command, 'continue')],
-    ['status', 'snapshot', () => readSnapshot(command)],
+    ['status', 'snapshot', () => readLedgerSnapshot(command)],
     ['list', 'what waits for a person', () => list({})],
     ['list', '--by-cause', () => countFailureCauses(command, forPerson, 10_000)],
     ['list', '--state accepted', () => list({ states: ['accepted'] })],
@@ -297,7 +297,7 @@ async function year(): Promise<void> {
     await appendLogsToChain(database.pool, () => true)
     const beganMs = performance.now()
     let done = 0
-    await pruneRound(
+    await runPruneRound(
       { ledger: daemon, outbox: { findExistingRows: async (ids) => new Set(ids) } },
       {
         retention: { days: agoDays + retention.days, payloadDays: agoDays + retention.payloadDays },

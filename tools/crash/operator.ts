@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { readSuspectedLoss } from '../../src/ledger/history/history.ts'
-import { writeDiscardedSubmissions } from '../../src/ledger/operator/decisions.ts'
+import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
   anySubmission,
@@ -44,7 +44,7 @@ export async function resolveBlocking(environment: Surroundings, resume: boolean
     if (effect === null) hopeless.push(each)
     else if ((await resolveAsArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
   }
-  if (hopeless.length > 0) settled.discarded = (await writeDiscardedSubmissions(operator, hopeless)).length
+  if (hopeless.length > 0) settled.discarded = (await discardSeenSubmissions(operator, hopeless)).length
   return settled
 }
 

@@ -6,8 +6,8 @@ import {
   findSequencesBehindLogs,
   type SchemaPart,
 } from '../../ledger/migrations.ts'
-import { readMissingGrants } from '../../ledger/operator/grants.ts'
-import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
+import { findMissingTimeoutStatements, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { countProblems } from '../../ledger/problems.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -20,7 +20,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfi
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
-      const grants = await readMissingGrants(db) // before any table of ours is read
+      const grants = await readMissingGrantStatements(db) // before any table of ours is read
       if (grants.length > 0) return problem(grantMessage, ...grants.map(statement))
       await assertMigrated(db, url)
       const cause = await readReadOnlyCause(db)
@@ -31,7 +31,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfi
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
-      const limits = await findMissingTimeoutSettings(db)
+      const limits = await findMissingTimeoutStatements(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
       return [

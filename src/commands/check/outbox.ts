@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
-import { readPublishedTypes } from '../../ledger/instances.ts'
-import { findMissingTimeoutSettings, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { readMappedTypesOfInstances } from '../../ledger/instances.ts'
+import { findMissingTimeoutStatements, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import { describeDaemonsOfOtherLedgers, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
 import {
@@ -73,7 +73,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
     url,
     async look(pool) {
       const cause = await readReadOnlyCause(pool)
-      const limits = await findMissingTimeoutSettings(pool)
+      const limits = await findMissingTimeoutStatements(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table without permissions looks as if it did not exist.
@@ -191,7 +191,7 @@ async function checkMappedRows(
   } catch {
     return [notAskedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
-  const elsewhere = await readPublishedTypes(databases.ledger)
+  const elsewhere = await readMappedTypesOfInstances(databases.ledger)
   const waiting = await withOutbox(databases, countWaitingRowsByType)
   const unmapped = typeProblems(new Set([...mappings.keys(), ...(elsewhere ?? [])]), typesNamed(table), waiting)
   const names = waiting.map(({ type }) => type).join(', ')

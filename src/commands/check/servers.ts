@@ -6,13 +6,13 @@ import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
 import {
   type Durability,
   type FreeConnections,
-  readClockLead,
   readDurabilitySettings,
   readFreeConnections,
   readLocalDataFolder,
+  readServerClockLead,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
-import { encodingWarning, readEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
+import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
 
@@ -48,10 +48,10 @@ function look({ of, variable, url }: Database) {
     look: async (db) => ({
       of,
       room: await readFreeConnections(db),
-      clock: await readClockLead(db, systemClock.nowMs),
+      clock: await readServerClockLead(db, systemClock.nowMs),
       disk: await readDisk(await readLocalDataFolder(db)),
       durability: await readDurabilitySettings(db),
-      encoding: await readEncoding(db),
+      encoding: await readServerEncoding(db),
     }),
   })
 }
@@ -63,7 +63,7 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
       return said === null ? [] : [`the ${of}’s database: ${said}`]
     })
   const refused = told(whyEncodingIsRefused)
-  const lines = refused.length > 0 ? refused : told(encodingWarning)
+  const lines = refused.length > 0 ? refused : told(findEncodingWarning)
   return lines.length === 0 ? null : finding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
 }
 

@@ -4,7 +4,7 @@ import { ForeignService } from '../../ledger/binding.ts'
 import { firstUsedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
-import { earliestExpiryMs } from '../../pem.ts'
+import { findEarliestExpiryEpochMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import {
@@ -15,7 +15,7 @@ import {
   pauseForTokenAnswer,
 } from '../../service/readAnswer.ts'
 import { isServiceCode } from '../../service/responses.ts'
-import { showDuration } from '../../time.ts'
+import { formatDuration } from '../../time.ts'
 import { type CertificateEnd, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
 import { clockReadingsFromDateHeader } from './servers.ts'
 
@@ -53,7 +53,7 @@ export async function checkService(
 
 const what = 'service'
 
-const noneFree = `no slot of the budget was free for ${showDuration(slotWaitMaxMs)}, because a daemon uses them all: see \`outboxd status\``
+const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon uses them all: see \`outboxd status\``
 const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
@@ -81,7 +81,7 @@ async function ask(
   const lifetime =
     token.lifetimeMs === null
       ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
-      : `valid for ${showDuration(token.lifetimeMs)}`
+      : `valid for ${formatDuration(token.lifetimeMs)}`
   const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
   if (call === null) return [granted, notAskedFinding(what, tooLate)]
@@ -130,8 +130,8 @@ const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Respo
 
 export function readOwnCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
-    { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
-    { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },
+    { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: findEarliestExpiryEpochMs(cert) },
+    { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: findEarliestExpiryEpochMs(ca) },
   ]
   return ends.flatMap(({ whose, endsMs }) => (endsMs === null ? [] : [{ whose, endsMs }]))
 }
@@ -146,7 +146,7 @@ export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs
     const day = new Date(endsMs).toISOString().slice(0, 10)
     return endsMs <= nowMs
       ? `${whose} expired on ${day}`
-      : `${whose} expires on ${day}, in ${showDuration(endsMs - nowMs)}`
+      : `${whose} expires on ${day}, in ${formatDuration(endsMs - nowMs)}`
   })
   const next = mark === 'ok' ? [] : ['Renew it: see docs/run/runbook.md, OutboxdCertificateExpires']
   return [finding('certificates', mark, ...lines, ...next)]

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { systemClock } from '../../clock.ts'
-import { escapeLines } from '../../plainText.ts'
+import { escapeControlInLines } from '../../plainText.ts'
 import type { EnvironmentFile } from './environment.ts'
 
 export interface CommandContext {
@@ -19,7 +19,7 @@ export interface CommandContext {
 export const exitCodes = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
 export function printUsageErrors(context: CommandContext, problems: readonly string[]): number {
-  for (const problem of problems) context.stderr.write(`outboxd: ${escapeLines(problem)}\n`)
+  for (const problem of problems) context.stderr.write(`outboxd: ${escapeControlInLines(problem)}\n`)
   return exitCodes.usage
 }
 

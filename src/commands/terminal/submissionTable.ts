@@ -3,7 +3,7 @@ import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/s
 import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
-import { isoTime, isoTimeOrNull, showTime, withIsoTimes } from '../../time.ts'
+import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../../time.ts'
 
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
   const columns: Record<string, (submission: ListedSubmission) => string> = {
@@ -13,14 +13,14 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
     KEY: ({ key }) => truncate(key ?? '-', 24),
     STATE: ({ state }) => state,
     CODE: ({ code }) => truncate(code ?? '-', 16),
-    SINCE: ({ sinceMs }) => showTime(sinceMs),
+    SINCE: ({ sinceMs }) => formatInstant(sinceMs),
     NOTE: arrivalNote,
     ERROR: ({ error }) => truncate(error ?? '', 80),
   }
   return renderColumns(submissions, columns, terminal)
 }
 
-export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => withIsoTimes(submission)
+export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => replaceEpochMsByIsoTimes(submission)
 
 /** The column that you fill in for `outboxd resolve --file`. */
 export const arrivedAsColumn = 'arrived_as'
@@ -31,14 +31,14 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
   state: ({ state }) => state,
   type: ({ type }) => escapeControl(type),
   key: ({ key }) => escapeControl(key ?? ''),
-  sent: ({ sentMs }) => isoTimeOrNull(sentMs) ?? '',
+  sent: ({ sentMs }) => formatIsoInstantOrNull(sentMs) ?? '',
   idempotency_key: ({ idempotencyKey }) => idempotencyKey,
   attempts: ({ attempts }) => String(attempts),
   transaction_id: ({ transactionId }) => transactionId ?? '',
   code: ({ code }) => escapeControl(code ?? ''),
   error: ({ error }) => escapeControl(truncate(error ?? '', 500)),
-  since: ({ sinceMs }) => isoTime(sinceMs),
-  recorded: ({ recordedMs }) => isoTime(recordedMs),
+  since: ({ sinceMs }) => formatIsoInstant(sinceMs),
+  recorded: ({ recordedMs }) => formatIsoInstant(recordedMs),
   submission_id: ({ id }) => id,
 }
 
@@ -64,7 +64,7 @@ export function causesTable(causes: readonly Cause[], asked: AskedFilters): stri
     COUNT: ({ count }) => String(count),
     CODE: ({ code }) => truncate(code ?? '-', 16),
     STATE: ({ state, mayHaveArrived }) => (mayHaveArrived ? `${state}, may have arrived` : state),
-    SINCE: ({ firstMs }) => showTime(firstMs),
+    SINCE: ({ firstMs }) => formatInstant(firstMs),
     TYPE: ({ types }) => truncate(types.join(','), 24),
     REASON: ({ shape }) => truncate(shape, 80) || '-',
     COMMAND: (cause) => commandForCause(cause, asked),
@@ -75,8 +75,8 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
   const { count, code, state, mayHaveArrived, types, shape, firstMs, lastMs, firstOutboxId } = cause
   return {
     ...{ cause: cause.cause, count, state, code, mayHaveArrived, reason: shape, types },
-    since: isoTime(firstMs),
-    last: isoTime(lastMs),
+    since: formatIsoInstant(firstMs),
+    last: formatIsoInstant(lastMs),
     firstOutboxId,
     command: commandForCause(cause, asked),
   }
@@ -95,8 +95,8 @@ function filterArguments({ filter, containing }: AskedFilters): string[] {
   const given: [string, string | null][] = [
     ['type', filter.type],
     ['key', filter.key],
-    ['since', isoTimeOrNull(filter.sinceMs)],
-    ['until', isoTimeOrNull(filter.untilMs)],
+    ['since', formatIsoInstantOrNull(filter.sinceMs)],
+    ['until', formatIsoInstantOrNull(filter.untilMs)],
     ['transaction', filter.transactionId],
     ['containing', containing],
   ]

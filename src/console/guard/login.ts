@@ -1,7 +1,7 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizePersonName } from '../../operations/actor.ts'
-import { showDuration } from '../../time.ts'
+import { formatDuration } from '../../time.ts'
 import { notice } from '../html/elements.ts'
 import { form, hiddenField, textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
@@ -46,7 +46,7 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
     const waitMs = attempts.take(ip, device)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
-      return again(429, `Too many wrong passwords. Try again in ${showDuration(waitMs)}.`)
+      return again(429, `Too many wrong passwords. Try again in ${formatDuration(waitMs)}.`)
     }
     const password = textAsTyped(request.body, 'password')
     if (password.length > passwordCharsMax || !(await isPassword(password, hash))) {

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncate } from '../../plainText.ts'
-import { isoTime, showDuration, showTime } from '../../time.ts'
+import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
 /** A sentence that may quote the ERP or the service. */
 export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
@@ -55,9 +55,9 @@ export const foreignText = (text: string, charactersMax = 300): string => escape
 
 /** In UTC; assets/console.js shows it in the viewer's zone. */
 export const momentHtml = (ms: number): HtmlSafeString =>
-  html`<time datetime="${isoTime(ms)}" title="${showTime(ms)}">${showTime(ms)}</time>`
+  html`<time datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${formatInstant(ms)}</time>`
 
 export function ageHtml(ms: number, nowMs: number): HtmlSafeString {
-  const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
-  return html`<time data-age datetime="${isoTime(ms)}" title="${showTime(ms)}">${distance}</time>`
+  const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
+  return html`<time data-age datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${distance}</time>`
 }

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { BudgetSlots } from '../../ledger/snapshot.ts'
-import { showDuration } from '../../time.ts'
+import { formatDuration } from '../../time.ts'
 import { emptyNote } from '../html/elements.ts'
 
 const words = {
@@ -17,11 +17,13 @@ export function budgetSection(slots: BudgetSlots): HtmlSafeString {
     return html`<h2>Budget</h2>${emptyNote('There is no budget yet. The first daemon that starts sets it.')}`
   const { counts, free, nextFreeMs } = countBudget(slots)
   const next =
-    nextFreeMs === null ? '' : `, the next ${nextFreeMs < 1_000 ? 'within a second' : `in ${showDuration(nextFreeMs)}`}`
+    nextFreeMs === null
+      ? ''
+      : `, the next ${nextFreeMs < 1_000 ? 'within a second' : `in ${formatDuration(nextFreeMs)}`}`
   const kinds = Object.entries(words).map(([kind, name]) => `${counts[kind as keyof typeof words]} ${name}`)
   return html`<h2>Budget</h2>
 <p><strong class="number">${free}</strong> of <span class="number">${capacity}</span> requests free${next}</p>
-<p class="quiet">The last ${showDuration(windowMs)}: ${kinds.join(', ')}.</p>`
+<p class="quiet">The last ${formatDuration(windowMs)}: ${kinds.join(', ')}.</p>`
 }
 
 /** What each request of the window was made for, and how many are free. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { type BudgetSlots, readBudgetSlots, readSnapshot } from '../../ledger/snapshot.ts'
+import { type BudgetSlots, readBudgetSlots, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model.ts'
 import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
 import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
@@ -33,7 +33,7 @@ export function createNowReader({
   return async () => {
     const [ledger, snapshot, outbox, slots, needingAttention] = await Promise.all([
       readLedger(),
-      databases().then((opened) => readSnapshot(opened.ledger)),
+      databases().then((opened) => readLedgerSnapshot(opened.ledger)),
       readOutbox(),
       readSlots(),
       readCauses(),

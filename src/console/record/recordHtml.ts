@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { conflictLines, eventDetails, type Fact, submissionFacts } from '../../operations/submissionFacts.ts'
 import { capitalize, escapeControl } from '../../plainText.ts'
-import { showDuration } from '../../time.ts'
+import { formatDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import {
   ageHtml,
@@ -93,7 +93,7 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
 ${details.length > 0 ? factList(details) : ''}</li>\n`
 }
 
-const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : showDuration(ms))
+const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : formatDuration(ms))
 
 const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
-  readRevisions,
   readSubmissionDetail,
+  readSubmissionVersions,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
@@ -78,7 +78,7 @@ const versionsMax = 1_000
 /** Shares the reads of a record's version between all who look at it. */
 function createVersionReader({ databases, clock }: ConsoleParts): (id: string) => Promise<string> {
   const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
-  const read = async (id: string) => (await readRevisions((await databases()).ledger, [id])).get(id) ?? ''
+  const read = async (id: string) => (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''
   return (id) => {
     const reading = readings.get(id) ?? shareRead(clock, versionAgeMs, () => read(id))
     readings.set(id, reading)

@@ -3,7 +3,7 @@ import { boundText } from '../../boundText.ts'
 import { describeField, type Mapping } from '../../mapping/mapping.ts'
 import type { MappedRecord } from '../../mapping/mapRecord.ts'
 import { missingContentText } from '../../operations/submissionFacts.ts'
-import { escapeLines } from '../../plainText.ts'
+import { escapeControlInLines } from '../../plainText.ts'
 import { serviceResources } from '../../resources.ts'
 import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
@@ -39,7 +39,7 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
 /** @param name for screen readers */
 export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
-  return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeLines(text)}</pre>
+  return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeControlInLines(text)}</pre>
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 

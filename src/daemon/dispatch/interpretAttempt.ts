@@ -2,7 +2,7 @@ import {
   type Answer,
   type AnsweredRecord,
   type AttemptResult,
-  isSuccess,
+  isSuccessStatus,
   type MadeRequest,
   meaningOfHttpStatus,
   type Outcome,
@@ -199,7 +199,7 @@ export function toAnsweredRecord(
 ): AnsweredRecord[] {
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
-  const accepted = isSuccess(status) && step.change.state !== 'uncertain'
+  const accepted = isSuccessStatus(status) && step.change.state !== 'uncertain'
   const refused = status >= 400 && status < 500 && json !== undefined && !isAboutTransport(status) && code !== 'E003'
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }

@@ -1,4 +1,4 @@
-import { boundText, textMax } from '../../boundText.ts'
+import { boundText, textCharsMax } from '../../boundText.ts'
 import {
   type Answer,
   type AnswerReading,
@@ -108,7 +108,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'pending' }
     default:
       return askAgain(
-        `the service answered with an unknown status: ${boundText(read.status, textMax.word)}`,
+        `the service answered with an unknown status: ${boundText(read.status, textCharsMax.word)}`,
         'unknown_status',
         now,
       )

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { tableWriterSessionsSql } from '../../postgres/locks.ts'
+import { tableWriterTransactionsSql } from '../../postgres/locks.ts'
 
 export interface ChainEntry {
   kind: 'event' | 'act'
@@ -128,7 +128,7 @@ export interface BlockContents {
   actIds: readonly string[]
 }
 
-export const blockDigest = ({ leaves, eventIds, submissionIds, actIds }: BlockContents): Buffer =>
+export const computeBlockDigest = ({ leaves, eventIds, submissionIds, actIds }: BlockContents): Buffer =>
   sha256(Buffer.concat([leaves, Buffer.from(JSON.stringify([eventIds, submissionIds, actIds]))]))
 
 export interface BlockHead {
@@ -140,7 +140,10 @@ export interface BlockHead {
   digest: Buffer
 }
 
-export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
+export const computeBlockHash = (
+  before: Buffer,
+  { number, lastEvent, lastAct, events, acts, digest }: BlockHead,
+): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
 export interface BlockEnd {
@@ -199,7 +202,7 @@ interface Ids {
   act: string
 }
 
-/** Reads the ids below which no open transaction can still commit (see `tableWriterSessionsSql`). */
+/** Reads the ids below which no open transaction can still commit (see `tableWriterTransactionsSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
@@ -213,7 +216,7 @@ async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | nul
   return null
 }
 
-const writersSql = tableWriterSessionsSql("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
+const writersSql = tableWriterTransactionsSql("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
 
 async function areWriting(db: Database, writers: readonly string[]): Promise<boolean> {
   if (writers.length === 0) return false
@@ -243,7 +246,7 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
     lastAct: acts.at(-1)?.id ?? last.lastAct,
     events: events.length,
     acts: acts.length,
-    digest: blockDigest(contents),
+    digest: computeBlockDigest(contents),
   }
   await db.query(
     `insert into outboxd.chain_block (number, last_event, last_act, events, acts, event_ids, submission_ids, leaves, act_ids,
@@ -251,7 +254,7 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
     [
       ...[head.number, head.lastEvent, head.lastAct, head.events, head.acts],
       ...[contents.eventIds, contents.submissionIds, contents.leaves, contents.actIds],
-      ...[head.digest, blockHash(last.hash, head)],
+      ...[head.digest, computeBlockHash(last.hash, head)],
     ],
   )
   const isNewDay = last.number !== '0' && !isOfToday

@@ -1,7 +1,7 @@
 import { type Amounts, endStates, type State } from '../../model.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
-import { containsSql, likePatternsOf } from '../operator/search.ts'
+import { submissionContainsSql, toLikePatterns } from '../operator/search.ts'
 import {
   anySubmission,
   findSubmissions,
@@ -120,8 +120,8 @@ async function readDetails(
            'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
            'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps
        from outboxd.submission_event e where e.submission_id = s.id) log
-     where s.id = any($1::uuid[]) and ($2::text[] is null or ${containsSql('$2')})`,
-    [submissions.map(({ id }) => id), containing === null ? null : likePatternsOf(containing)],
+     where s.id = any($1::uuid[]) and ($2::text[] is null or ${submissionContainsSql('$2')})`,
+    [submissions.map(({ id }) => id), containing === null ? null : toLikePatterns(containing)],
   )
   return new Map(rows.map(({ id, ...detail }) => [id, detail]))
 }

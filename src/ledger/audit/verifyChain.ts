@@ -4,11 +4,11 @@ import {
   type BlockEnd,
   type BlockHead,
   beforeFirstBlock,
-  blockDigest,
   blockEndSql,
-  blockHash,
   type ChainEntry,
   type ChainHead,
+  computeBlockDigest,
+  computeBlockHash,
   readActChainEntries,
   readEventChainEntries,
 } from './chain.ts'
@@ -69,7 +69,7 @@ export async function verifyChain(
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
 /** Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false. */
-export function createLastDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
+export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockEnd | null = null
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
@@ -122,7 +122,7 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
   const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
   const isNext = BigInt(number) === BigInt(before.number) + 1n
   if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
-  if (!blockHash(before.hash, block).equals(hash)) return `block ${number} does not follow from the one before`
+  if (!computeBlockHash(before.hash, block).equals(hash)) return `block ${number} does not follow from the one before`
   const events = await readEventChainEntries(db, before.lastEvent, block.lastEvent, null)
   const acts = await readActChainEntries(db, before.lastAct, block.lastAct, null)
   if (leaves === null || eventIds === null || submissionIds === null) {
@@ -132,7 +132,7 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
     return null
   }
   const contents = { leaves, eventIds, submissionIds, actIds }
-  if (!blockDigest(contents).equals(digest)) return `block ${number} was changed`
+  if (!computeBlockDigest(contents).equals(digest)) return `block ${number} was changed`
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 

@@ -12,7 +12,7 @@ import {
   readAndJudgeHistory,
   updateStandbyPause,
 } from './history.ts'
-import { type HistoryView, isHistoryAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
+import { type HistoryView, hasOperatorAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
@@ -71,7 +71,7 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
     const { memory, claim } = remembered
     remembered = {
       memory: { agreedAtMs, timeline: now.timeline },
-      claim: memory === null || isHistoryAgreedSince(view, memory) ? null : claim,
+      claim: memory === null || hasOperatorAgreedSince(view, memory) ? null : claim,
       ...{ safeLsn, hasRecords: !isEmpty },
     }
   }

@@ -82,11 +82,11 @@ export function judgeDataLoss(
   return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
-export const isHistoryAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
+export const hasOperatorAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
   isByPerson && agreedAtMs > memory.agreedAtMs
 
 function findObjection(view: HistoryView, memory: HistoryMemory | null): string | null {
-  if (memory === null || isHistoryAgreedSince(view, memory)) return null
+  if (memory === null || hasOperatorAgreedSince(view, memory)) return null
   if (!view.hasLastClaim) return 'a record that a daemon had claimed is missing or not marked as sent'
   if (view.agreedAtMs < memory.agreedAtMs) return 'the last agreement about its history is missing'
   if (!view.isPastSeen && memory.timeline !== null && memory.timeline === view.now.timeline)

@@ -11,7 +11,7 @@ import {
   type StartPosition,
   toServedService,
 } from '../binding.ts'
-import { isAliveSql } from '../instances.ts'
+import { isInstanceAliveSql } from '../instances.ts'
 import { type Actor, logOperatorAct, type Operator } from './operator.ts'
 
 export interface Adoption {
@@ -108,7 +108,7 @@ export async function readServiceChangeFacts(
   const { id, served } = await readLedgerBinding(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
-     join outboxd.instance_setting s on s.instance_id = i.id where ${isAliveSql('i')} order by 1`,
+     join outboxd.instance_setting s on s.instance_id = i.id where ${isInstanceAliveSql('i')} order by 1`,
   )
   const { rows: counts } = await db.query<{ state: string; records: number }>(
     `select state, count(*)::int as records from outboxd.submission

@@ -1,13 +1,13 @@
-import { exactJsonFields } from '../../boundText.ts'
+import { toExactJsonFields } from '../../boundText.ts'
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { removePolls } from '../queue.ts'
+import { removePollJobs } from '../queue.ts'
 import { mayBePrunedSql } from '../retention.ts'
 import {
   type Actor,
-  actorDetailSql,
   logOperatorAct,
   type Operator,
+  reasonAndAccountJsonSql,
   type SeenRecord,
   withSubmissionsLocked,
 } from './operator.ts'
@@ -49,7 +49,7 @@ export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: De
    ), event as (
      insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
      select w.id, f.state, w.state, w.attempt, ${cause}, $2,
-       jsonb_build_object(${detail ?? ''}) || ${actorDetailSql('$3', '$4')}, ${amounts ?? 'null'}
+       jsonb_build_object(${detail ?? ''}) || ${reasonAndAccountJsonSql('$3', '$4')}, ${amounts ?? 'null'}
      from written w join former f using (id) join record r using (id) order by f.seq
    )
    select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
@@ -62,9 +62,9 @@ export async function writeDecisions(
   records: readonly { id: string; revision: number }[],
   { who, reason, account }: Actor,
 ): Promise<Decided[]> {
-  const { rows } = await db.query<Decided>(sql, [JSON.stringify(records.map(exactJsonFields)), who, reason, account])
+  const { rows } = await db.query<Decided>(sql, [JSON.stringify(records.map(toExactJsonFields)), who, reason, account])
   const jobs = rows.flatMap(({ formerJobId }) => formerJobId ?? [])
-  if (jobs.length > 0) await removePolls(db, jobs)
+  if (jobs.length > 0) await removePollJobs(db, jobs)
   return rows
 }
 
@@ -77,7 +77,7 @@ const discardSql = decisionSql({
 })
 
 /** Stops the polls of accepted records. Keeps error and transaction id. */
-export async function writeDiscardedSubmissions(operator: Operator, seen: readonly SeenRecord[]): Promise<string[]> {
+export async function discardSeenSubmissions(operator: Operator, seen: readonly SeenRecord[]): Promise<string[]> {
   const discarded = await withSubmissionsLocked(operator, seen, (db) =>
     writeDecisions(db, discardSql, seen, operator.actor),
   )

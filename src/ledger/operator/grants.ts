@@ -87,7 +87,7 @@ const statements = (role: string) => `
   union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
 
 /** @returns the grants that our role lacks to run a daemon */
-export async function readMissingGrants(db: Database): Promise<string[]> {
+export async function readMissingGrantStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours where not has_schema_privilege(oid, 'usage')),
@@ -99,7 +99,7 @@ export async function readMissingGrants(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-export async function readLedgerGrants(db: Database, role: string, kind: RoleKind): Promise<string[]> {
+export async function readLedgerGrantStatements(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours),

@@ -1,6 +1,6 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.ts'
-import { lockPollJobs, openQueue, type Queue } from '../queue.ts'
+import { type KeyOnFailure, lockSubmissions, withKeysLockedThenReleased } from '../keyOrder.ts'
+import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
 export interface Operator {
@@ -77,7 +77,7 @@ export async function logOperatorAct(
 }
 
 /** For an event's detail. */
-export const actorDetailSql = (reason: string, account: string): string =>
+export const reasonAndAccountJsonSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
 /**
@@ -95,12 +95,12 @@ export function withSubmissionsLocked<T>(
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
     // A replay can change a record's key, so both keys are locked.
-    return withKeysLocked(db, [...seen, ...locked], keyOnFailure, () => work(db))
+    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 
-export async function withOpenQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
-  const queue = await openQueue(url, () => {}) // the next statement reports it
+export async function withOpenQueue<T>({ url }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
+  const queue = await openPollQueue(url, () => {}) // the next statement reports it
   try {
     return await work(queue)
   } finally {

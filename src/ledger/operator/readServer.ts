@@ -23,7 +23,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
  * Finds limits that a pooler did not pass on.
  * @returns statements that set them
  */
-export async function findMissingTimeoutSettings(db: Database): Promise<string[]> {
+export async function findMissingTimeoutStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
      from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
@@ -92,7 +92,10 @@ export async function readLocalDataFolder(db: Database): Promise<string | null> 
 }
 
 /** Milliseconds by which the server's clock is ahead of ours. */
-export async function readClockLead(db: Database, nowMs: () => number): Promise<{ leastMs: number; mostMs: number }> {
+export async function readServerClockLead(
+  db: Database,
+  nowMs: () => number,
+): Promise<{ leastMs: number; mostMs: number }> {
   await db.query('select') // opens the connection before the time is taken
   const beforeMs = nowMs()
   const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')

@@ -1,7 +1,7 @@
 import type { PauseReason, State } from '../../model.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { isAliveSql } from '../instances.ts'
+import { isInstanceAliveSql } from '../instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql } from '../keyOrder.ts'
 import { isActivePauseSql } from '../pauses.ts'
 import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
@@ -98,7 +98,7 @@ export async function readSubmissionDetail(
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
-       exists (select from outboxd.instance i where ${isAliveSql('i')}) as "daemonLives",
+       exists (select from outboxd.instance i where ${isInstanceAliveSql('i')}) as "daemonLives",
        (select json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
@@ -110,7 +110,7 @@ export async function readSubmissionDetail(
 }
 
 /** Returns a text for each submission that changes with every step and poll. */
-export async function readRevisions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,
     [ids],

@@ -9,8 +9,8 @@ import {
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
 } from '../history/history.ts'
-import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
-import type { Queue } from '../queue.ts'
+import { lockSubmissions, withKeysLockedThenReleased } from '../keyOrder.ts'
+import type { PollQueue } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -21,9 +21,9 @@ import {
 import { decisionSql, writeDecisions } from './decisions.ts'
 import {
   type Actor,
-  actorDetailSql,
   logOperatorAct,
   type Operator,
+  reasonAndAccountJsonSql,
   type SeenRecord,
   withOpenQueue,
 } from './operator.ts'
@@ -130,7 +130,7 @@ export function recoverNamedTransactions(
     const trusted = records.filter(({ whyNot }) => whyNot === null)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissions(db, records)
-    await withKeysLocked(db, records, keyOnFailure, async () => {
+    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
       const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
@@ -145,7 +145,7 @@ export function recoverNamedTransactions(
 }
 
 /** No row is captured meanwhile. */
-function recoverRecords<T>(operator: Operator, work: (db: Database, queue: Queue) => Promise<T>): Promise<T> {
+function recoverRecords<T>(operator: Operator, work: (db: Database, queue: PollQueue) => Promise<T>): Promise<T> {
   return withOpenQueue(operator, (queue) =>
     inTransaction(operator.ledger, async (db) => {
       await db.query('select pg_advisory_xact_lock(7161)')
@@ -211,7 +211,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       const why = transactionTakenMessage(record.transactionId, holder)
       return { ...record, doubt: `the ledger had lost this row; ${why}. It may have arrived` }
     })
-    await withKeysLocked(db, records, keyOnFailure, async () => {
+    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
       await insertCapturedRecords(db, kept, actor.who, actor)
       const arrivals = named.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
@@ -277,7 +277,7 @@ async function decideQueued(
        from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetailSql('$3', '$4')} from taken
+       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${reasonAndAccountJsonSql('$3', '$4')} from taken
      )
      select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
     [as, actor.who, actor.reason, actor.account, after, lostDataMessage(null)],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { newerDocumentRecordSql, requestDigest } from '../documents.ts'
+import { computeRequestDigest, newerOutboxIdOfDocumentSql } from '../documents.ts'
 import { resetColumnsSql } from '../submissions.ts'
 import { decisionSql, writeDecisions } from './decisions.ts'
 import { type Operator, withSubmissionsLocked } from './operator.ts'
@@ -48,7 +48,7 @@ export async function readReplayableSubmissions(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed",
-       case when s.document is not null then ${newerDocumentRecordSql('s')} end as newer
+       case when s.document is not null then ${newerOutboxIdOfDocumentSql('s')} end as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
@@ -64,7 +64,7 @@ export async function readReplayableSubmissions(
  * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. An attempt
  * stays in doubt: E002 then says that it arrived.
  */
-export async function writeReplayedSubmissions(
+export async function queueReplays(
   operator: Operator,
   replays: readonly Replay[],
   newKeys: boolean,
@@ -73,7 +73,7 @@ export async function writeReplayedSubmissions(
     ...replay,
     newKeys,
     idempotencyKey: randomUUID(),
-    requestDigest: requestDigest(replay),
+    requestDigest: computeRequestDigest(replay),
   }))
   const replayed = await withSubmissionsLocked(operator, replays, (db) =>
     writeDecisions(db, replaySql, records, operator.actor),
@@ -91,7 +91,7 @@ export const keepsIdempotencyKeySql = (table: string): string =>
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
     "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text`,
-  allowed: `s.state in ('failed', 'rejected') and (s.document is null or ${newerDocumentRecordSql('s')} is null)`,
+  allowed: `s.state in ('failed', 'rejected') and (s.document is null or ${newerOutboxIdOfDocumentSql('s')} is null)`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
     row_stamp = coalesce(r.stamp, s.row_stamp),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../postgres/database.ts'
-import type { Queue } from '../queue.ts'
+import type { PollQueue } from '../queue.ts'
 import { resetColumnsSql } from '../submissions.ts'
-import { type Holder, readOtherTransactionHolder, type TransactionRef } from '../transactions.ts'
+import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
 import { type Decided, decisionSql, writeDecisions } from './decisions.ts'
 import { type Actor, type Operator, type SeenRecord, withOpenQueue, withSubmissionsLocked } from './operator.ts'
 import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
@@ -10,7 +10,7 @@ import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 export type ArrivalSettled =
   | { kind: 'settled'; tracked: boolean }
   /** Another submission has the transaction. */
-  | { kind: 'taken'; by: Holder }
+  | { kind: 'taken'; by: TransactionHolder }
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
@@ -21,7 +21,7 @@ export function resolveAsArrived(
   transaction: TransactionRef,
 ): Promise<ArrivalSettled> {
   const settle =
-    (queue: Queue) =>
+    (queue: PollQueue) =>
     async (db: Database): Promise<ArrivalSettled> => {
       const by = await readOtherTransactionHolder(db, transaction, seen.id)
       if (by) return { kind: 'taken', by }
@@ -35,7 +35,7 @@ export function resolveAsArrived(
 
 /**
  * Called when the operator says that the record did not arrive. The record is sent again. The attempt stays in doubt and
- * keeps its idempotency key (see `writeReplayedSubmissions`), because operators err.
+ * keeps its idempotency key (see `queueReplays`), because operators err.
  *
  * @returns null if the submission took a step since, or nothing is in doubt
  */
@@ -55,7 +55,7 @@ export async function resolveAsNotArrived(
  * Takes back an id that an operator gave: the record is uncertain again.
  * @returns false if no operator gave one, or the record took a step since
  */
-export function takeBackGivenTransactionId(operator: Operator, seen: SeenRecord): Promise<boolean> {
+export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withSubmissionsLocked(operator, [seen], async (db) => {
     const taken = await writeDecisions(db, takeBackSql, [seen], operator.actor)
     return taken.length > 0
@@ -97,7 +97,7 @@ const arrivedSql = {
 /** Tracks arrived records, or completes untracked ones. Runs in a transaction. */
 export async function settleArrivedRecords(
   db: Database,
-  queue: Queue,
+  queue: PollQueue,
   arrivals: readonly { id: string; revision: number; transactionId: string }[],
   { how, actor }: { how: keyof typeof arrivedSql; actor: Actor },
 ): Promise<Decided[]> {

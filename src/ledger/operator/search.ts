@@ -26,7 +26,7 @@ export interface TextSearch {
 const rowsAtOnce = 200
 
 /** Searches payloads, bodies and keys, newest first, in any case. Bounded, because payloads have no index. */
-export async function searchText(
+export async function searchSubmissionTexts(
   db: Database,
   filter: SubmissionFilter,
   text: string,
@@ -38,7 +38,7 @@ export async function searchText(
   const last = Math.min(candidates.length, rowsMax)
   while (search.lookedAt < last && elapsedMs() < timeMaxMs) {
     const slice = candidates.slice(search.lookedAt, Math.min(search.lookedAt + rowsAtOnce, last))
-    search.ids.push(...(await findContaining(db, slice, likePatternsOf(text))))
+    search.ids.push(...(await findContaining(db, slice, toLikePatterns(text))))
     search.lookedAt += slice.length
   }
   return { ...search, isCut: search.lookedAt < candidates.length }
@@ -46,18 +46,18 @@ export async function searchText(
 
 async function findContaining(db: Database, ids: readonly string[], patterns: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
-    `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${containsSql('$2')}`,
+    `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${submissionContainsSql('$2')}`,
     [ids, patterns],
   )
   return rows.map(({ id }) => id)
 }
 
 /** True if submission `s` has a text. @param patterns the placeholder of its patterns */
-export const containsSql = (patterns: string): string =>
+export const submissionContainsSql = (patterns: string): string =>
   `coalesce(s.key ilike any(${patterns}::text[]) or s.payload ilike any(${patterns}) or s.body ilike any(${patterns}), false)`
 
 /** Makes LIKE patterns of a text, as it is and as JSON may escape it. */
-export function likePatternsOf(text: string): string[] {
+export function toLikePatterns(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return [...new Set([text, escaped, ascii])].map((each) => `%${each.replace(/[\\%_]/g, '\\$&')}%`)

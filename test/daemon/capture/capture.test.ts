@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { hasNewRows } from '../../../src/outbox/readRows.ts'
@@ -280,7 +280,7 @@ describe('a type without a mapping file', () => {
     expect(await readProblems(ledger.pool, 10)).toMatchObject([
       { kind: 'unknown_type', subject: 'order', detail: expect.stringMatching(/^known by \w{8} on erp-2$/) },
     ])
-    expect((await readSnapshot(ledger.pool)).problems).toEqual({ unknown_type: 1 })
+    expect((await readLedgerSnapshot(ledger.pool)).problems).toEqual({ unknown_type: 1 })
 
     await captureAll({ knownTypes: () => ['data', 'order'] })
     expect(await statuses()).toEqual({ queued: 5 })

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { describeCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { failOvertakenDocuments } from '../../../src/ledger/documents.ts'
-import { writeDiscardedSubmissions } from '../../../src/ledger/operator/decisions.ts'
-import { readReplayableSubmissions, writeReplayedSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/documents.ts'
+import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
+import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { emptyOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
@@ -339,7 +339,7 @@ async function discard(): Promise<void> {
     `select id, revision, state, key from outboxd.submission where state in ('rejected', 'uncertain')`,
   )
   const actor = { who: 'operator test', reason: null, account: 'test@host' }
-  await writeDiscardedSubmissions({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
+  await discardSeenSubmissions({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
 }
 
 describe('an older version of a document is not sent after a newer one:', () => {
@@ -377,7 +377,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       error: 'failed with E002',
     } as const
     const transition: Transition = { submission: older, change, cause: 'failed with E002', job: null, request: null }
-    const [judged] = await inTransaction(ledger.pool, (db) => failOvertakenDocuments(db, [transition]))
+    const [judged] = await inTransaction(ledger.pool, (db) => failResubmissionsOfOvertakenDocuments(db, [transition]))
     return judged?.change
   }
 
@@ -419,9 +419,9 @@ describe('an older version of a document is not sent after a newer one:', () => 
       stamp: null,
     } as const
     const operator = { ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor } as const
-    expect(await writeReplayedSubmissions(operator, [replay], false)).toEqual([])
+    expect(await queueReplays(operator, [replay], false)).toEqual([])
     await end('rejected')
-    expect(await writeReplayedSubmissions(operator, [replay], false)).toEqual([older.id])
+    expect(await queueReplays(operator, [replay], false)).toEqual([older.id])
   })
 })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { command as audit } from '../../../src/commands/audit.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { runStatus } from '../../support/statusSays.ts'
@@ -36,7 +36,7 @@ test('the ERP corrects a rejected row without `created_at`: sent once', async ()
   // A row behind the corrected one: when it has been sent, the daemon has met both.
   await pool.query(`insert into sales_order (customer, amount) values ('C2', 1)`)
   await eventually(async () => expect((await rows())[1]).toMatchObject({ synced: true }))
-  expect((await readSnapshot(pool)).problems).toEqual({})
+  expect((await readLedgerSnapshot(pool)).problems).toEqual({})
   const open = () => testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
   const { context } = await runStatus(open)
   expect(context.printed()).toContain('1 record needs attention')
@@ -69,7 +69,7 @@ test('a log entry is changed by hand: `status` says so', async () => {
     set session_replication_role = origin`)
   owner.release()
   await given.startInstance()
-  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ chain_broken: 1 }))
+  await eventually(async () => expect((await readLedgerSnapshot(pool)).problems).toEqual({ chain_broken: 1 }))
   const { context } = await runStatus(() => testContext({ DATABASE_URL: url }))
   expect(context.printed()).toMatch(
     /The logs were changed in the database: the body of submission \S+ was changed since it was sent/,

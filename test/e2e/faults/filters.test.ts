@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { command as list } from '../../../src/commands/list.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -29,7 +29,7 @@ test('the filter fails for one row: `row_skipped`', async () => {
   await insert(3, '1')
   const arrive = (count: number) => eventually(async () => expect(await given.arrivals()).toHaveLength(count))
   await arrive(2)
-  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
+  await eventually(async () => expect((await readLedgerSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
   const env = { DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir }
   const says = await statusSays(env)
   expect(says).toContain('The daemon skips 1 row of the outbox')
@@ -45,5 +45,5 @@ test('the filter fails for one row: `row_skipped`', async () => {
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
   onTestFinished(() => void vi.restoreAllMocks())
   await arrive(3)
-  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({}))
+  await eventually(async () => expect((await readLedgerSnapshot(pool)).problems).toEqual({}))
 }, 150_000)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { command as adopt } from '../../../src/commands/adopt.ts'
 import { command as check } from '../../../src/commands/check.ts'
 import { command as show } from '../../../src/commands/show.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { runStatus } from '../../support/statusSays.ts'
@@ -36,7 +36,7 @@ test('a table is emptied, its ids begin anew: `row_conflict` until adopted', asy
   await eventually(async () => expect(await rows(given)).toEqual(['1 first completed']))
   await given.pool.query('truncate outbox restart identity')
   await insert(given, 'second')
-  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
+  await eventually(async () => expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
   expect(await rows(given)).toEqual(['1 second new'])
   const standing = await statusOf(given)
   expect(standing).toContain(
@@ -70,14 +70,14 @@ test('a different outbox table: `foreign_outbox` until adopted', async () => {
   await expect(given.startInstance({ OUTBOX_TABLE: 'other' })).rejects.toThrow(
     'the ledger belongs to the outbox public.outbox of the database',
   )
-  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
   expect(await statusOf(given)).toContain('A daemon is configured for a different outbox table than the ledger')
   const context = contextOf(given, { OUTBOX_TABLE: 'other' })
   expect(await check.action(context, {})).not.toBe(0)
   expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
   expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
   expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
-  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({})
   await given.startInstance({ OUTBOX_TABLE: 'other' })
 })
 
@@ -140,7 +140,9 @@ test('ids begin anew and pass the cursor: `foreign_outbox` until adopted', async
   await given.pool.query('truncate source restart identity')
   await fill(given, 'second', 5)
   await given.startInstance()
-  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
+  await eventually(async () =>
+    expect((await readLedgerSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }),
+  )
   expect(await statusOf(given, env)).not.toContain('All is well')
   expect(await arrived(given)).toEqual({ first: 3 })
   expect(await adopt.action(contextOf(given, env), { new: true, yes: true })).toBe(0)
@@ -157,7 +159,7 @@ test('the ERP edits captured rows without `created_at`: one problem, no row sent
   await given.pool.query(`update source set payload = '${payload('edited')}'`)
   await fill(given, 'second', 1)
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
-  expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
   expect(await statusOf(given, env)).toMatch(
     /In the outbox 30 rows have changed since the capture .*outboxd adopt --same` once/,
   )
@@ -165,7 +167,7 @@ test('the ERP edits captured rows without `created_at`: one problem, no row sent
   await given.pool.query(`update source set payload = '${payload('again')}'`)
   await fill(given, 'third', 1)
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
-  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({})
   expect(await statusOf(given, env)).toContain('All is well')
 })
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { command as check } from '../../../src/commands/check.ts'
 import { command as recover } from '../../../src/commands/recover.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -42,7 +42,7 @@ async function withGap(): Promise<Installation> {
 test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => {
   const given = await withGap()
   await given.startInstance()
-  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
+  await eventually(async () => expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
   const before = await statusSays({ DATABASE_URL: given.url })
   expect(before).toContain('the ledger does not know them, so they will not be sent. `outboxd recover --dry-run`')
   expect(before).not.toContain('All is well')
@@ -64,7 +64,7 @@ test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => 
   await eventually(async () =>
     expect(await rows(given)).toEqual(['a uncertain', 'b accepted', 'c uncertain', 'd completed', 'e completed']),
   )
-  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({})
   expect(await recover.action(contextOf(given), { as: 'uncertain', yes: true })).toBe(3)
   expect(await given.arrivals()).toHaveLength(1)
   const { rows: events } = await given.pool.query(

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { command as check } from '../../../src/commands/check.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -78,5 +78,5 @@ test('rows come behind the cursor: `rows_passed_over`, each sent once', async ()
   await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))
   expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the cursor.*you need do nothing/)
-  expect((await readSnapshot(given.pool)).problems).toEqual({ rows_passed_over: 1 })
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ rows_passed_over: 1 })
 })

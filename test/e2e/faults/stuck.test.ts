@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openQueue } from '../../../src/ledger/queue.ts'
+import { openPollQueue } from '../../../src/ledger/queue.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
      from generate_series(1, $1) n returning id as "submissionId", job_id as "jobId"`,
     [stuck],
   )
-  const queue = await openQueue(harness.env.DATABASE_URL ?? '', () => {})
+  const queue = await openPollQueue(harness.env.DATABASE_URL ?? '', () => {})
   await queue.insert(
     harness.pool,
     rows.map((row) => ({ ...row, inMs: 0, rarely: true })),

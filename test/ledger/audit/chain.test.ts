@@ -4,7 +4,7 @@ import { command as pause } from '../../../src/commands/pause.ts'
 import { command as prune } from '../../../src/commands/prune.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { createLastDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
+import { createLastDayVerifier, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -75,7 +75,7 @@ test('a body that a replay makes anew, that was emptied or erased, is no break; 
 
 describe('each night the daemon verifies the last day:', () => {
   const verifyDay = async () => {
-    const part = createLastDayVerification(fixture.ledger.pool)
+    const part = createLastDayVerifier(fixture.ledger.pool)
     const first = await part(() => true)
     return first.end === 'through' ? first : part(() => true)
   }
@@ -99,7 +99,7 @@ describe('each night the daemon verifies the last day:', () => {
     await fixture.end({ state: 'queued' })
     await run()
     await tamper()
-    const part = createLastDayVerification(fixture.ledger.pool)
+    const part = createLastDayVerifier(fixture.ledger.pool)
     expect(await part(() => false)).toEqual({ end: 'begun' })
     expect(await part(() => true)).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
   })

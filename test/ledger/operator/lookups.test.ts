@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { likePatternsOf, searchText } from '../../../src/ledger/operator/search.ts'
+import { searchSubmissionTexts, toLikePatterns } from '../../../src/ledger/operator/search.ts'
 import {
   anySubmission,
   countSubmissions,
@@ -70,7 +70,7 @@ test('they are counted up to a bound', async () => {
 
 describe('a search', () => {
   const search = (text: string, bounds = {}) =>
-    searchText(ledger.pool, anySubmission, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
+    searchSubmissionTexts(ledger.pool, anySubmission, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
 
   test('finds a text in payloads, whatever the case', async () => {
     const { ids, lookedAt, isCut } = await search('customer":"c4711"')
@@ -97,5 +97,5 @@ test.each([
   ['say "hi"', ['%say "hi"%', '%say \\\\"hi\\\\"%']],
   ['Müller', ['%Müller%', '%M\\\\u00fcller%']],
 ])('%s is looked for as it stands and as JSON writes it', (text, patterns) => {
-  expect(likePatternsOf(text)).toEqual(patterns)
+  expect(toLikePatterns(text)).toEqual(patterns)
 })

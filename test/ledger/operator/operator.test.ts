@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStoreConfig } from '../../../src/config.ts'
-import { writeDiscardedSubmissions } from '../../../src/ledger/operator/decisions.ts'
+import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import type { Operator } from '../../../src/ledger/operator/operator.ts'
-import {
-  type Replay,
-  readReplayableSubmissions,
-  writeReplayedSubmissions,
-} from '../../../src/ledger/operator/replaySubmissions.ts'
+import { queueReplays, type Replay, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { findSubmissions } from '../../../src/ledger/operator/selectSubmissions.ts'
-import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { type Databases, openDatabases, operatorOf } from '../../../src/operations/databases.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -58,14 +54,14 @@ describe('what took a step since an operator saw it is left alone', () => {
     const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
     expect(await readReplayableSubmissions(databases.ledger, [submission])).toEqual([])
-    expect(await writeReplayedSubmissions(operator, [replayOf(submission)], false)).toEqual([])
+    expect(await queueReplays(operator, [replayOf(submission)], false)).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('by a discard', async () => {
     const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
-    expect(await writeDiscardedSubmissions(operator, [submission])).toEqual([])
+    expect(await discardSeenSubmissions(operator, [submission])).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
@@ -86,8 +82,8 @@ test('of two operators who replay the same, one does', async () => {
   for (let i = 0; i < 5; i++) submissions.push(await seen(await fixture.end(failedE003, { key: 'k' })))
   const replays = submissions.map(replayOf)
   const both = await Promise.all([
-    writeReplayedSubmissions(operator, replays, false),
-    writeReplayedSubmissions(operator, replays.toReversed(), false),
+    queueReplays(operator, replays, false),
+    queueReplays(operator, replays.toReversed(), false),
   ])
   expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
   const { rows } = await fixture.ledger.pool.query(
@@ -100,7 +96,7 @@ test('of several of one key the first in line is let go, the others wait behind 
   const ids = []
   for (let i = 0; i < 3; i++) ids.push(await fixture.end(failedE003, { key: 'k' }))
   const submissions = await Promise.all(ids.toReversed().map(seen))
-  await writeReplayedSubmissions(operator, submissions.map(replayOf), false)
+  await queueReplays(operator, submissions.map(replayOf), false)
   const held = await Promise.all(ids.map(async (id) => (await fixture.ledger.row(id)).held))
   expect(held).toEqual([false, true, true])
 })
@@ -108,16 +104,16 @@ test('of several of one key the first in line is let go, the others wait behind 
 test('the counts by state follow', async () => {
   const one = await seen(await fixture.end(failedE003))
   const two = await seen(await fixture.end(uncertain))
-  await writeReplayedSubmissions(operator, [replayOf(one)], false)
-  await writeDiscardedSubmissions(operator, [two])
-  const { submissions } = await readSnapshot(databases.ledger)
+  await queueReplays(operator, [replayOf(one)], false)
+  await discardSeenSubmissions(operator, [two])
+  const { submissions } = await readLedgerSnapshot(databases.ledger)
   expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
 })
 
 test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
   const submission = await seen(await fixture.end({ state: 'completed' }))
-  expect(await writeReplayedSubmissions(operator, [replayOf(submission)], false)).toEqual([])
-  expect(await writeDiscardedSubmissions(operator, [submission])).toEqual([])
+  expect(await queueReplays(operator, [replayOf(submission)], false)).toEqual([])
+  expect(await discardSeenSubmissions(operator, [submission])).toEqual([])
 })
 
 test('a database that was not migrated says what to run', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { holdBackSurplusSlots, returnSlots, takeSlots } from '../../../src/ledger/budget.ts'
+import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../../src/ledger/budget.ts'
 import { type BusySlot, readBudgetSlots } from '../../../src/ledger/snapshot.ts'
 import { fitSlotsToBudget, type Ledger, openLedger } from '../../support/ledger.ts'
 
@@ -53,6 +53,6 @@ test('what is held back was spent on nothing, whatever the slot was spent on bef
     (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 0, polls: 1, others: 0 })),
   )
   await ledger.pool.query(`update outboxd.slot set free_at = now() - interval '1 s'`)
-  expect(await holdBackSurplusSlots(ledger.pool, 2, 0)).toBe(8)
+  expect(await holdBackSurplusPermits(ledger.pool, 2, 0)).toBe(8)
   expect((await readBudgetSlots(ledger.pool)).busy.map(seen)).toEqual(Array(8).fill(nothing))
 })
