@@ -218,6 +218,9 @@ async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
   return { rows: former + (rows[0]?.n ?? 0), isLast: due.length < checksMax }
 }
 
+/** Begins the cause of the event. It stays if the rest of an operator's cause is erased. */
+export const backFromPruned = 'back from what was pruned'
+
 /**
  * CTEs that bring back pruned submissions as `back`, so that their rows are written back. Each keeps its `seq`, because
  * the last record of a document decides whether the document is sent again.
@@ -232,7 +235,7 @@ export const restorePrunedSubmissionsSql = (pruned: string, who: string): string
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, 'back from what was pruned: its row says no more how it ended', ${who} from back
+    select id, state, state, 0, '${backFromPruned}: its row says no more how it ended', ${who} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${pruned}
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox

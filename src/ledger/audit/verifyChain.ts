@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { backFromPruned } from '../retention.ts'
 import {
   type BlockContents,
   type BlockEnd,
@@ -189,7 +190,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** Finds an event that is gone although its submission is there. A submission that was pruned and captured again has a new log. */
+/** Finds an event that is gone although its submission is there. A pruned submission that came back has a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],
@@ -199,7 +200,8 @@ async function findDeleted(
     `select m.id::text, m.submission_id::text as "submissionId"
      from unnest($1::bigint[], $2::uuid[]) m(id, submission_id) join outboxd.submission s on s.id = m.submission_id
      where not exists (select from outboxd.submission_event e where e.submission_id = s.id and e.id > m.id
-       and e.from_state = e.to_state and e.attempt = 0 and e.who not like 'operator%')
+       and e.from_state = e.to_state and e.attempt = 0
+       and (e.who not like 'operator%' or e.cause like '${backFromPruned}%'))
      order by m.id limit 1`,
     [missing.map(({ id }) => id), missing.map(({ submissionId }) => submissionId)],
   )
