@@ -92,11 +92,8 @@ async function groupRecords(
 ): Promise<Iterable<Group>> {
   const references = new Map(records.map((record) => [record, parseDocumentReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
-  const { shape } = await outbox.inspect()
-  const tables =
-    names.size === 0
-      ? []
-      : await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, [...names]))
+  const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
+  const tables = names.size === 0 ? [] : await readTables(outbox, firstType, [...names], untilMs)
   const groups = new Map<string, Group>()
   for (const [record, reference] of references) {
     const mapping = sources.get(record.type)
@@ -109,6 +106,18 @@ async function groupRecords(
     group.ids.set(record, reference?.id ?? readId(record.payload))
   }
   return groups.values()
+}
+
+/** @throws SourceFailed of this type if the view cannot be read, so that other types of the batch go on */
+async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
+  const { shape } = await outbox.inspect()
+  try {
+    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, documents))
+  } catch (error) {
+    if (!didSessionSurviveError(error)) throw error
+    const failed = new QueryFailed('reading outboxd_capture.captured', String(errorCodeOf(error)), error as Error)
+    throw new SourceFailed(type, 'type', failed)
+  }
 }
 
 /** Returns the id with which a query finds the record; null if the payload has none. */

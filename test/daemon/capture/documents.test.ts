@@ -199,6 +199,27 @@ test('rows of other types go on beside a held type, in the same batch and later'
   expect(await readProblems(ledger.pool, 10)).toEqual([])
 })
 
+test('if the view of captured tables cannot be read, rows of other types go on', async () => {
+  await ledger.pool.query(`alter table outboxd_capture.captured rename column condition to moved`)
+  onTestFinished(async () => {
+    await ledger.pool.query(`alter table outboxd_capture.captured rename column moved to condition`)
+  })
+  await sale(1)
+  await note(1)
+  await ledger.pool.query(`insert into outbox (type, payload) values ('plain', '{"total": 1}')`)
+  const plain = mappingFrom(
+    'type: plain\nendpoint: data\nfields: { total: { from: total, type: integer, required: true } }\nbody: { total: "${total}" }',
+  )
+  await captureAll({
+    mappings: new Map([...mappingsOf(query), ['plain', plain]]),
+    knownTypes: () => ['order', 'plain'],
+  })
+  expect((await submissions()).map(([state]) => state)).toEqual(['queued'])
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'source_failing', subject: 'order', detail: expect.stringContaining('outboxd_capture.captured') },
+  ])
+})
+
 test('without a query the content is the columns that capture was installed with, or all', async () => {
   await ledger.pool.query(`alter table sale add total numeric`)
   onTestFinished(() => ledger.pool.query('alter table sale drop total').then(() => {}))
