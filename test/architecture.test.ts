@@ -244,7 +244,7 @@ describe('the rules themselves', () => {
   test.each([
     ['model.ts', `import type { Resource } from './resources.ts'`],
     ['daemon/track/schedule.ts', `import type { State } from '../../model.ts'`],
-    ['daemon/track/track.ts', `import { nextPollMs } from './schedule.ts'`],
+    ['daemon/track/track.ts', `import { nextPollDelayMs } from './schedule.ts'`],
     ['daemon/submit/submit.ts', `import type { Config } from '../../config.ts'`],
     ['mapping/mapping.ts', `import { z } from 'zod'\nimport { parse } from 'yaml'`],
     ['model.ts', `export type * from './model/submission.ts'`],

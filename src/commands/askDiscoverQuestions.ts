@@ -12,7 +12,7 @@ import { describeSideObservations } from '../discover/report.ts'
 import { createInMemorySlots, type Slots } from '../discover/sender.ts'
 import { openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
 import { ConfigInvalid } from '../readVariables.ts'
-import { createHttp } from '../service/http.ts'
+import { createHttpClient } from '../service/http.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 interface Asking {
@@ -35,7 +35,7 @@ export async function askDiscoverQuestions(
   if (!ownCount && lender === null)
     context.stderr.write('The database has no budget yet, so no daemon uses one: requests are counted in memory.\n')
   const slots: Slots = lender ?? createInMemorySlots(config.rateLimit, nowMs)
-  const http = createHttp({
+  const http = createHttpClient({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
     connections: 25, // rate-second sends that many at once

@@ -5,7 +5,7 @@ import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
-import { closeOldestBeyond } from '../observe/httpServer.ts'
+import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
 import { addAuditRoutes } from './auditPage.ts'
 import { installErrorHandlers, refuseUnreadableAddress } from './errors.ts'
 import { type GuardOptions, installGuard } from './guard/installGuard.ts'
@@ -35,7 +35,7 @@ const limits = {
 /** Builds the server, which does not listen yet. Each page has a file with its routes. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
-  closeOldestBeyond(app.server, connectionsMax)
+  closeOldestConnectionsBeyond(app.server, connectionsMax)
   app.addHook('preClose', async () => {
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
   })

@@ -7,7 +7,7 @@ import { type Credentials, connectionCredentialParts, type DatabaseUrls } from '
 import { deleteInstance } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
-import { showError } from '../observe/redact.ts'
+import { redactError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
@@ -163,7 +163,7 @@ async function openPatiently(
     } catch (error) {
       if (!isTransientError(error) || clock.nowMs() > until) throw error
       log.warn('database did not answer: the daemon tries again', { error })
-      onWaiting(`the daemon waits for a database: ${showError(error).message}`)
+      onWaiting(`the daemon waits for a database: ${redactError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })
     }
   }

@@ -13,14 +13,14 @@ import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
-import { showError } from '../observe/redact.ts'
+import { redactError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContents } from '../outbox/readRecordContents.ts'
 import { hasNewRows } from '../outbox/readRows.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
-import type { Fault } from './capture/captureRows.ts'
+import type { CaptureFault } from './capture/captureRows.ts'
 import { createSleepUntilNotify } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
@@ -72,7 +72,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     },
     newId: uuidv7,
     newKey: randomUUID,
-    faultOf: describeCaptureFault,
+    faultOf: toCaptureFault,
     onCaptured(records) {
       telemetry.captured(records)
       wakeups.dispatch.wake()
@@ -106,8 +106,8 @@ const noRows: ClaimedRows = {
  *
  * @param whileMarking the row was being marked, which the table's own triggers may refuse
  */
-export function describeCaptureFault(error: unknown, whileMarking: boolean): Fault {
-  const { code, class: name } = showError(error)
+export function toCaptureFault(error: unknown, whileMarking: boolean): CaptureFault {
+  const { code, class: name } = redactError(error)
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null
   return {

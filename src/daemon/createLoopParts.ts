@@ -8,16 +8,16 @@ import { writeBackRows } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
-import { createDispatch, type Dispatch } from './createDispatch.ts'
+import { createDispatchPart, type DispatchPart } from './createDispatchPart.ts'
 import {
   createHeartbeat,
   createProblemReporter,
+  findInstanceProblems,
   type Heartbeat,
-  instanceProblems,
   type ProblemReporter,
 } from './heartbeat.ts'
 import type { LoopPart } from './loop.ts'
-import { createMaintenance } from './maintenance.ts'
+import { createMaintenanceParts } from './maintenance.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
 import { createPollLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
@@ -38,10 +38,10 @@ export function createLoopParts(daemon: DaemonContext) {
   let waiting = 0
   const outboxWaiting = () => waiting
   const { mayClaim } = heartbeat
-  const dispatch = createDispatch(daemon, { planner, mayClaim, outboxWaiting, onWritten })
+  const dispatch = createDispatchPart(daemon, { planner, mayClaim, outboxWaiting, onWritten })
   const problems = problemTellingOf(daemon, dispatch)
   const stopping = new AbortController()
-  const maintenance = createMaintenance(daemon, {
+  const maintenance = createMaintenanceParts(daemon, {
     dispatch,
     onWritten,
     onBacklog(rows) {
@@ -106,12 +106,12 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   })
 }
 
-function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemReporter {
+function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): ProblemReporter {
   const { clock, log, health, files, credentials } = daemon
   const { heartbeats, instance } = daemon.databases
   return createProblemReporter({
     problems: () =>
-      instanceProblems(
+      findInstanceProblems(
         {
           failing: health.failing(),
           lostClaims: dispatch.lostClaims(),

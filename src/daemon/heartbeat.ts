@@ -98,7 +98,7 @@ export interface InstanceTroubles {
   brokenCredentials: string | null
 }
 
-export function instanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
+export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
   const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs
   const { failing, lapsedPermits, brokenFiles, brokenCredentials } = troubles
   const problems: InstanceProblem[] = failing.map(({ loop, error }) => ({

@@ -1,7 +1,7 @@
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
-import { showError } from '../observe/redact.ts'
+import { redactError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopParts } from './createLoopParts.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
@@ -30,7 +30,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       },
       onFailed(error) {
         health.failed(name, error)
-        log.error('loop failed: the daemon tries again', { loop: name, code: showError(error).code, error })
+        log.error('loop failed: the daemon tries again', { loop: name, code: redactError(error).code, error })
       },
     })
   }

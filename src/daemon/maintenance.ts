@@ -21,13 +21,13 @@ import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
-import type { Dispatch } from './createDispatch.ts'
+import type { DispatchPart } from './createDispatchPart.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, type LoopPart, runEachStep } from './loop.ts'
 
-export interface MaintenanceOptions {
-  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
+export interface MaintenancePartsOptions {
+  dispatch: Pick<DispatchPart, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
   onWritten(outcomes: WrittenOutcomes): void
   onBacklog(rows: number): void
   stopping: AbortSignal
@@ -35,7 +35,7 @@ export interface MaintenanceOptions {
 
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
-export function createMaintenance(daemon: Context, options: MaintenanceOptions) {
+export function createMaintenanceParts(daemon: Context, options: MaintenancePartsOptions) {
   const { dispatch } = options
   const { queue } = daemon.databases
   return {
@@ -57,7 +57,10 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
 /** A longer round would be reported as stuck. */
 const roundMaxMs = 20_000
 
-function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): LoopPart {
+function createOrphanRescue(
+  { databases, log, telemetry, wakeups }: Context,
+  options: MaintenancePartsOptions,
+): LoopPart {
   return createPeriodicPart(3_000, async () => {
     // Comes first, because instances are judged by this clock.
     const backMs = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
@@ -84,7 +87,7 @@ const forgotten = unknown('its outcome could not be written, or the ledger lost 
  */
 async function rescueOrphans(
   databases: InstanceDatabases,
-  { dispatch, onWritten }: MaintenanceOptions,
+  { dispatch, onWritten }: MaintenancePartsOptions,
 ): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = await readOrphanedSubmissions(ledger, instance.id)

@@ -1,4 +1,4 @@
-import { endpointAt, requestHeaders } from '../service/client.ts'
+import { requestHeaders, splitBaseUrl } from '../service/client.ts'
 import { isServiceCode } from '../service/responses.ts'
 import { type AnsweredExchange, accessTokenIn, type Exchange, whyAnswerIsUnusable } from './exchange.ts'
 import { requireFirstCallLetIn } from './judges/refusals.ts'
@@ -103,8 +103,8 @@ export function createQuestionParts(deps: QuestionPartsDeps): { parts: QuestionP
   const { service } = deps.config
   const sender = new Sender(deps)
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
-  const api = endpointAt(service.baseUrl)
-  const issuer = endpointAt(service.authUrl)
+  const api = splitBaseUrl(service.baseUrl)
+  const issuer = splitBaseUrl(service.authUrl)
   let token: string | null = null
   let renewals = 0
   let numbers = 0

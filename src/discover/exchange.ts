@@ -1,5 +1,5 @@
 import { isSuccessStatus } from '../model.ts'
-import { isServiceCode, readAcceptance, tokenResponse } from '../service/responses.ts'
+import { isServiceCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
 /** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */
 export interface Exchange {
@@ -74,7 +74,7 @@ export function transactionStatusIn({ answer }: Exchange): string | null {
 }
 
 export function accessTokenIn(seen: SeenAnswer): string | null {
-  const read = isSuccess(seen) ? tokenResponse.safeParse(jsonOf(seen)) : null
+  const read = isSuccess(seen) ? tokenResponseSchema.safeParse(jsonOf(seen)) : null
   return read?.success ? read.data.access_token : null
 }
 

@@ -1,6 +1,6 @@
 import type { DiscoverConfig } from '../config.ts'
 import { retryAfterMs } from '../service/client.ts'
-import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
+import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
 import { findErrorCode } from '../service/responses.ts'
 import {
@@ -28,7 +28,7 @@ type SlotTaken =
 
 export interface SenderDeps {
   config: DiscoverConfig
-  http: Http
+  http: HttpClient
   slots: Slots
   budget: number
   nowMs(): number

@@ -1,10 +1,10 @@
 import { isObject, type PayloadValue, writeJson } from '../yaml/exactJson.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
-import type { Field, Render } from './mapping.ts'
+import type { Field, RenderBodyPart } from './mapping.ts'
 
 export interface CompiledBody {
-  readonly render: Render
+  readonly render: RenderBodyPart
   /** Fields that the body refers to, by name. */
   readonly used: ReadonlySet<string>
   readonly sendsSubmissionId: boolean
@@ -37,7 +37,7 @@ interface Compiler {
 
 type Piece = { kind: 'text'; text: string } | { kind: 'field'; index: number } | { kind: 'submission' }
 
-function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): Render {
+function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): RenderBodyPart {
   if (typeof value === 'string') return compileText(value, path, compiler)
   if (Array.isArray(value)) return compileArray(value, path, compiler)
   if (isObject(value)) return compileObject(Object.entries(value), path, compiler)
@@ -45,12 +45,12 @@ function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): 
   return () => text
 }
 
-function compileArray(items: readonly PayloadValue[], path: YamlPath, compiler: Compiler): Render {
+function compileArray(items: readonly PayloadValue[], path: YamlPath, compiler: Compiler): RenderBodyPart {
   const renders = items.map((item, i) => compileValue(item, [...path, i], compiler))
   return (values, id) => `[${renders.map((render) => render(values, id)).filter((text) => text !== null)}]`
 }
 
-function compileObject(entries: readonly [string, PayloadValue][], path: YamlPath, compiler: Compiler): Render {
+function compileObject(entries: readonly [string, PayloadValue][], path: YamlPath, compiler: Compiler): RenderBodyPart {
   const members = entries.map(([key, value]) => {
     const at = [...path, key]
     if (key.includes('${')) compiler.document.reportKey(at, 'a key cannot contain ${…}')
@@ -66,7 +66,7 @@ function compileObject(entries: readonly [string, PayloadValue][], path: YamlPat
   }
 }
 
-function compileText(text: string, path: YamlPath, compiler: Compiler): Render {
+function compileText(text: string, path: YamlPath, compiler: Compiler): RenderBodyPart {
   const pieces = splitText(text, path, compiler)
   const [only] = pieces
   if (pieces.length === 1 && only?.kind === 'field') {

@@ -4,7 +4,7 @@ import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 import { compilePath } from './compilePath.ts'
 import { chooseConverter, parseDecimalType } from './convert.ts'
 import { isTimeZone } from './datetime.ts'
-import type { Convert, Field, ReadPath } from './mapping.ts'
+import type { ConvertValue, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /**
@@ -81,7 +81,12 @@ function alwaysMissing(): { kind: 'missing' } {
   return { kind: 'missing' }
 }
 
-function fallbackOf(exact: PayloadObject, convert: Convert, path: YamlPath, document: YamlDocument): string | null {
+function fallbackOf(
+  exact: PayloadObject,
+  convert: ConvertValue,
+  path: YamlPath,
+  document: YamlDocument,
+): string | null {
   for (const option of ['constant', 'default']) {
     const value = exact[option]
     if (value !== undefined) return convertInFile(value, `"${option}"`, convert, [...path, option], document)
@@ -91,7 +96,7 @@ function fallbackOf(exact: PayloadObject, convert: Convert, path: YamlPath, docu
 
 function lookupOf(
   table: PayloadValue | undefined,
-  convert: Convert,
+  convert: ConvertValue,
   path: YamlPath,
   document: YamlDocument,
 ): ReadonlyMap<string, string> | null {
@@ -109,7 +114,7 @@ function lookupOf(
 function convertInFile(
   value: PayloadValue,
   what: string,
-  convert: Convert,
+  convert: ConvertValue,
   path: YamlPath,
   document: YamlDocument,
 ): string {

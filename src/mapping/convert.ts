@@ -19,12 +19,12 @@ import {
   roundDecimal,
   writeDecimal,
 } from './decimal.ts'
-import type { Convert, Converted } from './mapping.ts'
-import { type FieldSpec, parseTypeName } from './mappingSchema.ts'
+import type { ConversionResult, ConvertValue } from './mapping.ts'
+import { type FieldSpec, parseFieldTypeName } from './mappingSchema.ts'
 
 /** Chooses the conversion for a field's type and options. The schema has accepted the spec. */
-export function chooseConverter(spec: FieldSpec): Convert {
-  const name = parseTypeName(spec.type)
+export function chooseConverter(spec: FieldSpec): ConvertValue {
+  const name = parseFieldTypeName(spec.type)
   switch (name) {
     case 'string':
       return stringConverter(spec.maxLength ?? Number.POSITIVE_INFINITY)
@@ -59,7 +59,7 @@ const wholeNumber = /^-?\d+$/
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const int64 = { least: -(2n ** 63n), most: 2n ** 63n - 1n }
 
-function json(text: string): Converted {
+function json(text: string): ConversionResult {
   return { kind: 'value', json: text }
 }
 
@@ -74,7 +74,7 @@ function readText(value: PayloadValue): string | null {
 }
 
 /** Counts code points, as JSON Schema does: "Müller" has 6, and a surrogate pair is one. */
-function stringConverter(lengthMax: number): Convert {
+function stringConverter(lengthMax: number): ConvertValue {
   return (value, source) => {
     const text = readText(value)
     if (text === null) return notA('text', value)
@@ -91,7 +91,7 @@ function countCharacters(text: string): number {
   return characters
 }
 
-function enumConverter(values: readonly string[]): Convert {
+function enumConverter(values: readonly string[]): ConvertValue {
   const allowed = new Set(values)
   const listed = values.length > 8 ? `${values.slice(0, 8).join(', ')}, …` : values.join(', ')
   return (value) => {
@@ -103,14 +103,14 @@ function enumConverter(values: readonly string[]): Convert {
   }
 }
 
-function convertUuid(value: PayloadValue): Converted {
+function convertUuid(value: PayloadValue): ConversionResult {
   if (typeof value !== 'string') return notA('a uuid', value)
   if (!uuid.test(value))
     return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quoteForMessage(value)}`)
   return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: written in lower case, whatever was read
 }
 
-function convertBoolean(value: PayloadValue): Converted {
+function convertBoolean(value: PayloadValue): ConversionResult {
   if (typeof value === 'boolean') return json(String(value))
   if (value === 'true' || value === 'false') return json(value)
   if (typeof value === 'string')
@@ -118,7 +118,7 @@ function convertBoolean(value: PayloadValue): Converted {
   return notA('true or false', value)
 }
 
-function integerConverter(asText: boolean): Convert {
+function integerConverter(asText: boolean): ConvertValue {
   return (value) => {
     const number = readNumber(value)
     if ('kind' in number) return number
@@ -132,7 +132,7 @@ function integerConverter(asText: boolean): Convert {
   }
 }
 
-function decimalConverter(spec: FieldSpec): Convert {
+function decimalConverter(spec: FieldSpec): ConvertValue {
   const { precision, scale } = parseDecimalType(spec.type) ?? { precision: 0, scale: 0 }
   const rounding: Rounding | null = spec.round ?? null
   const type = `decimal(${precision},${scale})`
@@ -154,7 +154,7 @@ function decimalConverter(spec: FieldSpec): Convert {
   }
 }
 
-function datetimeConverter(zone: string | null): Convert {
+function datetimeConverter(zone: string | null): ConvertValue {
   return (value) =>
     typeof value === 'string' ? convertToUtc(value, zone) : notA('an ISO 8601 date-time in text', value)
 }

@@ -1,5 +1,5 @@
 import { invalid, quoteForMessage } from '../yaml/exactJson.ts'
-import type { Converted } from './mapping.ts'
+import type { ConversionResult } from './mapping.ts'
 
 const date = String.raw`(\d{4})-(\d{2})-(\d{2})`
 const offset = String.raw`(Z|[+-]\d{2}(?::?\d{2})?)`
@@ -31,7 +31,7 @@ interface Written {
  *
  * @param zone the zone of local times and of dates without a time; null refuses both
  */
-export function convertToUtc(text: string, zone: string | null): Converted {
+export function convertToUtc(text: string, zone: string | null): ConversionResult {
   const written = parse(text)
   if (written === null)
     return invalid(`is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quoteForMessage(text)}`)
@@ -84,7 +84,7 @@ function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
 }
 
 /** Takes the first instant of the day for a date without a time. That is not 00:00 where clocks change at midnight. */
-function fromLocal(written: Written, zone: string, text: string): Converted {
+function fromLocal(written: Written, zone: string, text: string): ConversionResult {
   if (written.minute === null) {
     const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)
     return writeUtc(dayStart.toInstant(), { second: '00', fraction: '' }, text)
@@ -107,7 +107,11 @@ function fromLocal(written: Written, zone: string, text: string): Converted {
   return writeUtc(utc, { second: utc.toString().slice(-3, -1), fraction: written.fraction }, text)
 }
 
-function writeUtc(instant: Temporal.Instant, tail: { second: string; fraction: string }, text: string): Converted {
+function writeUtc(
+  instant: Temporal.Instant,
+  tail: { second: string; fraction: string },
+  text: string,
+): ConversionResult {
   const minute = instant.toString({ smallestUnit: 'minute' })
   if (minute.length !== 'yyyy-mm-ddThh:mmZ'.length)
     return invalid(`is outside the years 0000 to 9999 in UTC: ${quoteForMessage(text)}`)

@@ -13,7 +13,7 @@ import {
 } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Mappings } from './loadMappings.ts'
-import type { Field, FieldError, Mapped, MappedField, Mapping } from './mapping.ts'
+import type { Field, FieldError, MappedField, Mapping, MappingResult } from './mapping.ts'
 
 /**
  * Maps a record to its request, or to every reason why it cannot be sent. Pure; never throws.
@@ -21,7 +21,7 @@ import type { Field, FieldError, Mapped, MappedField, Mapping } from './mapping.
  * @param payload JSON text as the client wrote it
  * @param submissionId the value of `${submission.id}`
  */
-export function mapRecord(mapping: Mapping, payload: string, submissionId: string): Mapped {
+export function mapRecord(mapping: Mapping, payload: string, submissionId: string): MappingResult {
   const read = readPayload(payload)
   if (read.kind === 'invalid')
     return { kind: 'invalid', errors: [{ field: 'payload', from: '', message: read.message }] }

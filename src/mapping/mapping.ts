@@ -14,7 +14,7 @@ export interface Mapping {
   /** The query that reads the payload; null if the outbox row has it. */
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
-  readonly body: Render
+  readonly body: RenderBodyPart
   /** A digest of the file's meaning, which instances compare. */
   readonly digest: string
 }
@@ -43,7 +43,7 @@ export interface Field {
   readonly isAmount: boolean
   /** If true, the value cannot be part of a longer text. */
   readonly isArray: boolean
-  readonly convert: Convert
+  readonly convert: ConvertValue
 }
 
 /** Describes in a few words how a field's value is made: its type and options. */
@@ -73,8 +73,8 @@ export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'miss
  *
  * @param source JSON text of `value`, with its own digits
  */
-export type Convert = (value: PayloadValue, source: string) => Converted
-export type Converted = { kind: 'value'; json: string } | Invalid
+export type ConvertValue = (value: PayloadValue, source: string) => ConversionResult
+export type ConversionResult = { kind: 'value'; json: string } | Invalid
 
 /**
  * Writes a part of the body as JSON text. Null leaves the part out, because its field is missing.
@@ -82,9 +82,9 @@ export type Converted = { kind: 'value'; json: string } | Invalid
  * @param values JSON text per field, in the order of `Mapping.fields`; null if missing
  * @param submissionId the plain id
  */
-export type Render = (values: readonly (string | null)[], submissionId: string) => string | null
+export type RenderBodyPart = (values: readonly (string | null)[], submissionId: string) => string | null
 
-export type Mapped =
+export type MappingResult =
   | {
       kind: 'mapped' /** The frozen request, JSON text. */
       body: string

@@ -78,11 +78,11 @@ export const fieldSchemas = {
   array: z.strictObject({ type: z.literal('array'), ...common }),
 } satisfies Record<string, z.ZodType<FieldSpec>>
 
-export type TypeName = keyof typeof fieldSchemas
+export type FieldTypeName = keyof typeof fieldSchemas
 
-export function parseTypeName(type: string): TypeName | null {
+export function parseFieldTypeName(type: string): FieldTypeName | null {
   if (type.startsWith('decimal')) return 'decimal'
-  return Object.hasOwn(fieldSchemas, type) ? (type as TypeName) : null
+  return Object.hasOwn(fieldSchemas, type) ? (type as FieldTypeName) : null
 }
 
 export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
@@ -111,7 +111,7 @@ export const mappingFileSchema = z.strictObject({
 })
 
 /** The JSON Schema for editors (draft 7, which yaml-language-server reads best). */
-export function mappingJsonSchema(): string {
+export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })

@@ -73,7 +73,7 @@ const orderBody = `  customerId: \${customer_id}
   items: \${items}`
 
 /** A type that the user must name. */
-export interface UntoldType {
+export interface TypeQuestion {
   readonly question: string
 }
 
@@ -86,14 +86,14 @@ export interface MappingSource {
 
 /** Proposes the mapping of one type. @param all empty if no payload could be read */
 export function proposeMapping(
-  type: string | UntoldType,
+  type: string | TypeQuestion,
   all: readonly SourceField[],
   { endpoint: asked, sql }: MappingSource,
 ): YamlLine[] {
   const hasItems = chooseByUsualName(all.filter(isArray), 'items') !== null
   const hasAmount = chooseByUsualName(all, 'amount') !== null
-  const endpoint = asked ?? endpointOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
-  const isOrder = endpoint === endpointOfNoun('order')
+  const endpoint = asked ?? resourceOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
+  const isOrder = endpoint === resourceOfNoun('order')
   const found = (isOrder ? orderTargets : dataTargets).map((target) => ({ target, field: findField(all, target) }))
   const field1 = isOrder ? null : chooseByUsualName(all, 'field1')
   const left = all.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
@@ -110,10 +110,10 @@ export function proposeMapping(
 
 const isArray = ({ kind }: SourceField) => kind === 'array'
 
-export const endpointOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
+export const resourceOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
-function head(type: string | UntoldType, endpoint: Resource, sql: readonly string[] | null): YamlLine[] {
+function head(type: string | TypeQuestion, endpoint: Resource, sql: readonly string[] | null): YamlLine[] {
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'

@@ -11,7 +11,7 @@ import {
   fieldNamePattern,
   fieldSchemas,
   mappingFileSchema,
-  parseTypeName,
+  parseFieldTypeName,
 } from './mappingSchema.ts'
 
 export interface MappingRead {
@@ -86,7 +86,7 @@ function readField(name: string, exact: PayloadValue, document: YamlDocument): F
     document.report(path, `"${name}" must say where it comes from and what it is: { from: …, type: … }`)
     return null
   }
-  const type = typeof exact.type === 'string' ? parseTypeName(exact.type) : null
+  const type = typeof exact.type === 'string' ? parseFieldTypeName(exact.type) : null
   if (type === null) {
     document.report([...path, 'type'], explainTypeProblem(exact.type))
     return null

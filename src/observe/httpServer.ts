@@ -46,7 +46,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const server = createServer(limits, (request, response) => void answer(shared, request, response))
   server.maxRequestsPerSocket = requestsPerConnectionMax
   server.timeout = silenceMs
-  closeOldestBeyond(server, connectionsMax)
+  closeOldestConnectionsBeyond(server, connectionsMax)
   await listen(server, deps)
   // Without a listener a failed accept (too many open files) would end the process.
   server.on('error', () => {})
@@ -84,7 +84,7 @@ const silenceMs = 10_000
  * Ends the oldest without an answer, else the oldest idle one, else the oldest. Spares the newer half, which had no
  * time for an answer.
  */
-export function closeOldestBeyond(server: Server, connectionsMax: number): void {
+export function closeOldestConnectionsBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()
   server.on('connection', (socket: Socket) => {
     if (open.size >= connectionsMax) endOne()

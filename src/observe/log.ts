@@ -2,7 +2,7 @@ import { pino, stdTimeFunctions } from 'pino'
 import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
-import { redact, showError, withheldMark } from './redact.ts'
+import { redact, redactError, withheldMark } from './redact.ts'
 import { createRepeatedLineLog } from './repeats.ts'
 
 /** `event` is a constant text, without values. */
@@ -85,7 +85,7 @@ const shapes = {
   records,
   port: number,
   version: word<string>,
-  error: showError,
+  error: redactError,
 }
 
 export type LogFields = { [Field in keyof typeof shapes]?: Parameters<(typeof shapes)[Field]>[0] | null | undefined }

@@ -16,7 +16,7 @@ export interface LineStream extends DestinationStream {
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
   const stdout = destination({ fd: 1, sync: true })
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
-  return bufferLines(stdout, isJournal ? journalLineShape : plainLineShape)
+  return bufferLines(stdout, isJournal ? shapeJournalLine : shapePlainLine)
 }
 
 /** systemd names the device and inode of its stream (systemd.exec(5)), from which a redirected stdout differs. */
@@ -35,10 +35,10 @@ const priorities: Readonly<Record<number, number>> = { 30: 6, 40: 4, 50: 3 }
 
 type Shape = (line: string, level: number) => string
 
-export const plainLineShape: Shape = (line) => line
+export const shapePlainLine: Shape = (line) => line
 
 /** Writes the priority first (sd-daemon(3)), for `journalctl -p warning`. */
-export const journalLineShape: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
+export const shapeJournalLine: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
 const keptMaxChars = 16_384

@@ -35,7 +35,7 @@ export type LoopName = (typeof loopNames)[number]
  * The values that a loop last read from the databases, so that a scrape never waits for them. Times are epoch
  * milliseconds of the ledger's clock; null for none.
  */
-export interface Snapshot {
+export interface MetricsSnapshot {
   nowMs: number
   submissions: Record<State, number>
   outboxWaiting: number
@@ -68,12 +68,12 @@ export type MetricRow = RowBase &
     /** Each instance has its own value, or all read the same one from the databases. */
     | { kind: 'own gauge' | 'gauge' }
     /** Set by each snapshot: one value, or one for each value of the only label. */
-    | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
+    | { kind: 'shown'; of: (snapshot: MetricsSnapshot) => number | null | Readonly<Partial<Record<string, number>>> }
     /**
      * Epoch milliseconds, set by each snapshot. Has a second metric `…_age_seconds`: the seconds since then, growing
      * between snapshots.
      */
-    | { kind: 'moment'; of: (snapshot: Snapshot) => number | null }
+    | { kind: 'moment'; of: (snapshot: MetricsSnapshot) => number | null }
     /** Seconds since its last reset, or the process's start. */
     | { kind: 'stopwatch' }
   )
@@ -82,7 +82,7 @@ export type MetricRow = RowBase &
  * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
  * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind
- * `shown` or `moment` needs only its field in `Snapshot` and in the statement that reads the ledger.
+ * `shown` or `moment` needs only its field in `MetricsSnapshot` and in the statement that reads the ledger.
  */
 export const metricRows = {
   requests: {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, type GaugeConfiguration, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import { ageMetricOf, type LabelValues, type MetricRow, metricRows, type Snapshot } from './metricRows.ts'
+import { ageMetricOf, type LabelValues, type MetricRow, type MetricsSnapshot, metricRows } from './metricRows.ts'
 
 type Rows = typeof metricRows
 
@@ -33,7 +33,7 @@ export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
   /** Sets all gauges of kind `shown` and `moment`. */
-  setSnapshot(snapshot: Snapshot): void
+  setSnapshot(snapshot: MetricsSnapshot): void
   /** Adds their record types as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   mappingsBroken(): void
@@ -68,7 +68,7 @@ interface Instrument {
   set?(value: number | null, labels?: Given): void
   observe?(value: number | null, labels?: Given): void
   restart?(labels?: Given): void
-  show?(snapshot: Snapshot): void
+  show?(snapshot: MetricsSnapshot): void
   addValues?(label: string, values: Iterable<string>): void
 }
 

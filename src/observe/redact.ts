@@ -1,7 +1,7 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 
 /** Enough of an error to find its place, without its data. */
-export interface ShownError {
+export interface RedactedError {
   class: string
   message: string
   /** SQLSTATE, or a system code such as ECONNREFUSED. */
@@ -22,7 +22,7 @@ export const withheldMark = '[withheld]'
  *
  * Drops Postgres' `detail`, `where` and parameters, stacks, other properties, and the text of errors that quote data.
  */
-export function showError(error: unknown): ShownError {
+export function redactError(error: unknown): RedactedError {
   try {
     return shown(error)
   } catch {
@@ -30,7 +30,7 @@ export function showError(error: unknown): ShownError {
   }
 }
 
-function shown(error: unknown): ShownError {
+function shown(error: unknown): RedactedError {
   if (!(error instanceof Error))
     return { class: typeof error, message: typeof error === 'string' ? redact(error) : withheldMark }
   const { code, severity } = error as { code?: unknown; severity?: unknown }
@@ -94,7 +94,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 
 /** An error in one sentence, with its code. */
 export function failureMessage(error: unknown): string {
-  const { message, code, class: name } = showError(error)
+  const { message, code, class: name } = redactError(error)
   const said = message === withheldMark ? 'the database refuses data, and its message may quote them' : message || name
   return code === undefined ? said : `${said} (${code})`
 }

@@ -7,7 +7,7 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { pauseForTokenAnswer, readAnswer } from '../service/readAnswer.ts'
+import { pauseCallOfTokenAnswer, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 
 /** Waits this long for slots. */
@@ -44,7 +44,7 @@ export async function askForTransaction(
     async ask(client, mayLeave): Promise<TransactionAnswer> {
       const token = await client.requestToken(mayLeave)
       if (token === null) return noSlot
-      if (token.token === null) return { kind: 'silent', message: pauseForTokenAnswer(token.answer).detail }
+      if (token.token === null) return { kind: 'silent', message: pauseCallOfTokenAnswer(token.answer).detail }
       const told = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
       return told === null ? noSlot : readTransactionAnswer(told, transaction)
     },

@@ -4,9 +4,9 @@ import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccessStatus, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
-import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
+import { createHttpClient, type HttpAnswer, type HttpRequest } from './http.ts'
 import { readAnswerBody, redactAndBoundText } from './readJson.ts'
-import { findErrorCode, parseUsableId, tokenResponse } from './responses.ts'
+import { findErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
 
 export interface Token {
   accessToken: string
@@ -48,7 +48,7 @@ interface ServiceClientDeps {
 export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const { service, credentials, maxInFlight, clock, onCertificate } = deps
   const ends = new Map<string, number>()
-  const http = createHttp({
+  const http = createHttpClient({
     clock,
     timeoutMs: service.requestTimeoutMs,
     connections: maxInFlight + 1,
@@ -59,8 +59,8 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
       onCertificate?.(Math.min(...ends.values()))
     },
   })
-  const api = endpointAt(service.baseUrl)
-  const issuer = endpointAt(service.authUrl)
+  const api = splitBaseUrl(service.baseUrl)
+  const issuer = splitBaseUrl(service.authUrl)
 
   async function callApi(request: ApiRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> {
     const headers = { ...requestHeaders, authorization: `Bearer ${accessToken}`, ...request.headers }
@@ -90,7 +90,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
 }
 
 /** Keeps the path separate, so that no id can be read as `..` or a query. */
-export function endpointAt(address: string): { origin: string; prefix: string } {
+export function splitBaseUrl(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
@@ -122,7 +122,7 @@ export function idempotencyKeyHeader(
 }
 
 function tokenRequest(
-  issuer: ReturnType<typeof endpointAt>,
+  issuer: ReturnType<typeof splitBaseUrl>,
   clientId: string,
   clientSecret: string,
 ): Omit<HttpRequest, 'mayLeave'> {
@@ -168,7 +168,8 @@ function answerFrom(
 
 /** Returns only the parsed token, because the body may hold it, too. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
-  const whole = answer.unreadable === null ? tokenResponse.safeParse(readAnswerBody(answer.text, [], true).json) : null
+  const whole =
+    answer.unreadable === null ? tokenResponseSchema.safeParse(readAnswerBody(answer.text, [], true).json) : null
   const token = whole?.success
     ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
     : null

@@ -9,7 +9,7 @@ import { HandshakeEnded } from './networkFault.ts'
 /** PEM texts and the proxy. Without `ca`, Node's authorities are used. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
-export interface ConnectDeps {
+export interface ConnectorDeps {
   settings: ConnectionSettings
   clock: Pick<Clock, 'stopwatch'>
   connectMs: number
@@ -35,7 +35,7 @@ const waitsMax = 5
  *
  * @throws Error if a PEM text cannot be used
  */
-export function createConnect({ settings, clock, connectMs, onCertificate }: ConnectDeps): Connect {
+export function createConnector({ settings, clock, connectMs, onCertificate }: ConnectorDeps): Connect {
   const { ca, cert, key, proxy } = settings
   const given = { ...(ca !== null && { ca }), ...(cert !== null && { cert }), ...(key !== null && { key }) }
   const secureContext = createSecureContext({ ...given, minVersion: 'TLSv1.2' })

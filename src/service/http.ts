@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
-import { type ConnectionSettings, createConnect } from './connect.ts'
+import { type ConnectionSettings, createConnector } from './connect.ts'
 import { describeNetworkFault, isTimeout } from './networkFault.ts'
 
 /** `path` begins with a slash and is sent unchanged. */
@@ -26,7 +26,7 @@ export type HttpAnswer =
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
-export interface Http {
+export interface HttpClient {
   /** @returns null if the request did not leave */
   exchange(request: HttpRequest): Promise<HttpAnswer | null>
   close(): Promise<void>
@@ -51,7 +51,7 @@ interface HttpDeps {
  * Each POST has its own connection, because the service may be closing a kept one, and then it is unknown if the POST
  * arrived.
  */
-export function createHttp(deps: HttpDeps): Http {
+export function createHttpClient(deps: HttpDeps): HttpClient {
   let inForce = createAgents(deps)
   const closing = new Set<Promise<unknown>>()
 
@@ -96,7 +96,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     // Disabled, because they would never end a dripping answer. The deadline below is the only clock.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
+    connect: createConnector({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
   })
 }
 

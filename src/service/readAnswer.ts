@@ -15,7 +15,7 @@ import {
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, serviceResources } from '../resources.ts'
-import { errorMessageIn, isServiceCode, readAcceptance, submittedId, transactionStatus } from './responses.ts'
+import { findErrorMessage, isServiceCode, readAcceptance, submittedId, transactionStatus } from './responses.ts'
 
 /**
  * Reads an answer to a POST. Never throws.
@@ -31,10 +31,10 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
 }
 
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
-  return read(answer, resource, pauseForAnswer(answer))
+  return read(answer, resource, pauseCallOfGetAnswer(answer))
 }
 
-export function pauseForAnswer(answer: Answer): PauseCall | null {
+export function pauseCallOfGetAnswer(answer: Answer): PauseCall | null {
   return pauseFor(answer, ({ get }) => get)
 }
 
@@ -59,7 +59,7 @@ export function requestOutcomeOf(answer: Answer): Outcome {
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }
 
-export function harmlessRequest(resource: Resource): ServiceRequest {
+export function createHarmlessRequest(resource: Resource): ServiceRequest {
   return { endpoint: serviceResources[resource].ask, body: randomUUID(), idempotencyKey: null }
 }
 
@@ -70,7 +70,7 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
  * which is sent alone, finds out.
  */
 export function judgeTrialAnswer(answer: Answer): TrialVerdict {
-  const pause = pauseForAnswer(answer)
+  const pause = pauseCallOfGetAnswer(answer)
   if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { get, outcome } = meaningOfHttpStatus(answer.status)
@@ -83,7 +83,7 @@ export function judgeTrialAnswer(answer: Answer): TrialVerdict {
  *
  * @see docs/why/contract.md, "What an answer means"; RFC 6749, 5.2
  */
-export function pauseForTokenAnswer(answer: Answer): PauseCall {
+export function pauseCallOfTokenAnswer(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
   const { token, heedsCode } = meaningOfHttpStatus(answer.status)
   if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)
@@ -92,7 +92,7 @@ export function pauseForTokenAnswer(answer: Answer): PauseCall {
 
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
-  const message = (errorMessageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
+  const message = (findErrorMessage(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
   const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
   return `${who} answered ${head}: ${message}`
 }

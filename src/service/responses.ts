@@ -25,7 +25,7 @@ const idOrNone = id.nullish().catch(null)
 const noId = /^\s*(null|undefined)?\s*$/i
 
 /** docs/reference/interface.md, 2.1. `expires_in` has no unit, and may be text. */
-export const tokenResponse = z.object({
+export const tokenResponseSchema = z.object({
   access_token: z
     .string()
     .max(16_384)
@@ -95,7 +95,7 @@ const detailOfOne = z.union([
 ])
 
 /** Tries the usual places, because the shape of errors is not shown (docs/reference/interface.md, 7.2). */
-export function errorMessageIn(json: unknown): string | null {
+export function findErrorMessage(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null
   const { detail, message, error_description, title, error, errors } = read.data
@@ -160,7 +160,7 @@ const volatile =
  * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has the
  * service's own code.
  */
-export function answerFingerprint(answer: Answer): string | null {
+export function refusalFingerprint(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))
     return null
   const body = answer.excerpt.replace(volatile, '#').replace(/\s+/g, ' ').trim()

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
-import { pauseForTokenAnswer } from './readAnswer.ts'
+import { pauseCallOfTokenAnswer } from './readAnswer.ts'
 
 /** The access token that all requests of this process share (docs/reference/interface.md, 5). */
-export interface Tokens {
+export interface TokenCache {
   /**
    * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token while it is
    * renewed, and as long as it lasts if the renewal fails.
@@ -25,7 +25,7 @@ type Method = 'GET' | 'POST'
 
 export type TokenFetchReason = 'missing' | 'renewal'
 
-interface TokensDeps {
+interface TokenCacheDeps {
   clock: Clock
   /** A token is renewed this long before its end, or after half of a shorter lifetime. */
   refreshMs: number
@@ -67,7 +67,7 @@ interface Held {
   unprovenFor: Set<Method>
 }
 
-export function createTokens(deps: TokensDeps): Tokens {
+export function createTokenCache(deps: TokenCacheDeps): TokenCache {
   let held: Held | null = null
   let rejected: Held | null = null
   let remembered: Held[] = []
@@ -90,7 +90,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   function refused({ answer }: TokenAnswer): TokenVerdict {
     if (answer.kind === 'response' && isSuccessStatus(answer.status)) deps.breached('unreadable_answer')
     if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
-    return { kind: 'pause', pause: pauseForTokenAnswer(answer) }
+    return { kind: 'pause', pause: pauseCallOfTokenAnswer(answer) }
   }
 
   function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
@@ -168,7 +168,7 @@ export function createTokens(deps: TokensDeps): Tokens {
 }
 
 const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
-  fetched !== 'no-slot' && fetched.token === null && pauseForTokenAnswer(fetched.answer).reason === 'unauthorized'
+  fetched !== 'no-slot' && fetched.token === null && pauseCallOfTokenAnswer(fetched.answer).reason === 'unauthorized'
 
 function verdict({ accessToken }: Held): TokenVerdict {
   return { kind: 'token', accessToken }

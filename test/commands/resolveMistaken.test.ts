@@ -3,7 +3,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { advanceTrack } from '../../src/daemon/track/track.ts'
+import { toTrackStep } from '../../src/daemon/track/track.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
 
@@ -31,12 +31,12 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
   const { polls, slots } = await claim(work, { polls: 1 })
   const [poll] = polls
   if (poll === undefined) throw new Error('its poll did not come')
-  const now = { nextPollMs: 1_000, freshKey: '00000000-0000-7000-8000-0000000000ff', askedMs: 5, answeredMs: 6 }
+  const now = { nextPollDelayMs: 1_000, freshKey: '00000000-0000-7000-8000-0000000000ff', askedMs: 5, answeredMs: 6 }
   const messages =
     verdict === 'completed'
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)
       : ({ kind: 'failed', code: 'E001', reason: 'no' } as const)
-  const { change } = advanceTrack(poll.submission, messages, now)
+  const { change } = toTrackStep(poll.submission, messages, now)
   const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
   await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)], slots: spent }))
   expect(await fixture.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHeartbeat, instanceProblems } from '../../src/daemon/heartbeat.ts'
+import { createHeartbeat, findInstanceProblems } from '../../src/daemon/heartbeat.ts'
 import { heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
@@ -87,7 +87,7 @@ test('while the files are read for one question, another waits until it is asked
 
 test('five permits in a row that ran out are a problem, four may be chance', () => {
   const kinds = (lapsedPermits: number) =>
-    instanceProblems(
+    findInstanceProblems(
       { failing: [], lostClaims: [], lapsedPermits, unwritten: [], brokenFiles: null, brokenCredentials: null },
       0,
     ).map(({ kind }) => kind)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
-import { createMaintenance, type MaintenanceOptions } from '../../src/daemon/maintenance.ts'
+import { createMaintenanceParts, type MaintenancePartsOptions } from '../../src/daemon/maintenance.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { Answer, Submission } from '../../src/model.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
@@ -27,7 +27,7 @@ beforeEach(async () => {
 interface Given {
   env?: Record<string, string>
   on?: Partial<InstanceDatabases>
-  dispatch?: Partial<MaintenanceOptions['dispatch']>
+  dispatch?: Partial<MaintenancePartsOptions['dispatch']>
 }
 
 /** The services of an instance. What the dispatcher has in hand is what is given. */
@@ -36,7 +36,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const interpreted: Answer[] = []
   const stopping = new AbortController()
   const backlog: number[] = []
-  const services = createMaintenance(context, {
+  const services = createMaintenanceParts(context, {
     dispatch: {
       holds: () => false,
       pollsInFlight: () => [],
@@ -301,8 +301,13 @@ describe('prune', () => {
       return elapsedMs
     }
     const stopping = new AbortController()
-    const dispatch = {} as MaintenanceOptions['dispatch']
-    const slow = createMaintenance(context, { dispatch, onWritten() {}, onBacklog() {}, stopping: stopping.signal })
+    const dispatch = {} as MaintenancePartsOptions['dispatch']
+    const slow = createMaintenanceParts(context, {
+      dispatch,
+      onWritten() {},
+      onBacklog() {},
+      stopping: stopping.signal,
+    })
     expect(await slow.prune.runOnce()).toBe(0)
     const stopped = setup({ env: retention })
     stopped.stopping.abort()

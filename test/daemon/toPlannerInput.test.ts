@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toPlannerInput } from '../../src/daemon/createDispatch.ts'
+import { toPlannerInput } from '../../src/daemon/createDispatchPart.ts'
 import type { RequestDemand } from '../../src/model.ts'
 
 const demand: RequestDemand = {

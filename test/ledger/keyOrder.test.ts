@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { captureClaimLimits } from '../../src/daemon/capture/capture.ts'
+import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
 import { type KeyOnFailure, releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
@@ -117,7 +117,7 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
 describe('capture', () => {
   const captureLock = (keyOnFailure: KeyOnFailure) => openCaptureLock(ledger.pool, keyOnFailure)
   const room = (keyOnFailure: KeyOnFailure = 'continue') =>
-    captureLock(keyOnFailure).withLock(async (turn) => captureClaimLimits(turn, 800))
+    captureLock(keyOnFailure).withLock(async (turn) => decideClaimLimits(turn, 800))
 
   test('counts what is queued', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { Mapped, Mapping } from '../../src/mapping/mapping.ts'
+import type { Mapping, MappingResult } from '../../src/mapping/mapping.ts'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
 import { readMapping } from '../../src/mapping/readMapping.ts'
 
@@ -19,11 +19,11 @@ export function mappingFrom(text: string): Mapping {
 }
 
 /** Maps `{"v": <json>}` with a mapping of one field. */
-export function mapValue(mapping: Mapping, json: string): Mapped {
+export function mapValue(mapping: Mapping, json: string): MappingResult {
   return mapRecord(mapping, `{"v":${json}}`, '00000000-0000-4000-8000-000000000000')
 }
 
 /** The request's bytes, or the errors, as one line. */
-export function outcomeOf(mapped: Mapped): string {
+export function outcomeOf(mapped: MappingResult): string {
   return mapped.kind === 'mapped' ? mapped.body : mapped.errors.map((e) => `${e.field} ${e.message}`).join(' | ')
 }

@@ -15,7 +15,7 @@ import {
 import { type Resource, resourceNames } from '../../src/resources.ts'
 import {
   judgeTrialAnswer,
-  pauseForTokenAnswer,
+  pauseCallOfTokenAnswer,
   readAnswer,
   readSubmitAnswer,
   requestOutcomeOf,
@@ -180,7 +180,9 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
 
 test('an answer to a request for a token does what its row says, whatever the status', () => {
   for (const status of every)
-    expect(pauseForTokenAnswer(response(status)).reason, String(status)).toBe(token[meaningOfHttpStatus(status).token])
+    expect(pauseCallOfTokenAnswer(response(status)).reason, String(status)).toBe(
+      token[meaningOfHttpStatus(status).token],
+    )
 })
 
 describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code %s', (code) => {
@@ -191,7 +193,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const now = { repeatedAfter401: true }
       expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
       expect(pauseOf(track(status, 'data', now, code))).toBe('unauthorized')
-      expect(pauseForTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
+      expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
       expect(judgeTrialAnswer(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
       expect(requestOutcomeOf(response(status, { code }))).toBe('unauthorized')
     }
@@ -203,7 +205,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const usual = { post: post[meaning.post].everyone, get: get[meaning.get].everyone }
       const now = { repeatedAfter401: true }
       expect(pauseOf(track(status, 'data', now, code))).toBe(code === 'E003' ? 'unavailable' : usual.get)
-      expect(pauseForTokenAnswer(response(status, { code })).reason).toBe(
+      expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe(
         code === 'E003' ? 'unavailable' : token[meaning.token],
       )
       const verdict = submit(status, 'data', now, code)
@@ -219,7 +221,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       if (heedsCode && code === 'E003') {
         expect(pauseOf(submit(status, 'data', {}, code)), String(status)).toBe('unavailable')
         expect(pauseOf(track(status, 'data', {}, code)), String(status)).toBe('unavailable')
-        if (token !== 'answered') expect(pauseForTokenAnswer(response(status, { code })).reason).toBe('unavailable')
+        if (token !== 'answered') expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe('unavailable')
       }
       if (!heedsCode) expect([401, 407].includes(status) || post === 'performed' || post === 'moved').toBe(true)
     }

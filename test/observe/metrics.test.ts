@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { breaches, type EndState, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
-import type { LoopName, Snapshot } from '../../src/observe/metricRows.ts'
+import type { LoopName, MetricsSnapshot } from '../../src/observe/metricRows.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
 import { until } from '../support/until.ts'
@@ -287,7 +287,7 @@ function stoppedClock() {
   return clock
 }
 
-const snapshot: Snapshot = {
+const snapshot: MetricsSnapshot = {
   nowMs: 1_700_000_060_000,
   submissions: {
     queued: 1,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { pauseForTokenAnswer } from '../../src/service/readAnswer.ts'
+import { pauseCallOfTokenAnswer } from '../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 test.each([
@@ -21,13 +21,13 @@ test.each([
   [noAnswer({ sent: true, cause: 'timeout' }), 'unreachable', /asking for a token/],
   [noAnswer({ sent: false, cause: 'network' }), 'unreachable', /asking for a token/],
 ] as const)('%j: pause %s', (answer, reason, detail) => {
-  expect(pauseForTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
+  expect(pauseCallOfTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
 })
 
 test('whatever the answer, there is a pause with words', () => {
   fc.assert(
     fc.property(anyAnswer, (answer) => {
-      expect(pauseForTokenAnswer(answer).detail).not.toBe('')
+      expect(pauseCallOfTokenAnswer(answer).detail).not.toBe('')
     }),
   )
 })

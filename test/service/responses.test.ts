@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
-import { errorMessageIn, submittedId, transactionStatus } from '../../src/service/responses.ts'
+import { findErrorMessage, submittedId, transactionStatus } from '../../src/service/responses.ts'
 
 describe('the id of a submit answer', () => {
   test.each([
@@ -75,7 +75,7 @@ test.each([
   [{}, null],
   [undefined, null],
 ])('the words in %j are %s', (json, message) => {
-  expect(errorMessageIn(json)).toBe(message)
+  expect(findErrorMessage(json)).toBe(message)
 })
 
 test('no JSON throws', () => {
@@ -83,7 +83,7 @@ test('no JSON throws', () => {
     fc.property(fc.jsonValue(), fc.constantFrom('data' as const, 'orders' as const), (json, resource) => {
       submittedId(resource, json)
       transactionStatus(resource, json)
-      errorMessageIn(json)
+      findErrorMessage(json)
     }),
   )
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Answer, Breach } from '../../src/model.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
-import { createTokens, type TokenFetchReason } from '../../src/service/tokens.ts'
+import { createTokenCache, type TokenFetchReason } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
 test('the first caller fetches one, the next gets the same', async () => {
@@ -244,7 +244,7 @@ function setup({ isOneAtATime = false } = {}) {
   let newSecrets = 0
   let meanwhile = () => {}
   let answered = Promise.resolve()
-  const tokens = createTokens({
+  const tokens = createTokenCache({
     clock,
     refreshMs: 300_000,
     breached: (kind) => breaches.push(kind),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { emptyOutcomeWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
+import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
   forgetSkippedRow,
@@ -175,7 +175,7 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
 
 /** A batch of nothing but what is given. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
-  const { transition: _, ...empty } = emptyOutcomeWork
+  const { transition: _, ...empty } = emptyOutcome
   return { ...empty, transitions: [], slots: [], ...given }
 }
 

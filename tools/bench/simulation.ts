@@ -1,6 +1,6 @@
 import { allocateSlots, initialSlotBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
 import type { PlannerInput } from '../../src/daemon/track/pollPlanner.ts'
-import type { Observation } from '../../src/daemon/track/processingTimes.ts'
+import type { ObservedProcessingTime } from '../../src/daemon/track/processingTimes.ts'
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'
 
@@ -26,7 +26,7 @@ export interface Schedule {
   press(seen: PlannerInput): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
   next(transaction: Transaction, nowMs: number): number
-  learn(observation: Observation): void
+  learn(observation: ObservedProcessingTime): void
   /** Sixty times a window: the polls that come at another time than they were planned for. @param planned the next first */
   replan(planned: readonly Planned[], nowMs: number): Planned[]
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
 import { allowedChangesByTable } from '../../src/ledger/operator/grants.ts'
-import { fieldSchemas, mappingFileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
+import { createMappingJsonSchema, fieldSchemas, mappingFileSchema } from '../../src/mapping/mappingSchema.ts'
 import { ageMetricOf, type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
@@ -185,7 +185,7 @@ state: { timestamp: synced_at, set: [completed] }
 }
 
 function mappingFilePage(): string {
-  const { properties = {} } = JSON.parse(mappingJsonSchema()) as SchemaNode
+  const { properties = {} } = JSON.parse(createMappingJsonSchema()) as SchemaNode
   const { fields, ...top } = properties
   const fieldForms = typeof fields?.additionalProperties === 'object' ? (fields.additionalProperties.anyOf ?? []) : []
   const types = Object.entries(fieldSchemas).map(([type, schema]) => [type, Object.keys(schema.shape)] as const)

@@ -8,11 +8,11 @@ import { findEarliestExpiryEpochMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import {
+  createHarmlessRequest,
   describeAnswer,
-  harmlessRequest,
   isSameAnswer,
-  pauseForAnswer,
-  pauseForTokenAnswer,
+  pauseCallOfGetAnswer,
+  pauseCallOfTokenAnswer,
 } from '../../service/readAnswer.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import { formatDuration } from '../../time.ts'
@@ -77,13 +77,16 @@ async function ask(
   if (asked === null) return [notAskedFinding(what, tooLate)]
   const { answer, token } = asked
   if (token === null)
-    return [finding('token', 'problem', pauseForTokenAnswer(answer).detail), notAskedFinding(what, 'there is no token')]
+    return [
+      finding('token', 'problem', pauseCallOfTokenAnswer(answer).detail),
+      notAskedFinding(what, 'there is no token'),
+    ]
   const lifetime =
     token.lifetimeMs === null
       ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
       : `valid for ${formatDuration(token.lifetimeMs)}`
   const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
-  const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
+  const call = await client.send(createHarmlessRequest(resource), token.accessToken, mayLeave)
   if (call === null) return [granted, notAskedFinding(what, tooLate)]
   if (call.kind === 'response') clocks.push(...clockReadingsFromDateHeader(call, systemClock.nowMs()))
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
@@ -98,7 +101,7 @@ async function ask(
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
-  const pause = pauseForAnswer(answer)
+  const pause = pauseCallOfGetAnswer(answer)
   if (pause !== null) return problem(pause.detail)
   if (answer.kind === 'no-answer') return problem(`asked for a transaction: ${answer.detail}`)
   const summary = describeAnswer(answer)
@@ -126,7 +129,7 @@ function isFromService(answer: Response, otherPathAnswer: Answer | null): boolea
 
 /** False for a pause or a server error, because the service gives those whether the path exists or not. */
 const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
-  otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseForAnswer(otherPathAnswer) === null
+  otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseCallOfGetAnswer(otherPathAnswer) === null
 
 export function readOwnCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [

@@ -12,9 +12,9 @@ import {
   type CaptureRowsDeps,
   type CaptureRowsResult,
   captureRows,
-  mapToRecord,
   type RowSelection,
-  rejectUnreadableRow,
+  toCapturedRecord,
+  toRejectedRecord,
 } from './captureRows.ts'
 import type { Sleep } from './sleep.ts'
 
@@ -78,7 +78,7 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
   }
 }
 
-function waitMs(round: CaptureRound, random: number): number {
+function waitMs(round: CaptureRoundResult, random: number): number {
   switch (round) {
     case 'again':
       return 0
@@ -99,7 +99,7 @@ function waitMs(round: CaptureRound, random: number): number {
  * `again`: there may be more. `busy`: another instance captures. `waits`: the ledger has lost data, so no instance
  * captures.
  */
-export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
+export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
 /**
  * Claims rows, maps them, inserts them into the ledger and marks them.
@@ -126,7 +126,7 @@ export function createCapture(deps: CaptureDeps) {
   }
 
   /** Batches take the lowest rows first, so halving isolates a failing row. Then they grow again, by an eighth. */
-  async function captureNew(): Promise<CaptureRound> {
+  async function captureNew(): Promise<CaptureRoundResult> {
     const batch = await captureBatch(deps, limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'captured') {
@@ -149,7 +149,7 @@ export function createCapture(deps: CaptureDeps) {
   }
 
   return {
-    async runOnce(): Promise<CaptureRound> {
+    async runOnce(): Promise<CaptureRoundResult> {
       const { dueId, leavesTypes, hasNew } = await deps.readDueCaptureWork()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
@@ -176,7 +176,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const typesRead = new Set<string>()
   const result = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, keyRowsMax, exceptKeys } = captureClaimLimits(session, deps.windowMax)
+      const { limit: room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
@@ -220,7 +220,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
  * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
  * whose records fill a small part of the window gets no more.
  */
-export function captureClaimLimits(
+export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
   windowMax: number,
 ): { limit: number; keyRowsMax: number; exceptKeys: string[] } {
@@ -245,7 +245,7 @@ async function captureAlone(
   deps: CaptureDeps,
   outboxId: string,
   failure: CaptureFailure | null,
-): Promise<Exclude<CaptureRound, 'idle'>> {
+): Promise<Exclude<CaptureRoundResult, 'idle'>> {
   if (failure === null) {
     const result = await captureRows(deps, selectUnchanged(deps, outboxId))
     return result.kind === 'failed' ? captureAlone(deps, outboxId, result) : forget(deps, outboxId, result)
@@ -254,7 +254,7 @@ async function captureAlone(
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
   const result = await captureRows(deps, {
     claim: () => deps.claimOne(outboxId),
-    read: async () => [rejectUnreadableRow(deps, outboxId, message)],
+    read: async () => [toRejectedRecord(deps, outboxId, message)],
   })
   if (result.kind === 'failed') return skip(deps, outboxId, result)
   if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
@@ -274,11 +274,15 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
 }
 
 const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readRecordContents(await rows.read())).map((row) => mapToRecord(deps, row))
+  (await deps.readRecordContents(await rows.read())).map((row) => toCapturedRecord(deps, row))
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 
-async function forget(deps: CaptureDeps, outboxId: string, outcome: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
+async function forget(
+  deps: CaptureDeps,
+  outboxId: string,
+  outcome: Tried,
+): Promise<Exclude<CaptureRoundResult, 'idle'>> {
   if (outcome.kind !== 'captured') return outcome.kind
   if (outcome.unmarked.length > 0) await deps.skip(outcome.unmarked.map(ignored))
   else await deps.forget(outboxId)

@@ -11,7 +11,7 @@ import type {
 } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
-export interface Fault {
+export interface CaptureFault {
   blame: 'moment' | 'piece' | 'type' | 'everyone'
   /** The record type that is the cause. */
   type: string | null
@@ -21,14 +21,14 @@ export interface Fault {
   code: string
 }
 
-export interface CaptureRowsDeps extends RecordMaker {
+export interface CaptureRowsDeps extends RecordMakerDeps {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
-  faultOf(error: unknown, isMark: boolean): Fault
+  faultOf(error: unknown, isMark: boolean): CaptureFault
   /** Called before the rows are marked: the records may be sent from now on. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
@@ -115,13 +115,13 @@ export type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }
   | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
-export interface RecordMaker {
+export interface RecordMakerDeps {
   map(record: OutboxRecord, submissionId: string): MappedRecord
   newId(): string
   newKey(): string
 }
 
-export function mapToRecord({ map, newId, newKey }: RecordMaker, row: OutboxRecord): CapturedRecord {
+export function toCapturedRecord({ map, newId, newKey }: RecordMakerDeps, row: OutboxRecord): CapturedRecord {
   const id = newId()
   const { unreadable: _, noRecord = null, ...record } = row
   const kept = { ...record, id, idempotencyKey: newKey() }
@@ -136,7 +136,7 @@ export function mapToRecord({ map, newId, newKey }: RecordMaker, row: OutboxReco
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
-export function rejectUnreadableRow({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
+export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: string, why: string): CapturedRecord {
   const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
   return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }

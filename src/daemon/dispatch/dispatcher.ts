@@ -16,14 +16,14 @@ import {
 import type { SlotBalance } from './allocateSlots.ts'
 import { createInFlightRequests, createLostClaimStore } from './inFlight.ts'
 import {
-  type Interpretation,
+  type AttemptInterpretation,
   interpretAttempt,
-  interpretTrial,
+  interpretTrialQuestion,
   type JudgedTrial,
-  noStreaks,
+  noFailureStreaks,
   resetSilenceStreaks,
 } from './interpretAttempt.ts'
-import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
+import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 import { blockedWaitMs, type InstanceState, planRound, type RoundPlan, retrySoonMs, waitMaxMs } from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
@@ -47,15 +47,15 @@ export interface DispatcherDeps {
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   /** @returns null if the question never left */
   ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
-  signsOf(answer: Answer, accessToken: string): AnswerSigns
-  writeOutcome(work: OutcomeWork): Promise<void>
+  judgeAnswer(answer: Answer, accessToken: string): JudgedAnswer
+  writeOutcome(work: OutcomeToWrite): Promise<void>
   newId(): string
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
   onRoom(): void
   onFailed(error: unknown): void
 }
 
-export interface AnswerSigns {
+export interface JudgedAnswer {
   fingerprint: string | null
   outcome: Outcome
   judged: JudgedTrial
@@ -94,7 +94,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   /** @returns milliseconds until the next round, which a wake shortens */
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcomeWork)
+    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcome)
     const before = own()
     const withoutLookMs = blockedWaitMs(before)
     if (withoutLookMs !== null) return withoutLookMs
@@ -114,7 +114,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     const token = await deps.token()
     if (token.kind === 'no-slot') return nextSlotMs ?? waitMaxMs
     if (token.kind === 'pause') {
-      void deps.writeOutcome({ ...emptyOutcomeWork, pauses: [token.pause] })
+      void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
       return waitMaxMs
     }
     if (isOutdated()) return retrySoonMs
@@ -202,14 +202,14 @@ interface SentAttempt extends Sent {
 const pauseWriteMaxMs = 5_000
 
 function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree: number }>) {
-  let heard = noStreaks
+  let streaks = noFailureStreaks
   let [called, written] = [0, 0]
   let lastCalledAgeMs = () => 0
 
   const circumstances = (ageMs: () => number) => ({ ...deps, permitsFree: seen.permitsFree, ageMs })
 
-  async function write(interpretation: Interpretation, accessToken: string): Promise<void> {
-    heard = interpretation.heard
+  async function write(interpretation: AttemptInterpretation, accessToken: string): Promise<void> {
+    streaks = interpretation.streaks
     if (interpretation.isTokenRefused) deps.onTokenRefused(accessToken)
     const calls = interpretation.work.pauses.length
     called += calls
@@ -218,7 +218,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       written += calls
     })
     // From here on the written pause holds records back, so the next silence is counted from zero.
-    if (interpretation.endsSilence) heard = resetSilenceStreaks(heard)
+    if (interpretation.endsSilence) streaks = resetSilenceStreaks(streaks)
   }
 
   return {
@@ -229,22 +229,22 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       const attempted = await working.finally(permit.release)
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
-      const signs = answer === null ? null : deps.signsOf(answer, accessToken)
+      const signs = answer === null ? null : deps.judgeAnswer(answer, accessToken)
       const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
       const judged = isJudged && signs !== null ? signs.judged : null
       const { fingerprint = null, outcome = null } = signs ?? {}
       const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
-      await write(interpretAttempt(end, heard, circumstances(ageMs)), accessToken)
+      await write(interpretAttempt(end, streaks, circumstances(ageMs)), accessToken)
     },
     async questionEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
       const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
       const says = answer !== null && !wasProcessSuspended(answer)
-      const asked = says ? { answer, judged: deps.signsOf(answer, accessToken).judged } : null
-      await write(interpretTrial(asked, heard, circumstances(ageMs)), accessToken)
+      const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
+      await write(interpretTrialQuestion(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
     /** True while a pause of ours is being written. After 5 s it counts as blocked by a lock. */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
-    silentRecords: () => heard.silentRecords,
+    silentRecords: () => streaks.silentRecords,
   }
 }

@@ -15,9 +15,9 @@ import {
   type TrialVerdict,
   wasProcessSuspended,
 } from '../../model.ts'
-import { emptyOutcomeWork, type OutcomeWork } from './outcomeWriter.ts'
+import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
-export interface Streaks {
+export interface FailureStreaks {
   silentRequests: number
   /** Unanswered records in a row, without polls, because a service may answer polls and hang on records. */
   silentRecords: number
@@ -25,7 +25,7 @@ export interface Streaks {
   tokensRefused: number
 }
 
-export const noStreaks: Streaks = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
+export const noFailureStreaks: FailureStreaks = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
 
 export interface JudgedTrial {
   verdict: TrialVerdict
@@ -48,10 +48,10 @@ export interface AttemptContext {
   ageMs: () => number
 }
 
-export interface Interpretation {
-  work: OutcomeWork
+export interface AttemptInterpretation {
+  work: OutcomeToWrite
   isTokenRefused: boolean
-  heard: Streaks
+  streaks: FailureStreaks
   /** If true, the caller clears the streaks once `work` is written. */
   endsSilence: boolean
 }
@@ -60,26 +60,30 @@ export interface Interpretation {
 const silentMax = 5
 
 /** Derives what the answer says about its record and about all other records. */
-export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumstances: AttemptContext): Interpretation {
+export function interpretAttempt(
+  attempt: EndedAttempt,
+  streaks: FailureStreaks,
+  circumstances: AttemptContext,
+): AttemptInterpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
   // A refused poll may be due to its transaction only: the next question decides.
   const said =
     trial && job !== null
-      ? { ...trialResult(judged, heard), pause: null }
-      : { clears: false, ...pauseFor(attempt, heard, circumstances) }
+      ? { ...trialResult(judged, streaks), pause: null }
+      : { clears: false, ...pauseFor(attempt, streaks, circumstances) }
   return {
     work: {
       transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
-      passages: job === null ? toAnsweredRecord(submission, attempted, fingerprint) : [],
-      refusals: job === null ? toRefusal(submission, attempted, fingerprint) : [],
+      passages: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
+      refusals: job === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
       trialSucceeded: said.clears,
       trialEnded: trial,
       remaining: remainingIn(answer, circumstances),
     },
     isTokenRefused: answer?.kind === 'response' && answer.status === 401,
-    heard: said.heard,
+    streaks: said.streaks,
     endsSilence: said.pause !== null,
   }
 }
@@ -89,44 +93,44 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-export function interpretTrial(
+export function interpretTrialQuestion(
   asked: { answer: Answer; judged: JudgedTrial } | null,
-  heard: Streaks,
+  streaks: FailureStreaks,
   circumstances: AttemptContext,
-): Interpretation {
-  const said = trialResult(asked?.judged ?? null, heard)
+): AttemptInterpretation {
+  const said = trialResult(asked?.judged ?? null, streaks)
   return {
     work: {
-      ...emptyOutcomeWork,
+      ...emptyOutcome,
       pauses: said.pause ? [said.pause] : [],
       trialSucceeded: said.clears,
       trialEnded: true,
       remaining: remainingIn(asked?.answer ?? null, circumstances),
     },
     isTokenRefused: asked?.judged.verdict.kind === 'token-refused',
-    heard: said.heard,
+    streaks: said.streaks,
     endsSilence: false,
   }
 }
 
-export function resetSilenceStreaks({ tokensRefused }: Streaks): Streaks {
-  return { ...noStreaks, tokensRefused }
+export function resetSilenceStreaks({ tokensRefused }: FailureStreaks): FailureStreaks {
+  return { ...noFailureStreaks, tokensRefused }
 }
 
 function trialResult(
   judged: JudgedTrial | null,
-  heard: Streaks,
-): { clears: boolean; pause: PauseCall | null; heard: Streaks } {
-  if (judged === null) return { clears: false, pause: null, heard }
+  streaks: FailureStreaks,
+): { clears: boolean; pause: PauseCall | null; streaks: FailureStreaks } {
+  if (judged === null) return { clears: false, pause: null, streaks }
   const { verdict, isTokenOutlived } = judged
   switch (verdict.kind) {
     case 'clear':
-      return { clears: true, pause: null, heard: { ...heard, tokensRefused: 0 } }
+      return { clears: true, pause: null, streaks: { ...streaks, tokensRefused: 0 } }
     case 'pause':
-      return { clears: false, pause: verdict.pause, heard: { ...heard, tokensRefused: 0 } }
+      return { clears: false, pause: verdict.pause, streaks: { ...streaks, tokensRefused: 0 } }
     case 'token-refused': {
-      const tokensRefused = heard.tokensRefused + (isTokenOutlived ? 0 : 1)
-      return { clears: false, pause: tokensRefused > 1 ? verdict.pause : null, heard: { ...heard, tokensRefused } }
+      const tokensRefused = streaks.tokensRefused + (isTokenOutlived ? 0 : 1)
+      return { clears: false, pause: tokensRefused > 1 ? verdict.pause : null, streaks: { ...streaks, tokensRefused } }
     }
     default:
       return verdict satisfies never
@@ -135,26 +139,26 @@ function trialResult(
 
 function pauseFor(
   { job, trial, attempted: { step, answer, breach } }: EndedAttempt,
-  heard: Streaks,
+  streaks: FailureStreaks,
   { maxInFlight }: AttemptContext,
-): { pause: PauseCall | null; heard: Streaks } {
-  if (step.pause !== null || answer === null) return { pause: step.pause, heard }
+): { pause: PauseCall | null; streaks: FailureStreaks } {
+  if (step.pause !== null || answer === null) return { pause: step.pause, streaks }
   // A service that accepts records without ids leaves each in doubt, too.
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
-  const now = hearSilence(silent, job === null, heard)
+  const now = countSilence(silent, job === null, streaks)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
   // After a trial one unanswered record is enough.
-  if (!isLong && !(trial && silent)) return { pause: null, heard: now }
+  if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
-  return { pause: trial && job === null && !call.answeredByOther ? { ...call, patient: true } : call, heard: now }
+  return { pause: trial && job === null && !call.answeredByOther ? { ...call, patient: true } : call, streaks: now }
 }
 
-function hearSilence(silent: boolean, isRecord: boolean, heard: Streaks): Streaks {
+function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreaks): FailureStreaks {
   const count = (before: number) => (silent ? before + 1 : 0)
   return {
-    ...heard,
-    silentRequests: count(heard.silentRequests),
-    silentRecords: isRecord ? count(heard.silentRecords) : heard.silentRecords,
+    ...streaks,
+    silentRequests: count(streaks.silentRequests),
+    silentRecords: isRecord ? count(streaks.silentRecords) : streaks.silentRecords,
   }
 }
 
@@ -192,7 +196,7 @@ export function isSilentAnswer(answer: Answer): boolean {
 const isAboutTransport = (status: number): boolean => ofTheWay.has(meaningOfHttpStatus(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
-export function toAnsweredRecord(
+export function answeredRecordsOfAttempt(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,
@@ -204,7 +208,7 @@ export function toAnsweredRecord(
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
-export function toRefusal(
+export function refusalsOfAttempt(
   { id: submissionId, resource }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,

@@ -20,9 +20,9 @@ export interface OutcomeWriterDeps<Written> {
   waitMs(ms: number): Promise<void>
 }
 
-export type OutcomeWork = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
+export type OutcomeToWrite = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
-export const emptyOutcomeWork: OutcomeWork = {
+export const emptyOutcome: OutcomeToWrite = {
   transition: null,
   pauses: [],
   passages: [],
@@ -120,7 +120,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   })
 
   return {
-    async add({ transition, ...rest }: OutcomeWork): Promise<void> {
+    async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
       const parts = [
         { ...rest, slots: [], transitions: [] },
         ...(transition ? [{ ...empty, transitions: [transition] }] : []),
@@ -141,7 +141,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   }
 }
 
-const { transition: _, ...nothingElse } = emptyOutcomeWork
+const { transition: _, ...nothingElse } = emptyOutcome
 const empty: OutcomeBatch = { ...nothingElse, transitions: [], slots: [] }
 
 function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {

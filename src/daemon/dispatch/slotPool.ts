@@ -75,13 +75,13 @@ export interface TokenSlotDeps {
   onReturnable(): void
 }
 
-export type TokenSlot<Answered> = ReturnType<typeof createTokenRequestSlot<Answered>>
+export type TokenSlot<Answered> = ReturnType<typeof createTokenSlot<Answered>>
 
 /** Below this limit a token is fetched only if a slot is left to use it. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
-export function createTokenRequestSlot<Answered>(deps: TokenSlotDeps) {
+export function createTokenSlot<Answered>(deps: TokenSlotDeps) {
   const { slotPool } = deps
   let { capacity } = deps
   return {

@@ -18,7 +18,7 @@ export const reportRowsMax = limits.freshMax
 /** A slower batch is not followed by a larger one, which might exceed the statement timeout. */
 const quickMs = 2_500
 
-export interface ReportRound {
+export interface ReportRoundResult {
   hasMore: boolean
   rowsAtOnce: number
 }
@@ -29,7 +29,7 @@ export interface ReportRound {
  *
  * @param rowsAtOnce the result of the previous round
  */
-export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
+export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRoundResult> {
   const { fresh, again } = await deps.readDue(limits)
   const elapsedMs = deps.stopwatch()
   let most = rowsAtOnce

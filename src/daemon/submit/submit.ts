@@ -34,7 +34,7 @@ export async function submit(
     idempotencyKey: submission.idempotencyKey,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: neverSentStep('its slot’s time had run out'), answer, breach: null }
+  if (answer === null) return { step: stepIfNeverSent('its slot’s time had run out'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer),
@@ -60,7 +60,7 @@ export function interpretSubmitAnswer(
     attempt: submission.attempt,
     tokenOutlived: token.outlived,
   })
-  const step = advanceSubmit(submission, verdict, {
+  const step = toSubmitStep(submission, verdict, {
     firstPollMs: deps.firstPollMs(submission.resource),
     freshKey: deps.newKey(),
   })
@@ -74,7 +74,7 @@ const probeAfterMs = 5_000
  * @param firstPollMs wait before the first poll of an accepted transaction
  * @param freshKey the idempotency key to use if the verdict asks for a new one
  */
-export function advanceSubmit(
+export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,
   { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
@@ -153,6 +153,6 @@ export function advanceSubmit(
 
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
-export function neverSentStep(why: string): Step {
+export function stepIfNeverSent(why: string): Step {
   return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

@@ -55,7 +55,7 @@ const unknownMaxMs = 600_000
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
 /** The longest wait for an old transaction, and the shortest for a stuck one. */
-export const backoffOldMaxMs = 3_600_000
+export const oldTransactionBackoffMaxMs = 3_600_000
 
 const resubmissionsMax = 3
 /** After this many refused polls of one transaction while others get through, only that transaction backs off. */
@@ -147,7 +147,7 @@ function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
 
 /** Spreads polls of old transactions, because a thousand of them must leave slots for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, ageMs }: TrackCircumstances) {
-  const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), backoffOldMaxMs)
+  const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), oldTransactionBackoffMaxMs)
   const afterMs = Math.min(backoffMinMs * 2 ** history.fruitless, longestMs)
   return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
 }

@@ -3,13 +3,13 @@ import { makePerResource, type Resource } from '../../resources.ts'
 import {
   fitProcessingTimes,
   meanProcessingTimeMs,
-  type Observation,
+  type ObservedProcessingTime,
   type ProcessingTimes,
   processingTimeQuantileMs,
 } from './processingTimes.ts'
-import { expectedPolls, nextPollMs } from './schedule.ts'
+import { expectedPollCount, nextPollDelayMs } from './schedule.ts'
 
-export interface PlannerInput extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
+export interface PlannerInput extends Pick<BudgetPressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
   readonly submissionsSent: number
   readonly nowMs: number
 }
@@ -22,7 +22,7 @@ const noChance = 1 - Number.EPSILON
 /** @param random in [0, 1), new for each call */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = makePerResource(() => fitProcessingTimes([], windowMs))
-  let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
+  let pressure: BudgetPressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
   const inflow = createInflowAverage(windowMs)
   let awaitedAgesMs: Record<Resource, number[]> = makePerResource(() => [])
   const prices = new Map<Resource, number>()
@@ -36,7 +36,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
   }
 
   return {
-    learn(observations: readonly (Observation & { resource: Resource })[]): void {
+    learn(observations: readonly (ObservedProcessingTime & { resource: Resource })[]): void {
       models = makePerResource((resource) =>
         fitProcessingTimes(
           observations.filter((each) => each.resource === resource),
@@ -45,26 +45,26 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       )
       prices.clear()
     },
-    press(seen: PlannerInput): void {
+    updatePressure(seen: PlannerInput): void {
       pressure = { ...seen, inflow: inflow.perWindow(seen) }
       prices.clear()
     },
-    nextPollMs: (resource: Resource, notDoneAgeMs: number): number =>
-      nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
+    nextPollDelayMs: (resource: Resource, notDoneAgeMs: number): number =>
+      nextPollDelayMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
     replan(polls: readonly PlannedPoll[]): MovedPoll[] {
       awaitedAgesMs = makePerResource((resource) =>
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
       )
       prices.clear()
-      return movePollsEarlier(polls, (resource, notDoneAgeMs) =>
-        nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
+      return findPollsToMoveEarlier(polls, (resource, notDoneAgeMs) =>
+        nextPollDelayMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
       )
     },
   }
 }
 
-export interface Pressure {
+export interface BudgetPressure {
   readonly capacity: number
   readonly submissionsWaiting: number
   readonly accepted: number
@@ -80,7 +80,11 @@ export interface Pressure {
  *
  * @param awaitedAgesMs ages at which accepted transactions were last seen pending, if known
  */
-export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[], model: ProcessingTimes): number {
+export function pollPriceMs(
+  pressure: BudgetPressure,
+  awaitedAgesMs: readonly number[],
+  model: ProcessingTimes,
+): number {
   const { submissionsWaiting, accepted } = pressure
   const eachMs = delayEachMs(pressure, model)
   const leastMs = Math.max(model.windowMs * FLOOR_WINDOWS, submissionsWaiting * eachMs)
@@ -106,25 +110,25 @@ const LOAD_MAX = 0.9
 const SLOTS_LEAST = 2
 const PRECISION = 1.1
 
-function delayEachMs({ capacity, inflow }: Pressure, { windowMs }: ProcessingTimes): number {
+function delayEachMs({ capacity, inflow }: BudgetPressure, { windowMs }: ProcessingTimes): number {
   const slots = Math.max(1, capacity)
   const load = Math.min(LOAD_MAX, (inflow * SLOTS_LEAST) / slots)
   return windowMs / slots / (1 - load)
 }
 
-function slotsInSight({ capacity }: Pressure, model: ProcessingTimes): number {
+function slotsInSight({ capacity }: BudgetPressure, model: ProcessingTimes): number {
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
 /** The slots wanted within the horizon: for the usual inflow, and for the polls of a batch above it. */
 function slotsWanted(
-  { submissionsWaiting, accepted, inflow }: Pressure,
+  { submissionsWaiting, accepted, inflow }: BudgetPressure,
   awaitedAgesMs: readonly number[],
   model: ProcessingTimes,
   priceMs: number,
 ): number {
-  const pollsEach = expectedPolls(model, 0, priceMs)
-  const pollsSeen = awaitedAgesMs.reduce((sum, ageMs) => sum + expectedPolls(model, ageMs, priceMs), 0)
+  const pollsEach = expectedPollCount(model, 0, priceMs)
+  const pollsSeen = awaitedAgesMs.reduce((sum, ageMs) => sum + expectedPollCount(model, ageMs, priceMs), 0)
   const pollsAwaited = pollsSeen + Math.max(0, accepted - awaitedAgesMs.length) * pollsEach
   const usual = (inflow * meanProcessingTimeMs(model)) / model.windowMs
   const ofBatch = accepted > usual ? pollsAwaited * (1 - usual / accepted) : 0
@@ -166,18 +170,18 @@ export function createInflowAverage(windowMs: number) {
 const worthwhileShare = 0.2
 
 /** Moves polls earlier that were planned when slots were short. Never delays a poll. */
-export function movePollsEarlier(
+export function findPollsToMoveEarlier(
   polls: readonly PlannedPoll[],
-  nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,
+  nextPollDelayMs: (resource: Resource, notDoneAgeMs: number) => number,
 ): MovedPoll[] {
   return polls.flatMap(({ submissionId, jobId, resource, ageMs, notDoneMs, inMs }) => {
     const notDoneAgeMs = notDoneMs ?? 0
-    const betterInMs = Math.max(0, notDoneAgeMs + nextPollMs(resource, notDoneAgeMs) - ageMs)
+    const betterInMs = Math.max(0, notDoneAgeMs + nextPollDelayMs(resource, notDoneAgeMs) - ageMs)
     return betterInMs < inMs * (1 - worthwhileShare) ? [{ submissionId, jobId, inMs: betterInMs }] : []
   })
 }
 
-export interface LearningDeps {
+export interface PollLearningDeps {
   planner: Pick<PollPlanner, 'learn' | 'mayReplan' | 'replan'>
   windowMs: number
   readProcessingTimes(limit: number): Promise<Parameters<PollPlanner['learn']>[0]>
@@ -192,7 +196,7 @@ const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
 /** Learns processing times, and moves polls earlier if slots are idle. */
-export function createPollLearning(deps: LearningDeps) {
+export function createPollLearning(deps: PollLearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0
   let learnedFrom: number | null = null

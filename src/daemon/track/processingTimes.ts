@@ -2,7 +2,7 @@
  * One transaction's processing time: pending at age `afterMs` (0 if never seen pending), done at `untilMs` (Infinity if
  * not yet).
  */
-export interface Observation {
+export interface ObservedProcessingTime {
   readonly afterMs: number
   readonly untilMs: number
 }
@@ -25,7 +25,7 @@ export interface ProcessingTimes {
  *
  * @param observations newest last; uses the newest 300 and ignores impossible ones
  */
-export function fitProcessingTimes(observations: readonly Observation[], windowMs: number): ProcessingTimes {
+export function fitProcessingTimes(observations: readonly ObservedProcessingTime[], windowMs: number): ProcessingTimes {
   const edgesMs = Array.from({ length: BINS + 1 }, (_, i) => (i === 0 ? 0 : edgeMs(i, windowMs)))
   const intervals = observations
     .slice(-OBSERVATIONS_MAX)
@@ -33,8 +33,8 @@ export function fitProcessingTimes(observations: readonly Observation[], windowM
   const start = prior(edgesMs, windowMs).map((share) => PRIOR_WEIGHT * share)
   const weights = start.slice()
   for (const { afterMs, untilMs } of intervals) {
-    const from = Math.min(BINS - 1, Math.floor(ageBinPosition(afterMs, windowMs)))
-    const to = Math.max(from + 1, Math.ceil(ageBinPosition(untilMs, windowMs)))
+    const from = Math.min(BINS - 1, Math.floor(binPositionOfAge(afterMs, windowMs)))
+    const to = Math.max(from + 1, Math.ceil(binPositionOfAge(untilMs, windowMs)))
     const shares = normalised(weights.slice(from, to))
     for (let bin = 0; bin < BINS; bin++) {
       const own = start[bin] ?? 0
@@ -48,10 +48,10 @@ export function processingTimeQuantileMs(model: ProcessingTimes, probability: nu
   let left = probability
   for (let i = 0; i < BINS; i++) {
     const mass = model.mass[i] ?? 0
-    if (left <= mass) return ageAtBinPosition(model, i + (mass > 0 ? left / mass : 0))
+    if (left <= mass) return ageMsAtBinPosition(model, i + (mass > 0 ? left / mass : 0))
     left -= mass
   }
-  return ageAtBinPosition(model, BINS)
+  return ageMsAtBinPosition(model, BINS)
 }
 
 export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number {
@@ -59,7 +59,7 @@ export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number
 }
 
 /** An age's position on the scale of bins: 3.5 is the middle of bin 3. */
-export function ageBinPosition(ageMs: number, windowMs: number): number {
+export function binPositionOfAge(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs
   const exact = 1 + Math.log(ageMs / firstMs) / LOG_STEP
@@ -69,7 +69,7 @@ export function ageBinPosition(ageMs: number, windowMs: number): number {
   return bin + Math.min(1, Math.max(0, (ageMs - lowMs) / (edgeMs(bin + 1, windowMs) - lowMs)))
 }
 
-export function ageAtBinPosition({ edgesMs }: ProcessingTimes, position: number): number {
+export function ageMsAtBinPosition({ edgesMs }: ProcessingTimes, position: number): number {
   const bin = Math.min(BINS - 1, Math.floor(position))
   const lowMs = edgesMs[bin] ?? 0
   return lowMs + (position - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)

@@ -1,4 +1,4 @@
-import { ageAtBinPosition, ageBinPosition, type ProcessingTimes } from './processingTimes.ts'
+import { ageMsAtBinPosition, binPositionOfAge, type ProcessingTimes } from './processingTimes.ts'
 
 /**
  * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
@@ -9,23 +9,23 @@ import { ageAtBinPosition, ageBinPosition, type ProcessingTimes } from './proces
  * @param random in [0, 1), new for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
-export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
+export function nextPollDelayMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
   const ageMs = Math.max(0, notDoneAgeMs)
   const explores = ageMs === 0 && random < EXPLORING_SHARE
   const pollsLeast = Math.max(POLLS_LEAST + POLLS_UNLEARNED / (1 + model.observations), explores ? EXPLORING_POLLS : 0)
   const step = Math.min(stepOf(priceMs, model), stepFor(model, pollsLeast))
   const plan = planFor(model, Math.floor(step + random))
-  const position = ageBinPosition(ageMs, model.windowMs)
+  const position = binPositionOfAge(ageMs, model.windowMs)
   const bin = Math.min(plan.next.length - 1, Math.floor(position))
   const low = plan.next[bin] ?? 0
   const high = plan.next[bin + 1] ?? low + 1
-  const dueMs = ageAtBinPosition(model, low + (position - bin) * (high - low))
+  const dueMs = ageMsAtBinPosition(model, low + (position - bin) * (high - low))
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
-export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
+export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
   const plan = planFor(model, Math.round(stepOf(priceMs, model)))
-  const bin = Math.min(plan.polls.length - 2, Math.floor(ageBinPosition(Math.max(0, notDoneAgeMs), model.windowMs)))
+  const bin = Math.min(plan.polls.length - 2, Math.floor(binPositionOfAge(Math.max(0, notDoneAgeMs), model.windowMs)))
   return plan.polls[bin] ?? 1
 }
 

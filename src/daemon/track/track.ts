@@ -1,13 +1,13 @@
 import type { AttemptResult, Change, RequestDeps, ServiceRequest, Step, Submission } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
-import { backoffOldMaxMs, decideTrack, type TrackVerdict } from './decideTrack.ts'
+import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict } from './decideTrack.ts'
 
 export interface TrackDeps extends RequestDeps {
   /** The wait before a record that failed with E003 is sent again. */
   unavailableMs: number
   /** Null if never. */
   stuckAfterMs: number | null
-  nextPollMs(resource: Resource, notDoneAgeMs: number): number
+  nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number
 }
 
 /** Polls a transaction once, and decides what the answer means. Writes nothing. */
@@ -25,7 +25,7 @@ export async function track(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null)
-    return { step: stepIfServiceIsNotAsked(submission, 'its slot’s time had run out'), answer, breach: null }
+    return { step: stepIfNeverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -39,9 +39,9 @@ export async function track(
   })
   const { stuckAfterMs } = deps
   const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
-  const plannedMs = deps.nextPollMs(submission.resource, submission.ageMs)
-  const step = advanceTrack(submission, verdict, {
-    nextPollMs: isStuck ? Math.max(plannedMs, backoffOldMaxMs) : plannedMs,
+  const plannedMs = deps.nextPollDelayMs(submission.resource, submission.ageMs)
+  const step = toTrackStep(submission, verdict, {
+    nextPollDelayMs: isStuck ? Math.max(plannedMs, oldTransactionBackoffMaxMs) : plannedMs,
     freshKey: deps.newKey(),
     askedMs: submission.ageMs,
     answeredMs: submission.ageMs + answer.tookMs,
@@ -55,10 +55,10 @@ const probeUnknownMs = 60_000
  * @param freshKey the idempotency key to use if the record is sent again under a new one
  * @param now.askedMs the record's age when it was polled; `answeredMs` when the answer was there
  */
-export function advanceTrack(
+export function toTrackStep(
   submission: Submission,
   verdict: TrackVerdict,
-  now: { nextPollMs: number; freshKey: string; askedMs: number; answeredMs: number },
+  now: { nextPollDelayMs: number; freshKey: string; askedMs: number; answeredMs: number },
 ): Step {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay = stayAsked(submission)
@@ -100,7 +100,7 @@ export function advanceTrack(
           ...stay,
           state: 'accepted',
           unknown: false,
-          pollInMs: now.nextPollMs,
+          pollInMs: now.nextPollDelayMs,
           notDoneMs: Math.round(now.askedMs),
         },
         submission.probing ? 'the service knows the record, so it had arrived' : 'pending',
@@ -179,7 +179,7 @@ export function markPollAsRare(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-export function stepIfServiceIsNotAsked(submission: Submission, why: string): Step {
+export function stepIfNeverAsked(submission: Submission, why: string): Step {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,

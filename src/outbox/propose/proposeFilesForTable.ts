@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { endpointOfNoun, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
+import { proposeMapping, resourceOfNoun, type TypeQuestion } from '../../mapping/proposeMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
 import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
@@ -125,8 +125,8 @@ async function describeDocument(
   const document = await findDocumentTables(pool, table)
   if (document === null) return null
   const { lines } = document
-  const endpoint = asked ?? endpointOfNoun(lines === null ? 'transaction' : 'order')
-  const source = proposeSourceQuery(document, endpoint === endpointOfNoun('order'))
+  const endpoint = asked ?? resourceOfNoun(lines === null ? 'transaction' : 'order')
+  const source = proposeSourceQuery(document, endpoint === resourceOfNoun('order'))
   const { rows } = await pool.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
@@ -155,7 +155,7 @@ function typesToMap(
   types: readonly string[],
   { type }: OutboxProposal,
   existingMappings: Mappings,
-): readonly (string | UntoldType)[] {
+): readonly (string | TypeQuestion)[] {
   if ('constant' in type || types.length > 0) return types.filter((each) => !existingMappings.has(each))
   const { name } = type.column
   return [

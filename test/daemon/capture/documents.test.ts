@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
-import { describeCaptureFault } from '../../../src/daemon/createCapturePart.ts'
+import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
@@ -88,7 +88,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
     newKey: randomUUID,
-    faultOf: describeCaptureFault,
+    faultOf: toCaptureFault,
     onCaptured() {},
     onBatchFailed() {},
     onRowRejected() {},

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
-import { describeCaptureFault } from '../../../src/daemon/createCapturePart.ts'
+import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
@@ -59,7 +59,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
     newKey: randomUUID,
-    faultOf: describeCaptureFault,
+    faultOf: toCaptureFault,
     onCaptured() {},
     onBatchFailed() {
       failed += 1

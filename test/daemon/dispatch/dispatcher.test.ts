@@ -12,7 +12,7 @@ import type {
   TokenVerdict,
 } from '../../../src/model.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
-import { answerFingerprint } from '../../../src/service/responses.ts'
+import { refusalFingerprint } from '../../../src/service/responses.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -157,8 +157,8 @@ function setup(
         : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
     },
     ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
-    signsOf: (answer) => ({
-      fingerprint: answerFingerprint(answer),
+    judgeAnswer: (answer) => ({
+      fingerprint: refusalFingerprint(answer),
       outcome: requestOutcomeOf(answer),
       judged: { verdict: judgeTrialAnswer(answer), isTokenOutlived: state.tokensAreOld },
     }),

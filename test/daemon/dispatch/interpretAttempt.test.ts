@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
   type EndedAttempt,
+  type FailureStreaks,
   interpretAttempt,
-  interpretTrial,
+  interpretTrialQuestion,
   type JudgedTrial,
-  noStreaks,
+  noFailureStreaks,
   resetSilenceStreaks,
-  type Streaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
@@ -44,9 +44,9 @@ const unnamed = record(response(200, {}), {
   attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
 })
 const trialPoll = (answer: Answer) => poll(answer, { trial: true, judged: judge(answer) })
-const heard = (given: Partial<Streaks>): Streaks => ({ ...noStreaks, ...given })
+const streaks = (given: Partial<FailureStreaks>): FailureStreaks => ({ ...noFailureStreaks, ...given })
 
-const interpret = (attempt: EndedAttempt, before: Streaks = noStreaks) =>
+const interpret = (attempt: EndedAttempt, before: FailureStreaks = noFailureStreaks) =>
   interpretAttempt(attempt, before, circumstances)
 
 describe('silence', () => {
@@ -65,8 +65,13 @@ describe('silence', () => {
       { silentRequests: 3 },
     ],
     ['a trial', trialPoll(silent), { silentRequests: 3 }, { silentRequests: 3 }],
-  ] as [string, EndedAttempt, Partial<Streaks>, Partial<Streaks>][])('after %s: %#', (_, attempt, before, after) => {
-    expect(interpret(attempt, heard(before)).heard).toEqual(heard(after))
+  ] as [
+    string,
+    EndedAttempt,
+    Partial<FailureStreaks>,
+    Partial<FailureStreaks>,
+  ][])('after %s: %#', (_, attempt, before, after) => {
+    expect(interpret(attempt, streaks(before)).streaks).toEqual(streaks(after))
   })
 
   test.each([
@@ -81,25 +86,25 @@ describe('silence', () => {
     ],
     ['the fifth success that names no transaction', unnamed, { silentRecords: 4 }, ['unreachable']],
     ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
-  ] as [string, EndedAttempt, Partial<Streaks>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
-    const { work, endsSilence } = interpret(attempt, heard(before))
+  ] as [string, EndedAttempt, Partial<FailureStreaks>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
+    const { work, endsSilence } = interpret(attempt, streaks(before))
     expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
     expect(endsSilence).toBe(reasons.length > 0)
   })
 
   test('fewer records are enough where fewer go at once', () => {
-    const { work } = interpretAttempt(record(silent), noStreaks, { ...circumstances, maxInFlight: 1 })
+    const { work } = interpretAttempt(record(silent), noFailureStreaks, { ...circumstances, maxInFlight: 1 })
     expect(work.pauses).toHaveLength(1)
   })
 
   test('what something else answers is told with the pause', () => {
-    const [pause] = interpret(record(response(502)), heard({ silentRequests: 4 })).work.pauses
+    const [pause] = interpret(record(response(502)), streaks({ silentRequests: 4 })).work.pauses
     expect(pause).toMatchObject({ answeredByOther: true, detail: expect.stringContaining('in words') })
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
     expect(resetSilenceStreaks({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
-      heard({ tokensRefused: 1 }),
+      streaks({ tokensRefused: 1 }),
     )
   })
 })
@@ -136,8 +141,8 @@ describe('a poll that is sent as a trial', () => {
 })
 
 describe('a question as a trial', () => {
-  const ask = (answer: Answer | null, before: Partial<Streaks> = {}, isTokenOutlived = false) =>
-    interpretTrial(answer && { answer, judged: judge(answer, isTokenOutlived) }, heard(before), circumstances)
+  const ask = (answer: Answer | null, before: Partial<FailureStreaks> = {}, isTokenOutlived = false) =>
+    interpretTrialQuestion(answer && { answer, judged: judge(answer, isTokenOutlived) }, streaks(before), circumstances)
 
   test.each([
     ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],
@@ -149,23 +154,23 @@ describe('a question as a trial', () => {
   ] as [
     string,
     Answer | null,
-    Partial<Streaks>,
+    Partial<FailureStreaks>,
     object,
     number,
   ][])('%s: %#', (_, answer, before, work, tokensRefused) => {
     const interpretation = ask(answer, before)
     expect(interpretation.work).toMatchObject({ transition: null, trialEnded: true, ...work })
-    expect(interpretation.heard).toEqual(heard({ tokensRefused }))
+    expect(interpretation.streaks).toEqual(streaks({ tokensRefused }))
     expect(interpretation.endsSilence).toBe(false)
   })
 
   test('a 401 that comes of the token’s age counts for nothing, and the token is dropped all the same', () => {
-    const { work, heard: after, isTokenRefused } = ask(response(401), {}, true)
+    const { work, streaks: after, isTokenRefused } = ask(response(401), {}, true)
     expect([work.pauses, after.tokensRefused, isTokenRefused]).toEqual([[], 0, true])
   })
 
   test('what is remembered of silence stays', () => {
-    expect(ask(response(404), { silentRequests: 4 }).heard.silentRequests).toBe(4)
+    expect(ask(response(404), { silentRequests: 4 }).streaks.silentRequests).toBe(4)
   })
 })
 

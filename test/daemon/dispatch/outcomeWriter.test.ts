@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOutcomeWriter, emptyOutcomeWork } from '../../../src/daemon/dispatch/outcomeWriter.ts'
+import { createOutcomeWriter, emptyOutcome } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch, ReturnableSlot } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -9,7 +9,7 @@ const refusal = new Error('refused')
 const lock = new Error('somebody has it locked')
 
 const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
-  ...emptyOutcomeWork,
+  ...emptyOutcome,
   transition:
     id === null
       ? null

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlotPool, createTokenRequestSlot } from '../../../src/daemon/dispatch/slotPool.ts'
+import { createSlotPool, createTokenSlot } from '../../../src/daemon/dispatch/slotPool.ts'
 
 /** A budget with so many slots free, under a limit of so many. */
 function setup(capacity: number, free = 100) {
@@ -7,7 +7,7 @@ function setup(capacity: number, free = 100) {
   const taken: number[] = []
   const returned: number[] = []
   const slotPool = createSlotPool(60_000)
-  const slot = createTokenRequestSlot<string>({
+  const slot = createTokenSlot<string>({
     slotPool,
     capacity,
     stopwatch() {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
-import { advanceSubmit, neverSentStep } from '../../../src/daemon/submit/submit.ts'
+import { stepIfNeverSent, toSubmitStep } from '../../../src/daemon/submit/submit.ts'
 import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
@@ -10,7 +10,7 @@ import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 const now = { firstPollMs: 7_000, freshKey: '00000000-0000-7000-8000-0000000000ff' }
 const pause: PauseCall = { reason: 'throttled', askedMs: 3_000, detail: 'too many' }
 const advance = (verdict: SubmitVerdict, given: Partial<Submission> = {}) =>
-  advanceSubmit(submission(given), verdict, now)
+  toSubmitStep(submission(given), verdict, now)
 
 test.each<[SubmitVerdict, Partial<Submission>, object]>([
   [
@@ -115,7 +115,7 @@ describe('what must not change:', () => {
   })
 
   test('a request that never left changes nothing but the state', () => {
-    expect(neverSentStep('stopped')).toEqual({
+    expect(stepIfNeverSent('stopped')).toEqual({
       change: { state: 'queued', dueInMs: 0 },
       cause: 'never sent: stopped',
       pause: null,
@@ -134,7 +134,7 @@ describe('in the ledger', () => {
     await fc.assert(
       fc.asyncProperty(anyVerdict(), anyHistory, async (verdict, history) => {
         const sent = await rows.sending(history)
-        const step = advanceSubmit(sent, verdict, { firstPollMs: 0, freshKey: randomUUID() })
+        const step = toSubmitStep(sent, verdict, { firstPollMs: 0, freshKey: randomUUID() })
         expect(await rows.write(sent, step)).toBe(step.change.state)
       }),
       { numRuns: 200 },

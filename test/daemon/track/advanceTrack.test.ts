@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import { advanceTrack, stepIfServiceIsNotAsked } from '../../../src/daemon/track/track.ts'
+import { stepIfNeverAsked, toTrackStep } from '../../../src/daemon/track/track.ts'
 import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 
 const now = {
-  nextPollMs: 9_000,
+  nextPollDelayMs: 9_000,
   freshKey: '00000000-0000-7000-8000-0000000000ff',
   askedMs: 5_000.4,
   answeredMs: 5_012.6,
@@ -23,7 +23,7 @@ const probing: Partial<Submission> = {
   transactionId: 'me',
   inDoubt: true,
 }
-const advance = (verdict: TrackVerdict, given: Partial<Submission>) => advanceTrack(submission(given), verdict, now)
+const advance = (verdict: TrackVerdict, given: Partial<Submission>) => toTrackStep(submission(given), verdict, now)
 
 const unknown: TrackVerdict = { kind: 'ask-again', afterMs: 1_000, unknown: true, reason: '404', breach: null }
 const lost: TrackVerdict = { ...unknown, unknown: false, reason: 'timeout' }
@@ -161,12 +161,12 @@ describe('what must not change:', () => {
   })
 
   test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
-    expect(stepIfServiceIsNotAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
+    expect(stepIfNeverAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
       cause: 'never asked: stopped',
       pause: null,
     })
-    expect(stepIfServiceIsNotAsked(submission(probing), 'stopped').change).toMatchObject({
+    expect(stepIfNeverAsked(submission(probing), 'stopped').change).toMatchObject({
       state: 'sending',
       unknown: false,
     })
@@ -184,8 +184,8 @@ describe('in the ledger', () => {
     await fc.assert(
       fc.asyncProperty(anyVerdict(), anyHistory, fc.boolean(), async (verdict, history, isProbing) => {
         const polled = await rows.polled(history, isProbing)
-        const step = advanceTrack(polled, verdict, {
-          nextPollMs: 1_000,
+        const step = toTrackStep(polled, verdict, {
+          nextPollDelayMs: 1_000,
           freshKey: randomUUID(),
           askedMs: polled.ageMs,
           answeredMs: polled.ageMs + 10,

@@ -20,7 +20,7 @@ const took = (resource: Resource, ms: number) =>
 const planner = () => createPollPlanner(windowMs, 100, () => 0.5)
 
 test('before anything is learned it asks within the window', () => {
-  const first = planner().nextPollMs('data', 0)
+  const first = planner().nextPollDelayMs('data', 0)
   expect(first).toBeGreaterThan(0)
   expect(first).toBeLessThan(windowMs)
 })
@@ -28,8 +28,8 @@ test('before anything is learned it asks within the window', () => {
 test('it asks when it is likely to be done', () => {
   const plan = planner()
   plan.learn(took('data', 20_000))
-  plan.press(busy)
-  const first = plan.nextPollMs('data', 0)
+  plan.updatePressure(busy)
+  const first = plan.nextPollDelayMs('data', 0)
   expect(first).toBeGreaterThan(15_000)
   expect(first).toBeLessThan(30_000)
 })
@@ -37,39 +37,39 @@ test('it asks when it is likely to be done', () => {
 test('the two halves of the service are learned apart', () => {
   const plan = planner()
   plan.learn([...took('data', 2_000), ...took('orders', 40_000)])
-  plan.press(busy)
-  expect(plan.nextPollMs('data', 0)).toBeLessThan(5_000)
-  expect(plan.nextPollMs('orders', 0)).toBeGreaterThan(30_000)
+  plan.updatePressure(busy)
+  expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(5_000)
+  expect(plan.nextPollDelayMs('orders', 0)).toBeGreaterThan(30_000)
 })
 
 test('when slots are short it asks later than when they are idle', () => {
   const plan = planner()
   plan.learn(took('data', 20_000))
-  plan.press(scarce)
-  const late = plan.nextPollMs('data', 0)
-  plan.press(idle)
-  expect(plan.nextPollMs('data', 0)).toBeLessThan(late)
+  plan.updatePressure(scarce)
+  const late = plan.nextPollDelayMs('data', 0)
+  plan.updatePressure(idle)
+  expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(late)
 })
 
 test('what is learned replaces what was learned before', () => {
   const plan = planner()
-  plan.press(busy)
+  plan.updatePressure(busy)
   plan.learn(took('data', 40_000))
   plan.learn(took('data', 2_000))
-  expect(plan.nextPollMs('data', 0)).toBeLessThan(5_000)
+  expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(5_000)
 })
 
 test('each call takes a fresh random number', () => {
   let calls = 0
   const plan = createPollPlanner(windowMs, 100, () => ++calls / 10)
-  plan.nextPollMs('data', 0)
-  plan.nextPollMs('data', 0)
+  plan.nextPollDelayMs('data', 0)
+  plan.nextPollDelayMs('data', 0)
   expect(calls).toBe(2)
 })
 
 test('a burst after an idle time is asked for when it is done (it was left alone for minutes)', () => {
   const plan = planner()
   plan.learn(took('data', 2_000)) // idle, each was asked for early and seen pending
-  plan.press(scarce)
-  expect(plan.nextPollMs('data', 0)).toBeLessThan(3_000)
+  plan.updatePressure(scarce)
+  expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(3_000)
 })

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Pressure, pollPriceMs } from '../../../src/daemon/track/pollPlanner.ts'
+import { type BudgetPressure, pollPriceMs } from '../../../src/daemon/track/pollPlanner.ts'
 import { fitProcessingTimes } from '../../../src/daemon/track/processingTimes.ts'
-import { expectedPolls } from '../../../src/daemon/track/schedule.ts'
+import { expectedPollCount } from '../../../src/daemon/track/schedule.ts'
 
 const windowMs = 60_000
-const calm: Pressure = { capacity: 100, submissionsWaiting: 0, accepted: 0, inflow: 0 }
+const calm: BudgetPressure = { capacity: 100, submissionsWaiting: 0, accepted: 0, inflow: 0 }
 /** All done after 20 s to 35 s. */
 const model = fitProcessingTimes(
   Array.from({ length: 300 }, (_, i) => ({ afterMs: 20_000 + 40 * i, untilMs: 23_000 + 40 * i })),
@@ -20,7 +20,7 @@ const humps = fitProcessingTimes(
   ),
   windowMs,
 )
-const price = (pressure: Partial<Pressure>, awaited: number[] = [], of = model) =>
+const price = (pressure: Partial<BudgetPressure>, awaited: number[] = [], of = model) =>
   pollPriceMs({ ...calm, ...pressure }, awaited, of)
 
 test('while submissions wait a poll costs at least a slot of delay for each of them', () => {
@@ -39,11 +39,11 @@ test('when nothing waits and slots lie idle it costs next to nothing', () => {
 
 test('what is left of a batch shares the slots of its own horizon', () => {
   const one = price({ accepted: 60 }, Array(60).fill(0))
-  expect(60 * expectedPolls(model, 0, one)).toBeLessThanOrEqual(90 * 1.05)
-  expect(60 * expectedPolls(model, 0, one)).toBeGreaterThan(60)
+  expect(60 * expectedPollCount(model, 0, one)).toBeLessThanOrEqual(90 * 1.05)
+  expect(60 * expectedPollCount(model, 0, one)).toBeGreaterThan(60)
   // Five minutes have 450 slots: three and more for each of a hundred.
   const slow = price({ accepted: 100 }, Array(100).fill(0), humps)
-  expect(expectedPolls(humps, 0, slow)).toBeGreaterThan(3)
+  expect(expectedPollCount(humps, 0, slow)).toBeGreaterThan(3)
 })
 
 test('those that are known to take long need no slot soon: what the others cost falls with them', () => {

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  ageAtBinPosition,
-  ageBinPosition,
+  ageMsAtBinPosition,
+  binPositionOfAge,
   fitProcessingTimes,
   meanProcessingTimeMs,
-  type Observation,
+  type ObservedProcessingTime,
   type ProcessingTimes,
   processingTimeQuantileMs,
 } from '../../../src/daemon/track/processingTimes.ts'
@@ -13,19 +13,19 @@ import { randomFrom } from '../../../tools/bench/harness/workloads.ts'
 
 const WINDOW_MS = 60_000
 
-const anyObservation: fc.Arbitrary<Observation> = fc.record({
+const anyObservation: fc.Arbitrary<ObservedProcessingTime> = fc.record({
   afterMs: fc.double({ min: -1_000, max: 1e9, noNaN: false }),
   untilMs: fc.oneof(fc.double({ min: 0, max: 1e9, noNaN: false }), fc.constant(Number.POSITIVE_INFINITY)),
 })
 
 /** The probability of being done by an age. */
 function doneBy(model: ProcessingTimes, ageMs: number): number {
-  const position = ageBinPosition(ageMs, WINDOW_MS)
+  const position = binPositionOfAge(ageMs, WINDOW_MS)
   return model.mass.reduce((sum, share, bin) => sum + share * Math.min(1, Math.max(0, position - bin)), 0)
 }
 
 /** What a poll every `intervalMs` sees of times of `medianMs` ± 10 %. */
-function polledEvery(intervalMs: number, medianMs: number, count: number, seed: number): Observation[] {
+function polledEvery(intervalMs: number, medianMs: number, count: number, seed: number): ObservedProcessingTime[] {
   const random = randomFrom(seed)
   return Array.from({ length: count }, () => {
     const doneMs = medianMs * (0.9 + 0.2 * random())
@@ -65,7 +65,7 @@ test('an age and its place on the scale of bins say the same', () => {
   const model = fitProcessingTimes([], WINDOW_MS)
   fc.assert(
     fc.property(fc.double({ min: 0, max: 6 * 3_600_000, noNaN: true }), (ageMs) => {
-      expect(ageAtBinPosition(model, ageBinPosition(ageMs, WINDOW_MS)) / (ageMs + 1)).toBeCloseTo(
+      expect(ageMsAtBinPosition(model, binPositionOfAge(ageMs, WINDOW_MS)) / (ageMs + 1)).toBeCloseTo(
         ageMs / (ageMs + 1),
         6,
       )

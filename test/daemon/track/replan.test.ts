@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { movePollsEarlier } from '../../../src/daemon/track/pollPlanner.ts'
+import { findPollsToMoveEarlier } from '../../../src/daemon/track/pollPlanner.ts'
 
 const planned = {
   submissionId: 's',
@@ -12,15 +12,15 @@ const planned = {
 }
 
 test('a poll that was planned late is brought forward to where it would be planned now', () => {
-  expect(movePollsEarlier([planned], () => 8_000)).toEqual([{ submissionId: 's', jobId: 'j', inMs: 3_000 }])
+  expect(findPollsToMoveEarlier([planned], () => 8_000)).toEqual([{ submissionId: 's', jobId: 'j', inMs: 3_000 }])
 })
 
 test('a poll that should have come already comes at once', () => {
-  expect(movePollsEarlier([planned], () => 2_000)).toEqual([{ submissionId: 's', jobId: 'j', inMs: 0 }])
+  expect(findPollsToMoveEarlier([planned], () => 2_000)).toEqual([{ submissionId: 's', jobId: 'j', inMs: 0 }])
 })
 
 test('the time is counted from when it was last seen pending', () => {
-  expect(movePollsEarlier([{ ...planned, notDoneMs: 4_000 }], () => 8_000)).toEqual([
+  expect(findPollsToMoveEarlier([{ ...planned, notDoneMs: 4_000 }], () => 8_000)).toEqual([
     { submissionId: 's', jobId: 'j', inMs: 7_000 },
   ])
 })
@@ -28,7 +28,7 @@ test('the time is counted from when it was last seen pending', () => {
 test('a poll is never put off, nor moved for little', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 120_000 }), fc.integer({ min: 1, max: 120_000 }), (nextMs, inMs) => {
-      for (const move of movePollsEarlier([{ ...planned, inMs }], () => nextMs))
+      for (const move of findPollsToMoveEarlier([{ ...planned, inMs }], () => nextMs))
         expect(move.inMs).toBeLessThan(inMs * 0.8)
     }),
   )

@@ -24,7 +24,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       return answer
     },
     read: readAnswer,
-    nextPollMs(resource: string, notDoneAgeMs: number) {
+    nextPollDelayMs(resource: string, notDoneAgeMs: number) {
       asked.push([resource, notDoneAgeMs])
       return 1_234
     },

@@ -1,11 +1,11 @@
 import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
-import type { Observation } from '../../../src/daemon/track/processingTimes.ts'
+import type { ObservedProcessingTime } from '../../../src/daemon/track/processingTimes.ts'
 import type { Schedule } from '../simulation.ts'
 import { randomFrom } from './workloads.ts'
 
 /** The daemon's own, from no data: it learns and moves polls once a tick, as `createPollLearning` does. */
 export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
-  const observations: Observation[] = []
+  const observations: ObservedProcessingTime[] = []
   const planner = createPollPlanner(windowMs, limit, randomFrom(seed))
   let learnedFrom = 0
 
@@ -19,8 +19,8 @@ export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit
 
   return {
     name: 'learned',
-    press: planner.press,
-    next: ({ acceptedAtMs, notDoneAtMs }) => planner.nextPollMs('data', notDoneAtMs - acceptedAtMs),
+    press: planner.updatePressure,
+    next: ({ acceptedAtMs, notDoneAtMs }) => planner.nextPollDelayMs('data', notDoneAtMs - acceptedAtMs),
     learn: (observation) => void observations.push(observation),
     replan(planned, nowMs) {
       learn()

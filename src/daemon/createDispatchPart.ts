@@ -9,37 +9,37 @@ import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
 import {
-  harmlessRequest,
+  createHarmlessRequest,
   judgeTrialAnswer,
   readAnswer,
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../service/readAnswer.ts'
-import { answerFingerprint } from '../service/responses.ts'
-import { createTokens, type Tokens } from '../service/tokens.ts'
+import { refusalFingerprint } from '../service/responses.ts'
+import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
-import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
-import { createOutcomeWriter, emptyOutcomeWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
-import { createSlotPool, createTokenRequestSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
+import { createDispatcher, type Dispatcher, type JudgedAnswer, readyCountMax } from './dispatch/dispatcher.ts'
+import { createOutcomeWriter, emptyOutcome, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
-export interface DispatchOptions {
+export interface DispatchPartOptions {
   planner: PollPlanner
   mayClaim(): boolean
   outboxWaiting(): number
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
+export interface DispatchPart extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
   /** Number of consecutive permits that expired before their request could leave. */
   lapsedPermits(): number
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
   pauses(): SendingReadiness['pauses']
 }
 
-export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
+export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions): DispatchPart {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
   const claims = createSubmissionClaimer(databases)
@@ -51,12 +51,12 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
   let lapsedPermits = 0
-  const tokenSlot = createTokenRequestSlot<TokenAnswer>({
+  const tokenSlot = createTokenSlot<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
     takeSlots: claims.takeSlots,
-    onReturnable: () => void outcomeWriter.add(emptyOutcomeWork),
+    onReturnable: () => void outcomeWriter.add(emptyOutcome),
   })
   const tokens = createTokenKeeper(daemon, tokenSlot)
   const stages = stageDeps(daemon, planner, tokens)
@@ -71,7 +71,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenSlot.sawCapacity(demand.capacity)
-      planner.press({ ...toPlannerInput(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
+      planner.updatePressure({ ...toPlannerInput(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
     claim: claims.claim,
@@ -85,7 +85,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
     ask: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
-    signsOf: (answer, accessToken) => signsOf(answer, accessToken, tokens),
+    judgeAnswer: (answer, accessToken) => judgeAnswer(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
     onAttempted(submission, attempted, accessToken) {
@@ -117,7 +117,7 @@ function createWriter(
   { clock, log, databases }: DaemonContext,
   pools: readonly SlotPool[],
   pauseLog: PauseLog,
-  onWritten: DispatchOptions['onWritten'],
+  onWritten: DispatchPartOptions['onWritten'],
 ): OutcomeWriter {
   return createOutcomeWriter({
     nowMs: clock.nowMs,
@@ -152,8 +152,8 @@ function createWriter(
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
   tokenSlot: TokenSlot<TokenAnswer>,
-): Tokens {
-  return createTokens({
+): TokenCache {
+  return createTokenCache({
     clock,
     refreshMs: config.service.tokenRefreshMs,
     breached: telemetry.breached,
@@ -171,7 +171,7 @@ function createTokenKeeper(
 function stageDeps(
   { config, client }: DaemonContext,
   planner: PollPlanner,
-  { isRefusedForAge, isRefusedAgain }: Tokens,
+  { isRefusedForAge, isRefusedAgain }: TokenCache,
 ): { submit: SubmitDeps; track: TrackDeps } {
   const shared = { send: client.send, isRefusedForAge, newKey: randomUUID }
   return {
@@ -180,7 +180,7 @@ function stageDeps(
       isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'POST'),
       policy: config.uncertainPolicy,
       read: readSubmitAnswer,
-      firstPollMs: (resource) => planner.nextPollMs(resource, 0),
+      firstPollMs: (resource) => planner.nextPollDelayMs(resource, 0),
     },
     track: {
       ...shared,
@@ -188,16 +188,16 @@ function stageDeps(
       unavailableMs: config.unavailablePauseMs,
       stuckAfterMs: config.stuckAfterMs,
       read: readAnswer,
-      nextPollMs: planner.nextPollMs,
+      nextPollDelayMs: planner.nextPollDelayMs,
     },
   }
 }
 
-function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSigns {
+function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): JudgedAnswer {
   const verdict = judgeTrialAnswer(answer)
   const isTokenOutlived = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
   return {
-    fingerprint: answerFingerprint(answer),
+    fingerprint: refusalFingerprint(answer),
     outcome: requestOutcomeOf(answer),
     judged: { verdict, isTokenOutlived },
   }
@@ -206,11 +206,11 @@ function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSig
 /** @returns null if the question never left */
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
-  tokens: Tokens,
+  tokens: TokenCache,
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
-  const question = harmlessRequest(firstUsedResource(mappings()))
+  const question = createHarmlessRequest(firstUsedResource(mappings()))
   const answer = await client.send(question, accessToken, isValid)
   if (answer === null) return null
   tokens.used(accessToken, answer)
