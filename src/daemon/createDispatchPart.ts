@@ -11,7 +11,7 @@ import type { TokenAnswer } from '../service/client.ts'
 import {
   createHarmlessRequest,
   judgeTrialAnswer,
-  readAnswer,
+  readGetAnswer,
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../service/readAnswer.ts'
@@ -187,7 +187,7 @@ function stageDeps(
       isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'GET'),
       unavailableMs: config.unavailablePauseMs,
       stuckAfterMs: config.stuckAfterMs,
-      read: readAnswer,
+      read: readGetAnswer,
       nextPollDelayMs: planner.nextPollDelayMs,
     },
   }

@@ -1,5 +1,5 @@
 import { type Resource, serviceResources } from '../resources.ts'
-import { readAcceptance, submittedId } from '../service/responses.ts'
+import { readAcceptance, readSubmittedId } from '../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
@@ -103,7 +103,7 @@ export async function followTwoTransactions(
   const { path, idField } = serviceResources[resource]
   const lives: { own: string; polls: AnsweredExchange[] }[] = []
   for (let i = 0; i < 2; i++) {
-    const id = submittedId(resource, jsonOf((await submit()).answer))
+    const id = readSubmittedId(resource, jsonOf((await submit()).answer))
     if (id === null) throw new CannotAsk(`the answer to a test record has no ${idField}`)
     const own = `${path}/${encodeURIComponent(id)}`
     lives.push({ own, polls: [await parts.get(own)] })

@@ -1,5 +1,5 @@
 import type { DiscoverConfig } from '../config.ts'
-import { retryAfterMs } from '../service/client.ts'
+import { readRetryAfterMs } from '../service/client.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
 import { findErrorCode } from '../service/responses.ts'
@@ -104,7 +104,7 @@ export class Sender {
     let last = first
     for (let backoffMs = 1_000; ; backoffMs *= 2) {
       const headers = last.answer.kind === 'response' ? last.answer.headers : {}
-      const againMs = Math.max(retryAfterMs(headers, nowMs()) ?? 0, backoffMs) + 100
+      const againMs = Math.max(readRetryAfterMs(headers, nowMs()) ?? 0, backoffMs) + 100
       if (nowMs() + againMs > untilMs)
         this.#end('the service answers 429 again and again: another client spends from the same limit')
       await waitMs(againMs)

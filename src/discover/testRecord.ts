@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
-import { submittedId } from '../service/responses.ts'
+import { readSubmittedId } from '../service/responses.ts'
 import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
 import {
@@ -139,7 +139,7 @@ export const observeTestRecord = (parts: QuestionParts, change: RecordChange): P
   )
 
 export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | null =>
-  isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
+  isSuccess(answer) ? readSubmittedId('data', jsonOf(answer)) : null
 
 export interface ShapeTrial<Shape> {
   /** Null if the service refused all shapes. */

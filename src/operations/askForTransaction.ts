@@ -7,7 +7,7 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { pauseCallOfTokenAnswer, readAnswer } from '../service/readAnswer.ts'
+import { pauseCallOfTokenAnswer, readGetAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 
 /** Waits this long for slots. */
@@ -64,7 +64,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
 })
 
 function readTransactionAnswer(answer: Answer, { resource, transactionId }: TransactionRef): TransactionAnswer {
-  const { transaction, summary } = readAnswer(answer, resource)
+  const { transaction, summary } = readGetAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404
       ? {

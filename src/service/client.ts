@@ -159,7 +159,7 @@ function answerFrom(
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
     repeatsKey,
-    retryAfterMs: retryAfterMs(headers, nowMs),
+    retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
     dateMs: dateOf(headers.date),
     tookMs,
@@ -228,7 +228,7 @@ function wholeNumber(header: string | undefined): number | null {
  * A date in Retry-After is by the service's clock, which the header Date gives.
  * @see RFC 9110, 10.2.3
  */
-export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {
+export function readRetryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {
   const text = headers['retry-after']?.trim() ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
   // Requires a day's name, because Date.parse also takes `-5` and `1e3`.

@@ -15,7 +15,7 @@ import {
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, serviceResources } from '../resources.ts'
-import { findErrorMessage, isServiceCode, readAcceptance, submittedId, transactionStatus } from './responses.ts'
+import { findErrorMessage, isServiceCode, readAcceptance, readSubmittedId, readTransactionStatus } from './responses.ts'
 
 /**
  * Reads an answer to a POST. Never throws.
@@ -30,7 +30,7 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
   )
 }
 
-export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
+export function readGetAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(answer, resource, pauseCallOfGetAnswer(answer))
 }
 
@@ -42,12 +42,12 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   if (answer.kind === 'no-answer')
     return { submittedId: null, taken: 'unclear', namesId: false, transaction: null, pause, summary: answer.detail }
   const success = isSuccessStatus(answer.status)
-  const id = submittedId(resource, answer.json)
+  const id = readSubmittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,
     taken: readAcceptance(answer.json, answer.code),
     namesId: id !== null,
-    transaction: success ? transactionStatus(resource, answer.json) : null,
+    transaction: success ? readTransactionStatus(resource, answer.json) : null,
     pause,
     summary: describeAnswer(answer),
   }

@@ -55,7 +55,7 @@ const statusResponse = makePerResource((resource) => {
 
 export const parseUsableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
-export function submittedId(resource: Resource, json: unknown): string | null {
+export function readSubmittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[serviceResources[resource].idField] ?? null) : null
 }
@@ -69,7 +69,7 @@ export function readAcceptance(json: unknown, code: string | null): AcceptanceRe
 }
 
 /** Null if it is not the answer to a GET. */
-export function transactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
+export function readTransactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null
   const { result } = read.data

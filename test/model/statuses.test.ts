@@ -16,7 +16,7 @@ import { type Resource, resourceNames } from '../../src/resources.ts'
 import {
   judgeTrialAnswer,
   pauseCallOfTokenAnswer,
-  readAnswer,
+  readGetAnswer,
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../../src/service/readAnswer.ts'
@@ -241,7 +241,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
 
 function track(status: number, resource: Resource, more: { repeatedAfter401?: boolean } = {}, code?: string) {
   const answer = response(status, code === undefined ? '' : { code })
-  return decideTrack(answer, readAnswer(answer, resource), {
+  return decideTrack(answer, readGetAnswer(answer, resource), {
     transactionId: 'tx',
     ageMs: 0,
     history: {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson, readAnswerBody, textOf } from '../../src/service/readJson.ts'
-import { submittedId, transactionStatus } from '../../src/service/responses.ts'
+import { readSubmittedId, readTransactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
   expect(JSON.stringify(parseAndMaskJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)
@@ -24,7 +24,7 @@ test('a short secret is part of an id: only texts are redacted', () => {
     '{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}',
     ['test', 'a', 'E0'],
   )
-  expect(transactionStatus('data', read)).toEqual({
+  expect(readTransactionStatus('data', read)).toEqual({
     transactionId: 'test-95',
     status: 'failed',
     errorCode: 'E001',
@@ -35,7 +35,7 @@ test('a short secret is part of an id: only texts are redacted', () => {
 test('not even a long one changes the interface’s own words; an id that has it is none', () => {
   const read = parseAndMaskJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
   expect(read).toEqual({ transactionId: 'x-[redacted]', status: 'completed' })
-  expect(submittedId('data', read)).toBeNull()
+  expect(readSubmittedId('data', read)).toBeNull()
 })
 
 test.each([
@@ -47,7 +47,7 @@ test.each([
   '"."',
   '".."',
 ])('an id that is blank, `null`, `undefined`, `.` or `..` (%s): not an id, uncertain', (id) => {
-  expect(submittedId('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
+  expect(readSubmittedId('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 
 test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('what is no JSON is undefined', (text) => {
@@ -76,7 +76,7 @@ test.each([
 ])('a result nested %i deep keeps no record from completing, and is not kept deeper than 100', (depth) => {
   const result = `${'{"a":['.repeat(depth / 2)}${']}'.repeat(depth / 2)}`
   const { json } = readAnswerBody(`{"transactionId":"tx","status":"completed","result":${result},"z":1.10}`, [], true)
-  const read = transactionStatus('data', json)
+  const read = readTransactionStatus('data', json)
   expect(read).toMatchObject({ transactionId: 'tx', status: 'completed' })
   if (depth < 100) expect(read?.result).toBe(result)
   else expect(read?.result).toMatch(/^.{1,500}"\[nested deeper than 100 levels\]"[\]}]+$/)

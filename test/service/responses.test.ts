@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
-import { findErrorMessage, submittedId, transactionStatus } from '../../src/service/responses.ts'
+import { findErrorMessage, readSubmittedId, readTransactionStatus } from '../../src/service/responses.ts'
 
 describe('the id of a submit answer', () => {
   test.each([
@@ -24,14 +24,14 @@ describe('the id of a submit answer', () => {
     { resource: 'data', body: '[]', id: null },
     { resource: 'data', body: 'no JSON', id: null },
   ] as const)('$resource: $body gives $id', ({ resource, body, id }) => {
-    expect(submittedId(resource, parseAndMaskJson(body, []))).toBe(id)
+    expect(readSubmittedId(resource, parseAndMaskJson(body, []))).toBe(id)
   })
 })
 
 describe('the status of a transaction', () => {
   test('has its id, its state and its result with the service’s own digits', () => {
     const json = parseAndMaskJson('{"transactionId":"tx","status":"completed","result":{"paid":1234.50,"b":[]}}', [])
-    expect(transactionStatus('data', json)).toEqual({
+    expect(readTransactionStatus('data', json)).toEqual({
       transactionId: 'tx',
       status: 'completed',
       result: '{"paid":1234.50,"b":[]}',
@@ -41,7 +41,7 @@ describe('the status of a transaction', () => {
 
   test('of an order is mapped to the same, its other fields being the result', () => {
     const json = parseAndMaskJson('{"orderId":"o","status":"Completed","items":[{"price":1.10}]}', [])
-    expect(transactionStatus('orders', json)).toEqual({
+    expect(readTransactionStatus('orders', json)).toEqual({
       transactionId: 'o',
       status: 'completed',
       result: '{"items":[{"price":1.10}]}',
@@ -55,12 +55,12 @@ describe('the status of a transaction', () => {
     ['{"transactionId":"tx","status":"failed","errorCode":"E001"}', { status: 'failed', errorCode: 'E001' }],
     ['{"transactionId":"tx","status":"failed","errorCode":7}', { status: 'failed', errorCode: null }],
   ])('%s is one', (body, expected) => {
-    expect(transactionStatus('data', parseAndMaskJson(body, []))).toMatchObject(expected)
+    expect(readTransactionStatus('data', parseAndMaskJson(body, []))).toMatchObject(expected)
   })
 
   test.each(['{}', '{"status":503,"code":"E003"}', '[]', 'null', 'no JSON'])('%s is none', (body) => {
-    expect(transactionStatus('data', parseAndMaskJson(body, []))).toBeNull()
-    expect(transactionStatus('orders', parseAndMaskJson(body, []))).toBeNull()
+    expect(readTransactionStatus('data', parseAndMaskJson(body, []))).toBeNull()
+    expect(readTransactionStatus('orders', parseAndMaskJson(body, []))).toBeNull()
   })
 })
 
@@ -81,8 +81,8 @@ test.each([
 test('no JSON throws', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom('data' as const, 'orders' as const), (json, resource) => {
-      submittedId(resource, json)
-      transactionStatus(resource, json)
+      readSubmittedId(resource, json)
+      readTransactionStatus(resource, json)
       findErrorMessage(json)
     }),
   )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryAfterMs } from '../../src/service/client.ts'
+import { readRetryAfterMs } from '../../src/service/client.ts'
 
 const nowMs = Date.parse('2026-11-21T00:00:00Z')
 
@@ -18,7 +18,7 @@ test.each([
   ['', null],
   [undefined, null],
 ])('%s is %s ms', (header, expected) => {
-  expect(retryAfterMs(header === undefined ? {} : { 'retry-after': header }, nowMs)).toBe(expected)
+  expect(readRetryAfterMs(header === undefined ? {} : { 'retry-after': header }, nowMs)).toBe(expected)
 })
 
 test('a date is by the clock of the service, which the header Date tells', () => {
@@ -27,5 +27,5 @@ test('a date is by the clock of the service, which the header Date tells', () =>
     date: new Date(nowMs + skewMs).toUTCString(),
     'retry-after': new Date(nowMs + skewMs + 5_000).toUTCString(),
   }
-  expect(retryAfterMs(headers, nowMs)).toBe(5_000)
+  expect(readRetryAfterMs(headers, nowMs)).toBe(5_000)
 })

@@ -1,6 +1,6 @@
 import { type Resource, serviceResources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
-import { submittedId } from '../../service/responses.ts'
+import { readSubmittedId } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
@@ -59,7 +59,7 @@ export async function askHowRecordIsAccepted(
   const { status } = first.answer
   if (status !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
   const contract = { [expected.pair]: String(status) }
-  if (submittedId(expected.resource, jsonOf(first.answer)) !== null)
+  if (readSubmittedId(expected.resource, jsonOf(first.answer)) !== null)
     return sureFinding(String(status), why, { differs: status !== expected.status, contract })
   const { idField } = serviceResources[expected.resource]
   const cannot = `without an ${idField} that can be read, the service cannot be asked for it: each one becomes uncertain`

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { decideTrack, type TrackHistory, type TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
 import type { Answer } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
-import { readAnswer } from '../../../src/service/readAnswer.ts'
+import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
 /** docs/why/contract.md, "What an answer means", a GET: row by row. */
@@ -259,5 +259,5 @@ function decide(
     refusedPolls: { times: 0, othersThrough: false },
   }
   const now = { transactionId, ageMs, history: { ...clean, ...history }, tokenOutlived, unavailableMs: 300_000 }
-  return decideTrack(answer, readAnswer(answer, resource), now)
+  return decideTrack(answer, readGetAnswer(answer, resource), now)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { track } from '../../../src/daemon/track/track.ts'
 import type { Answer, ServiceRequest, Submission } from '../../../src/model.ts'
-import { readAnswer } from '../../../src/service/readAnswer.ts'
+import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -23,7 +23,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       sent.push({ request, accessToken })
       return answer
     },
-    read: readAnswer,
+    read: readGetAnswer,
     nextPollDelayMs(resource: string, notDoneAgeMs: number) {
       asked.push([resource, notDoneAgeMs])
       return 1_234
