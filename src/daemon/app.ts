@@ -39,12 +39,13 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 
 export interface App {
   readonly http: HttpServer
-  /** @returns why the outbox cannot be read by this description; null reads it by the table's name */
+  /** @returns why the outbox cannot be read by `table`; null stands for the table that OUTBOX_TABLE names */
   tryOutboxTable(table: OutboxTable | null): Promise<Error | null>
   /**
    * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
    *
-   * @param options.beginsAgain true if the process goes on with a new table, so that other instances leave its records
+   * @param options.beginsAgain true if the process restarts the daemon with a new table. Then the instance does not
+   *   sign off, so other instances leave its records alone.
    * @returns true if every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
@@ -101,7 +102,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Comes before rows are claimed. Its loop logs a failure.
+  // Checked before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
   await raiseInitialBacklogProblem(daemon)
 
@@ -130,7 +131,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
 const renewEveryMs = 1_000
 
-/** Reads certificates and proxy again. The secret stays until the service refuses it. */
+/** Reads certificates and proxy again. The secret is read again only after the service refused it. */
 function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Clock): () => Credentials {
   let ageMs = clock.stopwatch()
   return () => {
@@ -149,7 +150,7 @@ function createWakeups(): Record<LoopName, Wakeup> {
 const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/** Databases may be restarting with the daemon: a transient error is tried again for 30 s. */
+/** Tries again for 30 s after a transient error, because the databases may be restarting together with the daemon. */
 async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],

@@ -20,7 +20,7 @@ export interface DaemonContext {
   databases: InstanceDatabases
   client: ServiceClient
   credentials: Pick<ReloadableCredentials, 'renew' | 'broken'>
-  /** Called for each record, because a reload changes the mappings. */
+  /** Call this for each record, because a reload changes the mappings. */
   mappings(): Mappings
   files: Pick<ReloadableFiles, 'reload' | 'broken'>
   health: LoopHealth

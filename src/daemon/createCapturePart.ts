@@ -84,7 +84,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     async stopCaptureOfType(type, error) {
       const detail = error instanceof SourceFailed ? error.detail : ''
       await stopCaptureOfType(ledger, type, detail)
-      log.error('record type is held: its query fails for all rows', { type, error })
+      log.error('record type is not captured: the query in its mapping file fails for all rows', { type, error })
     },
     resumeCaptureOfTypes: (types) => resumeCaptureOfTypes(ledger, types),
     onRowSkipped: (outboxId, error) =>
@@ -102,9 +102,9 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * Splits an error: its message is for the ledger, only its code for the log.
+ * Splits an error into its message, which only the ledger gets, and its code, which the log gets, too.
  *
- * @param whileMarking the row was being marked, which the table's own triggers may refuse
+ * @param whileMarking true if the row was being marked. The table's own triggers may refuse a mark.
  */
 export function toCaptureFault(error: unknown, whileMarking: boolean): CaptureFault {
   const { code, class: name } = redactError(error)

@@ -94,7 +94,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       daemon.telemetry.attempted(submission, attempted)
     },
     onRoom: daemon.wakeups.dispatch.wake,
-    onFailed: (error) => daemon.log.error('outcome of a request could not be worked out', { error }),
+    onFailed: (error) => daemon.log.error('outcome of a request could not be determined', { error }),
   })
   const { unwritten } = outcomeWriter
   return {
@@ -203,7 +203,7 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
   }
 }
 
-/** @returns null if the question never left */
+/** @returns null if the request never left */
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
   tokens: TokenCache,
@@ -219,8 +219,8 @@ async function askHarmlessly(
 }
 
 /**
- * Includes the outbox's waiting rows only while the ledger is full. Otherwise they were captured after they were
- * counted, and would count twice.
+ * Counts the outbox's waiting rows only while the ledger is full. At other times they may have been captured since they
+ * were counted, and would count twice.
  */
 export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,

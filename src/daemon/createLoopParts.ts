@@ -49,7 +49,7 @@ export function createLoopParts(daemon: DaemonContext) {
     },
     stopping: stopping.signal,
   })
-  // The next heartbeat must not wait for the problems to be written.
+  // Not awaited, because the next heartbeat must not wait until the problems are written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   const rounds: Record<LoopName, LoopPart> = {
     capture: createCapturePart(daemon),
@@ -94,7 +94,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   const { heartbeats, instance } = databases
   return createHeartbeat({
     clock,
-    // If the ledger belongs to another service, this instance claims no more work.
+    // Fails if the ledger belongs to another service, so that this instance claims no more work.
     beat: () => writeHeartbeat(heartbeats, instance, config.service),
     answerReload: (asked) =>
       files

@@ -9,11 +9,11 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
-/** Counting up to this many rows takes a few milliseconds. */
+/** Up to this many rows are counted each time, because that takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/** Counts twice as many rows half as often, so that counting costs at most a thousandth of a core. */
+/** Returns a longer interval for more rows, so that counting costs at most a thousandth of a core. */
 export function backlogCountIntervalMs(waiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
 }
@@ -37,7 +37,7 @@ export function createDatabaseObservation(
     const nowMs = elapsedMs()
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
-    // Subtract half a round, because a round that starts a little early would put the count off to the next.
+    // Subtracts half a round, because a round that starts a little early would otherwise skip the count.
     countAtMs = nowMs + backlogCountIntervalMs(counted.waiting) - everyMs / 2
     return counted
   }
@@ -60,7 +60,7 @@ export function createDatabaseObservation(
 
   return createPeriodicPart(everyMs, async () => {
     const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
-    // Set first, because an unreachable database ends the round below.
+    // Set first, because the statements below throw if a database is unreachable.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
@@ -95,10 +95,10 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
   }
 }
 
-/** More rows than this before the first capture count as old data. */
+/** If more rows than this were there before the first capture, they count as old data. */
 const outboxHistoryMin = 1_000
 
-/** A new ledger for a table sends all its old rows, which is seldom intended. */
+/** Warns about old rows, because a new ledger sends all of them, which is seldom intended. */
 export async function raiseInitialBacklogProblem({
   log,
   databases,
@@ -107,7 +107,7 @@ export async function raiseInitialBacklogProblem({
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
   log.warn(
-    'outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start now` leaves out those not captured yet',
+    'outbox table had rows before the first capture, and all of them will be sent. To leave out the rows that are not captured yet, run `outboxd adopt --start now`',
     {
       count: rows,
     },

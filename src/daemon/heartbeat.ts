@@ -13,21 +13,21 @@ export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
   /** @returns the number of the reload that waits for an answer */
   beat(): Promise<number | null>
-  /** Reads the files again and answers. An answer that fails is asked for again by the next beat. */
+  /** Reads the files again and writes the answer. If the write fails, the next beat asks again. */
   answerReload(asked: number): Promise<void>
 }
 
 const beatEveryMs = 3_000
 
 /**
- * The maximum age of the last heartbeat for an instance to begin sending.
+ * An instance whose last heartbeat is older than this begins no request.
  *
  *      0 s   the beat begins; the database reads its clock later, so others see no earlier time
  *      8 s   nothing is claimed any more, and no request begins to leave
- *     12 s   the others may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
+ *     12 s   other instances may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for writing what was not sent, and for clocks of different speeds. A beat times out after 5 s, so
- * one may be lost.
+ * The 4 s between leave time to return unsent claims, and cover clocks of different speeds. A beat times out after 5 s,
+ * so one lost beat does not stop the instance.
  */
 const mayClaimMs = 8_000
 
@@ -50,7 +50,7 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
       if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
-    /** False when other instances may call this one dead, so that no request may leave. */
+    /** False if other instances may take this instance for dead. Then no request may leave. */
     mayClaim: (): boolean => ageMs() < mayClaimMs,
   }
 }
@@ -63,11 +63,11 @@ export interface ProblemReporterDeps<Problem> {
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
-/** Writes the problems that `outboxd status` shows. Never throws, because the next round tries again. */
+/** Writes the problems that `outboxd status` shows. Never throws: after a failure, the next round tries again. */
 export function createProblemReporter<Problem>({ problems, tell, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
   return {
-    /** Skips a round while one runs, because a slow round must not overwrite a later one. */
+    /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
     runOnce(): Promise<void> {
       underWay ??= tell(problems())
         .catch(onFailed)
@@ -83,7 +83,7 @@ export function createProblemReporter<Problem>({ problems, tell, onFailed }: Pro
   }
 }
 
-/** Claims and outcomes that wait for a shorter time usually pass. */
+/** Younger lost claims and unwritten outcomes are not reported, because they usually pass. */
 const waitToTellMs = 10_000
 
 const lapsedToTell = 5
@@ -110,7 +110,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
   const [first] = unwritten
   if (first !== undefined) {
     const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
-    const detail = `${unwritten.length} not written, the first (of ${first.submissionId}) since ${formatIsoInstant(first.sinceMs)}: ${why}`
+    const detail = `${pluralize(unwritten.length, 'outcome')} not written, the oldest (of submission ${first.submissionId}) since ${formatIsoInstant(first.sinceMs)}: ${why}`
     problems.push({ kind: 'loop_failing', part: 'outcomes', detail })
   }
   if (lapsedPermits >= lapsedToTell) {
@@ -120,7 +120,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
   const lost = troubles.lostClaims.filter(isOld)
   if (lost.length > 0) {
     const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
-    const detail = `the COMMIT has had no answer since ${formatIsoInstant(oldestMs)}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`
+    const detail = `the database has not answered a COMMIT since ${formatIsoInstant(oldestMs)}. None of the claimed records was sent. The daemon queues them again when the database says whether the COMMIT took effect`
     problems.push({ kind: 'claim_lost', part: pluralize(lost.length, 'claim'), detail })
   }
   if (brokenFiles !== null) problems.push({ kind: 'files_broken', part: 'files', detail: inOneLine(brokenFiles) })

@@ -115,7 +115,7 @@ async function connect(
     await outbox.adopt(instance.who)
   }
   await raiseForeign(ledger, start).catch((error: unknown) => {
-    // If only the outbox's database cannot be reached, the ledger's work goes on.
+    // Other errors are ignored: if the outbox's database cannot be reached, work on the ledger goes on.
     if (isRefusal(error)) throw error
   })
   const { channel } = outbox
@@ -166,18 +166,18 @@ async function openLedger(
   })
 }
 
-/** A half-open connection never answers a goodbye. */
+/** Bounded, because a half-open connection never answers. */
 const goodbyeMs = 3_000
 
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** Short, because the table may be locked while an operator waits for the answer to the reload. */
+/** Short, because the table may be locked, and an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
 
 const untried = () =>
   new Error(
-    'the outbox table could not be tried, so the former outbox.yaml stays in use. Run `outboxd reload` again when its database answers',
+    'the new outbox.yaml could not be tried on the table, so the former outbox.yaml stays in use. Run `outboxd reload` again when the database of the outbox answers',
   )
 
 /** @returns why the outbox cannot be read by this description */

@@ -19,7 +19,6 @@ export async function runEachStep(steps: readonly (() => Promise<void>)[]): Prom
   if (failures.length > 0) throw failures[0]
 }
 
-/** A loop that runs. */
 export type Loop = ReturnType<typeof startLoop>
 
 export interface LoopDeps {
@@ -32,11 +31,11 @@ export interface LoopDeps {
 
 const backoffMinMs = 250
 
-/** Repeats a part's rounds: when the part asks, when woken, and after a failure with backoff. */
+/** Repeats a part's rounds: after the wait that the part returns, after a wake, and with backoff after a failure. */
 export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps) {
   let stopped = false
   let failures = 0
-  /** Only `stop` ends a backoff, because a wake says nothing about the failure. */
+  /** Apart from `wakeup`, because a wake must not shorten a backoff. Only `stop` ends it. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -86,7 +85,7 @@ export function createWakeup() {
     reset(): void {
       isWoken = false
     },
-    /** Waits `ms`, unless woken since the last reset. */
+    /** Waits `ms`, or until `wake`. Returns at once if `wake` was called since the last reset. */
     sleep(ms: number): Promise<void> {
       if (isWoken) return Promise.resolve()
       return new Promise((resolve) => {
@@ -118,7 +117,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** Fewer failures are not reported, because they usually pass. */
+/** Fewer failures in a row are not reported, because they usually pass. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 
@@ -151,7 +150,7 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }) {
         .map(([loop, { error }]) => ({ loop, error })),
       ...stuck().map(({ loop, lastRoundMs }) => ({
         loop,
-        error: new Error(`it hangs: its last round ended at ${formatIsoInstant(lastRoundMs)}`),
+        error: new Error(`the loop hangs: its last round ended at ${formatIsoInstant(lastRoundMs)}`),
       })),
     ],
     live: (): Readiness => ({

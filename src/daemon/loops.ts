@@ -10,10 +10,13 @@ import { type Loop, type LoopPart, startLoop } from './loop.ts'
 export type Loops = ReturnType<typeof startLoops>
 
 const usualBackoffMaxMs = 10_000
-/** Short: after a late heartbeat other instances take this one for dead, and they wait for what it knows of data loss. */
+/**
+ * Short for the heartbeat, because other instances take a late instance for dead. Short for the history, because other
+ * instances wait until this one has checked the ledger for data loss.
+ */
 const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, history: 1_000 }
 
-/** The loops that every record needs. */
+/** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts) {
@@ -41,7 +44,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   const { dispatch, capture, heartbeat, ...others } = loops
   return {
     /**
-     * Stops claiming, waits for the outcomes of what is in flight, and writes them back.
+     * Stops claiming, waits for the outcomes of the requests in flight, and writes them back.
      * @returns true if every outcome became known and was written
      */
     async stop(): Promise<boolean> {
@@ -75,8 +78,8 @@ const lookEveryMs = 1_000
 const giveUpMs = 600_000
 
 /**
- * Waits until every outcome is known and written. An instance that leaves earlier puts records in doubt that were never
- * sent, or whose answer it has.
+ * Stops claiming, then waits until every outcome is known and written. If an instance exits earlier, records are in
+ * doubt that were never sent, or whose answer had come.
  *
  * @returns false if it gave up
  */
@@ -91,13 +94,13 @@ export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolea
     if (isSettled) return true
     const records = unsettled()
     log.warn(
-      'stopping takes long: the daemon waits for answers, or for the ledger’s database to write them or to say what became of claims. A second signal stops it at once and leaves these records in doubt',
+      'stopping takes long: the daemon waits for answers of the service, or for the ledger’s database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
       { lastedMs, count: records.length, records },
     )
   }
   giveUp.abort()
   const records = unsettled()
-  log.error('outcomes could not be found out or written in time: another instance settles these records', {
+  log.error('outcomes could not be determined or written in time: another instance settles these records', {
     count: records.length,
   })
   for (const record of records) log.error('record was left in doubt: its outcome is not written', { ...record })

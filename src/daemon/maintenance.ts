@@ -40,7 +40,7 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
   const { queue } = daemon.databases
   return {
     orphans: createOrphanRescue(daemon, options),
-    // The queue gives a job to another instance after 10 s without a touch.
+    // The queue gives a poll's job to another instance after 10 s without a touch.
     touch: createPeriodicPart(3_000, async () => {
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
@@ -54,7 +54,7 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
   } satisfies Record<string, LoopPart>
 }
 
-/** A longer round would be reported as stuck. */
+/** Bounded, because /livez reports a loop whose round takes 120 s. */
 const roundMaxMs = 20_000
 
 function createOrphanRescue(
@@ -62,7 +62,7 @@ function createOrphanRescue(
   options: MaintenancePartsOptions,
 ): LoopPart {
   return createPeriodicPart(3_000, async () => {
-    // Comes first, because instances are judged by this clock.
+    // Checked first, because this clock decides which instances are dead.
     const backMs = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
@@ -76,12 +76,13 @@ function createOrphanRescue(
 
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
-const died = unknown('the instance that was sending it died')
-const forgotten = unknown('its outcome could not be written, or the ledger lost it')
+const died = unknown('the instance that was sending the record died')
+const forgotten = unknown('the outcome of the attempt could not be written, or the ledger lost it')
 
 /**
- * Settles records of dead instances, and records that this instance no longer has in flight, by the policy for attempts
- * in doubt. If the other instance lived and wrote first, the fence changes nothing.
+ * Settles records of dead instances, and records that this instance claimed but no longer has in flight.
+ * UNCERTAIN_POLICY decides, because each attempt is in doubt. If the other instance is alive and wrote first, the fence
+ * keeps its outcome.
  *
  * @throws the first error, after the other records are written
  */
@@ -142,7 +143,7 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
   return createPeriodicPart(reconcileEveryMs, () => runEachStep(steps))
 }
 
-/** At its start, an instance compares only if no instance began a comparison in the last 60 s. */
+/** A starting instance compares only if no instance began a comparison in the last 60 s. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
@@ -215,7 +216,7 @@ function createChaining(
       if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
       const verified = await verifyLastDay(goOn)
       if (verified.end === 'begun') return 0
-      // Only the check at night ends a problem that was found at night.
+      // The check at the start may not clear a problem that the check at night found.
       if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
       due = null
       return chainEveryMs

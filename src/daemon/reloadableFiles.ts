@@ -9,7 +9,7 @@ export type ReloadableFiles = ReturnType<typeof createReloadableFiles>
 export interface ReloadableFilesDeps {
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
   onBroken(error: unknown): void
-  /** Called if outbox.yaml does not fit the table. The former file stays in use. */
+  /** Called if outbox.yaml does not fit the table. The former outbox.yaml stays in use. */
   onRefused(error: unknown): void
   /** @returns why the table cannot be read by this description */
   tryTable(table: OutboxTable | null): Promise<Error | null>

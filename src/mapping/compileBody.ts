@@ -5,16 +5,16 @@ import type { Field, RenderBodyPart } from './mapping.ts'
 
 export interface CompiledBody {
   readonly render: RenderBodyPart
-  /** Fields that the body refers to, by name. */
+  /** Names of the fields that the body uses. */
   readonly used: ReadonlySet<string>
   readonly sendsSubmissionId: boolean
 }
 
 /**
- * Compiles `body:` once, into functions that only join pieces of JSON text.
+ * Compiles `body:` into a function that only joins pieces of JSON text.
  *
- * @param names every name under `fields:`, in order, so that a name's index is its value's index
- * @param fields the compiled field per name; null for one with problems
+ * @param names every name under `fields:`, in the order of the values
+ * @param fields the compiled field of each name; null if it has problems
  */
 export function compileBody(
   body: PayloadValue,
@@ -82,7 +82,7 @@ function compileText(text: string, path: YamlPath, compiler: Compiler): RenderBo
 }
 
 function splitText(text: string, path: YamlPath, compiler: Compiler): Piece[] {
-  // Parts with an odd index stood between ${ and }.
+  // The parts with an odd index are those between ${ and }.
   return text.split(/\$\{([^{}]*)\}/).flatMap((part, i) => {
     if (i % 2 === 1) return compileReference(part.trim(), path, compiler)
     if (part.includes('${')) compiler.document.report(path, '"${" without a name and "}" after it')
@@ -100,7 +100,7 @@ function compileReference(name: string, path: YamlPath, compiler: Compiler): Pie
     const meant = nearestWord(name, [...compiler.names, 'submission.id'])
     const hint = meant === null ? '' : `; did you mean "${meant}"?`
     compiler.document.report(path, `\${${name}} is not defined under fields${hint}`)
-    if (meant !== null) compiler.used.add(meant) // one slip, one problem
+    if (meant !== null) compiler.used.add(meant) // so that it is not reported as unused, too
   } else compiler.used.add(name)
   return { kind: 'field', index }
 }

@@ -8,12 +8,12 @@ import type { ConvertValue, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /**
- * Compiles one entry under `fields:`. Defaults, constants and the values of a lookup are converted here, so that a
- * wrong one is an error of the file and not of a record.
+ * Compiles one entry under `fields:`. Converts defaults, constants and the values of a lookup here, so that a wrong
+ * value is an error of the file, not of a record.
  *
- * @param spec the entry, which its type's schema has accepted
- * @param exact the same entry, its numbers with their own digits
- * @returns null if the entry has problems, which are in the document
+ * @param spec the entry, after its type's schema has accepted it
+ * @param exact the same entry, with the digits of its numbers
+ * @returns null if the entry has problems, which are added to the document
  */
 export function compileField(
   name: string,

@@ -22,7 +22,7 @@ import {
 import type { ConversionResult, ConvertValue } from './mapping.ts'
 import { type FieldSpec, parseFieldTypeName } from './mappingSchema.ts'
 
-/** Chooses the conversion for a field's type and options. The schema has accepted the spec. */
+/** Chooses the conversion for a field's type and options. The schema must have accepted `spec`. */
 export function chooseConverter(spec: FieldSpec): ConvertValue {
   const name = parseFieldTypeName(spec.type)
   switch (name) {
@@ -49,7 +49,7 @@ export function chooseConverter(spec: FieldSpec): ConvertValue {
   }
 }
 
-/** Total digits and decimals of `decimal(p,s)`; null for any other text. */
+/** Reads the total digits and the decimals from `decimal(p,s)`. Null for any other text. */
 export function parseDecimalType(type: string): { precision: number; scale: number } | null {
   const match = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type)
   return match === null ? null : { precision: Number(match[1]), scale: Number(match[2]) }
@@ -67,7 +67,7 @@ function notA(expected: string, value: PayloadValue): Invalid {
   return invalid(`is ${nameJsonKind(value)}, not ${expected}`)
 }
 
-/** Also accepts a customer number that the ERP keeps as a number, if it has digits only. */
+/** Also reads a whole number, because an ERP may keep a customer number as a number. */
 function readText(value: PayloadValue): string | null {
   if (typeof value === 'string') return value
   return isExactNumber(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null

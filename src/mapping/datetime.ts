@@ -19,7 +19,7 @@ interface Written {
   /** `hh:mm`; null for a date without a time. */
   readonly minute: string | null
   readonly second: string
-  /** With its point; empty without a fraction. */
+  /** With its point; empty if there is no fraction. */
   readonly fraction: string
   /** `Z` or ±hh:mm; null for a local time. */
   readonly offset: string | null
@@ -83,7 +83,7 @@ function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
   return written.endOfDay ? instant.add({ hours: 24 }) : instant
 }
 
-/** Takes the first instant of the day for a date without a time. That is not 00:00 where clocks change at midnight. */
+/** Takes the day's first instant for a date without a time. This is not 00:00 if the clocks change at midnight. */
 function fromLocal(written: Written, zone: string, text: string): ConversionResult {
   if (written.minute === null) {
     const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)
@@ -101,8 +101,7 @@ function fromLocal(written: Written, zone: string, text: string): ConversionResu
         : `does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`,
     )
   }
-  // The seconds come from the instant, because a zone's offset may have seconds (before 1972). The fraction stays
-  // unchanged.
+  // Takes the seconds from the instant, because before 1972 a zone's offset may have seconds.
   const utc = earlier.toInstant()
   return writeUtc(utc, { second: utc.toString().slice(-3, -1), fraction: written.fraction }, text)
 }

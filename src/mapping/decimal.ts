@@ -13,7 +13,7 @@ export const numberCharactersMax = 1000
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const plainNumber = /^([+-]?)(\d+)(?:\.(\d+))?$/
 
-/** Accepts an exponent. Null for any other text. */
+/** Reads a JSON number, also with an exponent. Null for any other text. */
 export function parseJsonNumber(text: string): Decimal | null {
   return parse(text, jsonNumber)
 }
@@ -23,7 +23,7 @@ export function parsePlainNumber(text: string): Decimal | null {
   return parse(text, plainNumber)
 }
 
-/** At least 0. */
+/** Digits before the point, without leading zeros. */
 export function countWholeDigits(number: Decimal): number {
   return Math.max(number.point, 0)
 }
@@ -51,7 +51,7 @@ export function roundDecimal(number: Decimal, scale: number, rounding: Rounding)
   return normalize(number.negative, raised, number.point + raised.length - keep)
 }
 
-/** Writes the number as a JSON number with exactly `scale` decimals. It must not have more. */
+/** Writes a JSON number with exactly `scale` decimals. `number` must not have more decimals. */
 export function writeDecimal(number: Decimal, scale: number): string {
   const { digits, point } = number
   const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
@@ -66,7 +66,7 @@ function parse(text: string, form: RegExp): Decimal | null {
   const match = form.exec(text)
   if (match === null) return null
   const [, sign, whole = '', decimals = '', exponent = '0'] = match
-  // An exponent beyond a double's range becomes Infinity, which exceeds every type's range, too.
+  // An exponent beyond a double's range becomes Infinity. Every type then refuses the number as too large.
   return normalize(sign === '-', whole + decimals, whole.length + Number(exponent))
 }
 

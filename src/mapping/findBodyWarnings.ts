@@ -5,7 +5,7 @@ import type { Field, Mapping } from './mapping.ts'
 
 /**
  * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields,
- * long texts, unknown values. They are only warnings, because the interface does not show everything.
+ * long texts, unknown values. These are only warnings, because the interface does not show all rules.
  */
 export function findBodyWarnings({ endpoint, fields, body }: Mapping): string[] {
   const { body: rules, section } = serviceResources[endpoint]
@@ -19,7 +19,7 @@ interface Inquiry {
   asks: string
 }
 
-/** Stands for a field's value, before and after the field's number. No file contains this character. */
+/** Encloses a field's number, which stands for its value in a trial body. No mapping file contains this character. */
 const placeholder = '\u0000'
 const anyId = '00000000-0000-4000-8000-000000000000'
 
@@ -54,7 +54,7 @@ function checkPart(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string)
   ]
 }
 
-/** JSON texts of the only values that a field can have; null if it can have others. */
+/** Returns the JSON texts of all values that a field can have; null if it can have any value. */
 function knownValues({ from, lookup, spec }: Field): string[] | null {
   if (from === null) return []
   if (lookup !== null) return [...lookup.values()]

@@ -7,7 +7,9 @@ import { readMapping } from './readMapping.ts'
 
 export type Mappings = ReadonlyMap<string, Mapping>
 
-/** The first resource with a mapping, or the first of all, so that a client may ask for it. */
+/**
+ * The first resource with a mapping, because the client has access to it. Without mappings, the first of all resources.
+ */
 export function firstUsedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)
   return resourceNames.find((resource) => used.includes(resource)) ?? resourceNames[0]
@@ -16,7 +18,8 @@ export function firstUsedResource(mappings: Mappings): Resource {
 /**
  * Reads every mapping file of a folder: `*.yaml` and `*.yml`, but not `outbox.yaml`, hidden files and subfolders.
  *
- * @throws FilesInvalid with every problem, also if the folder or a file cannot be read, or there is no file
+ * @throws FilesInvalid with every problem, also if the folder or a file cannot be read, or the folder has no mapping
+ *   file
  */
 export function loadMappings(dir: string): Mappings {
   const problems: FileProblem[] = []
@@ -37,8 +40,7 @@ export function loadMappings(dir: string): Mappings {
 }
 
 /**
- * Loads the mapping files like `loadMappings`. Returns none if the folder does not exist, or a file is broken or not
- * filled in.
+ * Loads the mapping files like `loadMappings`, but returns an empty map if they cannot be used.
  */
 export function loadUsableMappings(dir: string): Mappings {
   try {

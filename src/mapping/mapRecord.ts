@@ -38,7 +38,7 @@ export function mapRecord(mapping: Mapping, payload: string, submissionId: strin
   return { kind: 'mapped', body, fields, amounts: amountsOf(mapping, values) }
 }
 
-/** @param values JSON text per field; those sent as text are in quotes */
+/** @param values the JSON text of each field; in quotes if it is sent as text */
 function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amounts {
   return Object.fromEntries(
     fields.flatMap(({ name, isAmount }, i) => (isAmount && values[i] ? [[name, values[i].replaceAll('"', '')]] : [])),
@@ -47,7 +47,7 @@ function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amo
 
 type FieldOutcome = { kind: 'value'; source: string | null; value: string | null } | Invalid
 
-/** Null counts as missing. A default replaces only a missing value, never a wrong or empty one. */
+/** Null counts as missing. A default replaces only a missing value, never a wrong or an empty value. */
 function mapField(field: Field, payload: PayloadObject): FieldOutcome {
   const read = field.read(payload)
   if (read.kind === 'invalid') return read
@@ -80,7 +80,7 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   )
 }
 
-/** The outcome for an outbox row: a frozen request, or the reason against one. */
+/** The request for an outbox row, or the reason why it has none. */
 export type MappedRecord =
   | {
       kind: 'mapped'
@@ -95,7 +95,7 @@ export type MappedRecord =
   | {
       kind: 'refused'
       resource: Resource | null
-      /** Every error in one line, for the person who fixes the record. */
+      /** All errors in one line, for the person who fixes the record. */
       reason: string
       errors: readonly FieldError[]
     }
@@ -114,12 +114,12 @@ export function mapOutboxRecord(
       `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMean(record.type, known)}`,
     )
   }
-  if ((record.noRecord ?? null) !== null) return refused(mapping, `nothing is sent for it: ${record.noRecord}`)
+  if ((record.noRecord ?? null) !== null) return refused(mapping, `nothing is sent for this row: ${record.noRecord}`)
   if (record.payload === null) return refused(mapping, record.unreadable ?? 'the payload is missing')
   try {
     return mapPayload(mapping, record.payload, submissionId)
   } catch (error) {
-    return refused(mapping, `mapping it failed: ${(error as Error).message}`)
+    return refused(mapping, `the mapping failed: ${(error as Error).message}`)
   }
 }
 
@@ -141,7 +141,7 @@ function refused(mapping: Mapping | null, reason: string): MappedRecord {
   }
 }
 
-/** Returns what the log may say about the errors: each field, and the kind of its mistake in one word. */
+/** Returns what the log may say about the errors: each field, and the kind of its error in one word. */
 export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
   return errors.map(({ field, message }) => ({
     field,
@@ -149,7 +149,9 @@ export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 
   }))
 }
 
-/** Beginnings of our messages, and the word for the log. The messages themselves quote the record. */
+/**
+ * Beginnings of our messages, and the word for the log, which may not have the messages because they quote the record.
+ */
 const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
   [/^is missing$/, 'missing'],
   [/^is null$/, 'null'],

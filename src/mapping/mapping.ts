@@ -7,7 +7,7 @@ import type { FieldSpec } from './mappingSchema.ts'
 export interface Mapping {
   readonly type: string
   readonly endpoint: Resource
-  /** False if a record is done as soon as the service accepts it, without polls. */
+  /** False if a record is complete when the service accepts it, without polls. */
   readonly track: boolean
   /** True if the body contains `${submission.id}`, so that the service knows the record by our id. */
   readonly sendsSubmissionId: boolean
@@ -15,7 +15,7 @@ export interface Mapping {
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: RenderBodyPart
-  /** A digest of the file's meaning, which instances compare. */
+  /** A digest of the file's contents without layout and comments, which instances compare. */
   readonly digest: string
 }
 
@@ -28,25 +28,25 @@ export interface SourceQuery {
 
 export interface Field {
   readonly name: string
-  /** The path as in the file; null for a constant. */
+  /** The path as the file has it; null for a constant. */
   readonly from: string | null
   readonly read: ReadPath
   readonly required: boolean
   readonly trim: boolean
-  /** Maps the client's text to the JSON text to send; null without a lookup. */
+  /** The JSON text to send for each text of the client; null if the field has no lookup. */
   readonly lookup: ReadonlyMap<string, string> | null
-  /** JSON text of the constant, or of the default for a missing or null value; null if there is neither. */
+  /** JSON text of the constant, or of the default for a missing value; null if the field has neither. */
   readonly fallback: string | null
   /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
   /** True for a decimal type. */
   readonly isAmount: boolean
-  /** If true, the value cannot be part of a longer text. */
+  /** True for type array. An array cannot be part of a longer text. */
   readonly isArray: boolean
   readonly convert: ConvertValue
 }
 
-/** Describes in a few words how a field's value is made: its type and options. */
+/** Describes a field's type and options in a few words. */
 export function describeField(field: Field): string {
   const { spec, from, trim, lookup, fallback, required } = field
   const parts = [
@@ -64,12 +64,12 @@ export function describeField(field: Field): string {
   return parts.filter((part) => part !== null).join('; ')
 }
 
-/** Follows a path. `invalid`: a value on the way has the wrong kind. */
+/** Reads the value at a path. The result is invalid if a value on the way has the wrong kind. */
 export type ReadPath = (payload: PayloadObject) => PayloadRead
 export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'missing' } | Invalid
 
 /**
- * Converts a client's value, neither missing nor null, to the JSON text to send.
+ * Converts a client's value to the JSON text to send. The value is neither missing nor null.
  *
  * @param source JSON text of `value`, with its own digits
  */
@@ -77,7 +77,7 @@ export type ConvertValue = (value: PayloadValue, source: string) => ConversionRe
 export type ConversionResult = { kind: 'value'; json: string } | Invalid
 
 /**
- * Writes a part of the body as JSON text. Null leaves the part out, because its field is missing.
+ * Writes a part of the body as JSON text. Returns null if the part is left out, because its field is missing.
  *
  * @param values JSON text per field, in the order of `Mapping.fields`; null if missing
  * @param submissionId the plain id
@@ -93,14 +93,14 @@ export type MappingResult =
     }
   | { kind: 'invalid' /** Every field's error, never empty. */; errors: readonly FieldError[] }
 
-/** The result of one field, to look at before anything is sent. */
+/** The result of one field, for `outboxd map`. */
 export interface MappedField {
   readonly field: string
   /** The path in the payload; null for a constant. */
   readonly from: string | null
-  /** JSON text as the client wrote it, without insignificant spaces; null if it is missing. */
+  /** JSON text as the client wrote it, without insignificant spaces; null if the value is missing. */
   readonly source: string | null
-  /** JSON text sent; null if an optional field is missing and its key left out. */
+  /** The JSON text to send; null if an optional field is missing, so that its key is left out. */
   readonly value: string | null
 }
 

@@ -88,7 +88,8 @@ export function parseFieldTypeName(type: string): FieldTypeName | null {
 export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 /**
- * A mapping file without its fields, which are checked one by one, so that errors name the options of their own type.
+ * A mapping file. Its fields are checked later, one by one, so that an error names only the options of the field's
+ * type.
  */
 export const mappingFileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
@@ -110,7 +111,7 @@ export const mappingFileSchema = z.strictObject({
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
-/** The JSON Schema for editors (draft 7, which yaml-language-server reads best). */
+/** Returns the text of the JSON Schema for editors (draft 7, which yaml-language-server reads best). */
 export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })

@@ -72,19 +72,23 @@ const orderTargets: readonly Target[] = [
 const orderBody = `  customerId: \${customer_id}
   items: \${items}`
 
-/** A type that the user must name. */
+/** Stands for a type that the user must fill in. */
 export interface TypeQuestion {
   readonly question: string
 }
 
 export interface MappingSource {
-  /** Null if the fields decide. */
+  /** Null to choose the endpoint by the fields. */
   readonly endpoint: Resource | null
   /** The query that reads the records; null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
 }
 
-/** Proposes the mapping of one type. @param all empty if no payload could be read */
+/**
+ * Proposes the mapping file of one type.
+ *
+ * @param all the fields of its payloads; empty if no payload could be read
+ */
 export function proposeMapping(
   type: string | TypeQuestion,
   all: readonly SourceField[],
@@ -128,7 +132,7 @@ function head(type: string | TypeQuestion, endpoint: Resource, sql: readonly str
 }
 
 function findField(fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null {
-  // A text column may hold texts that are not uuids. The value of a payload is known.
+  // A text column may hold other texts, so it is not proposed for a uuid. For a field of a payload, the value is known.
   const isKnown = ({ kind, about }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || about === ''
   return chooseByUsualName(
     fields.filter((field) => kinds.includes(field.kind) && isKnown(field)),
@@ -143,14 +147,13 @@ function field1Line(field: SourceField | null): YamlLine {
   return { text: `  field1: { constant: value1, ${values} }`, comment }
 }
 
-/** The user would not read a longer list. */
 const candidatesMax = 12
 
 function fieldLine(target: Target, field: SourceField | null, all: readonly SourceField[]): YamlLine {
   const { name, rest, kinds, what } = target
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
-    // If no field has the type, a text may be a date or an amount.
+    // Texts are listed only if no field has the type, because a text may be a date or an amount.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const candidates = (typed.length > 0 ? typed : fitting).slice(0, candidatesMax).map(({ path }) => path)
     const choice = candidates.length === 0 ? '; nothing here looks like it' : `; one of: ${candidates.join(', ')}`
@@ -170,5 +173,5 @@ const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/B
 const zoneOfDays =
   'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
-/** Writes a path for a flow mapping, where only names need no quotes. */
+/** Writes a path into `{ }`, where any text but a plain name needs quotes. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

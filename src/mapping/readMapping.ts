@@ -17,7 +17,7 @@ import {
 export interface MappingRead {
   /** Null if there are problems. */
   readonly mapping: Mapping | null
-  /** The file's `type`, even if the rest has problems, because two files must not have the same. */
+  /** The file's `type`, even if the rest has problems, because two files must not have the same type. */
   readonly type: string | null
   readonly problems: readonly FileProblem[]
   readonly typeTaken: (by: string) => FileProblem
@@ -71,7 +71,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   }
 }
 
-/** Reads the query. `check` and the first record find what only the database can judge. */
+/** Reads the query and looks for $1. `outboxd check` runs the query and finds what else is wrong. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')

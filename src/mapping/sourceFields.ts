@@ -1,16 +1,19 @@
 import { isExactNumber, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
 
-/** A field of payloads, found from its column or from some payloads. */
+/** A field of payloads, known from a column or from sample payloads. */
 export interface SourceField {
   /** The last step of `path`. */
   readonly name: string
   readonly path: string
   readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
-  /** A column's type, for messages; empty for a field of payloads. */
+  /** The column's type, for messages; empty if known from sample payloads. */
   readonly about: string
 }
 
-/** @param type from the catalog, without a length */
+/**
+ * @param type from the catalog, without a length
+ * @param exactType with its length
+ */
 export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
   return { name, path: stepOf(name), kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
 }
@@ -30,7 +33,7 @@ const stepOf = (name: string) => (/^[^.[\]"]+$/.test(name) ? name : `[${JSON.str
 const depthMax = 3
 const fieldsMax = 200
 
-/** Collects the fields of some payloads by path, without values. */
+/** Collects the paths and kinds of the fields of sample payloads, without values. */
 export function sourceFieldsOfPayloads(payloads: readonly string[]): SourceField[] {
   const fields = payloads.flatMap((text) => {
     const read = readPayload(text)

@@ -4,7 +4,7 @@
  */
 const rows = {
   id: 'id uuid guid',
-  /** A text column counts as the payload only under one of these names. */
+  /** A column of type text counts as the payload only if it has one of these names. */
   textPayload: 'payload body messagebody eventdata messagedata',
   payload: 'payload body messagebody eventdata messagedata data message content event document json',
   type: `messagetype eventtype aggregatetype recordtype documenttype objecttype entitytype type destination topic kind`,
@@ -51,7 +51,7 @@ const usualNames = Object.fromEntries(
   Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
 ) as unknown as Readonly<Record<UsualNameKind, readonly string[]>>
 
-/** Makes SentTime, sent_time and "sent time" equal. */
+/** Reduces SentTime, sent_time and "sent time" to senttime. */
 export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
 export const isUsualName = (name: string, what: UsualNameKind): boolean =>
@@ -69,7 +69,7 @@ interface Named {
   readonly name: string
 }
 
-/** Returns those with a usual name, the likeliest first. */
+/** Finds the columns with a usual name, the likeliest first. */
 export const findUsuallyNamed = <T extends Named>(all: readonly T[], what: UsualNameKind): T[] =>
   usualNames[what].flatMap((usual) => all.filter(({ name }) => normalizeName(name) === usual))
 

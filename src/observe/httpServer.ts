@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Reasons why it does not work, for an operator; empty if it does. */
 export interface Readiness {
+  /** Why the daemon does not work, for an operator; empty if it does. */
   reasons: readonly string[]
 }
 
 /**
- * The answer of /readyz. A pause does not count against it, because neither a restart nor another instance would end a
- * pause.
+ * The answer of /readyz. An instance is ready in spite of a pause, because neither a restart nor another instance ends
+ * a pause.
  */
 export interface SendingReadiness extends Readiness {
   /** Epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
@@ -48,7 +48,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.timeout = silenceMs
   closeOldestConnectionsBeyond(server, connectionsMax)
   await listen(server, deps)
-  // Without a listener a failed accept (too many open files) would end the process.
+  // Without this listener, a failed accept (too many open files) would end the process.
   server.on('error', () => {})
   const { port } = server.address() as AddressInfo
   const host = deps.host.includes(':') ? `[${deps.host}]` : deps.host
@@ -73,16 +73,16 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** Bounded, because each answer is kept until it is read. Scrapers send fewer requests. */
+/** Bounded, because each answer is kept until the client reads it. Scrapers send fewer requests. */
 const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 
 /**
- * Bounds the connections by ending an old one. If the newest were refused, a client that holds them all would keep out
- * the supervisor's probe.
+ * Bounds the number of connections by ending an old one. If the newest were refused, a client that holds all
+ * connections would keep out the supervisor's probe.
  *
- * Ends the oldest without an answer, else the oldest idle one, else the oldest. Spares the newer half, which had no
- * time for an answer.
+ * Ends the oldest connection without an answer, else the oldest idle one, else the oldest. Spares the newer half, which
+ * may not have had time for an answer.
  */
 export function closeOldestConnectionsBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()

@@ -5,7 +5,7 @@ import type { LineStream } from './logDestination.ts'
 import { redact, redactError, withheldMark } from './redact.ts'
 import { createRepeatedLineLog } from './repeats.ts'
 
-/** `event` is a constant text, without values. */
+/** `event` is a constant text. Values go into `fields`. */
 export interface Log {
   info(event: string, fields?: LogFields): void
   warn(event: string, fields?: LogFields): void
@@ -17,10 +17,10 @@ export interface CountingLog extends Log {
 }
 
 /**
- * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Repeated warnings and errors are counted,
- * and written once a minute with `repeated` and `lastAt`.
+ * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Counts repeated warnings and errors, and
+ * writes them once a minute with `repeated` and `lastAt`.
  *
- * @param level the lowest that is written; `silent` writes nothing
+ * @param level the lowest level that is written; `silent` writes nothing
  */
 export function createLog(level: string, destination: LineStream): CountingLog {
   const repeats = createRepeatedLineLog()
@@ -57,8 +57,8 @@ export function createLog(level: string, destination: LineStream): CountingLog {
 }
 
 /**
- * All fields of log lines. Each function passes its value or withholds it. No field takes texts of the service or the
- * client's data, which `outboxd show ID` has.
+ * All fields of log lines. Each function passes its value or withholds it. No field takes texts of the service or data
+ * of the client: `outboxd show ID` shows those.
  */
 const shapes = {
   submissionId: identifier,
@@ -99,7 +99,7 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** Secrets never have these forms, so such values are not searched. */
+/** Values of these forms are not searched for secrets, because no secret looks like this. */
 const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import { type DestinationStream, destination } from 'pino'
 
-/** `auto`: journald if stdout is the journal. */
+/** `auto` means `journald` if stdout is the journal, else `json`. */
 export type LogFormat = 'auto' | 'json' | 'journald'
 
 export interface LineStream extends DestinationStream {
@@ -9,7 +9,7 @@ export interface LineStream extends DestinationStream {
 }
 
 /**
- * Writes synchronously, so that the last line before an end is not lost.
+ * Writes synchronously, so that the last line before an exit is not lost.
  *
  * @param journalStream the value of JOURNAL_STREAM
  */
@@ -19,7 +19,7 @@ export function openStdout(format: LogFormat, journalStream: string | undefined)
   return bufferLines(stdout, isJournal ? shapeJournalLine : shapePlainLine)
 }
 
-/** systemd names the device and inode of its stream (systemd.exec(5)), from which a redirected stdout differs. */
+/** Compares with the device and inode that systemd set (systemd.exec(5)), because stdout may be redirected. */
 function leadsToJournal(fd: number, journalStream: string | undefined): boolean {
   if (!journalStream) return false
   try {
@@ -30,14 +30,14 @@ function leadsToJournal(fd: number, journalStream: string | undefined): boolean 
   }
 }
 
-/** Syslog's numbers (RFC 5424, 6.2.1) for pino's. */
+/** Syslog's numbers (RFC 5424, 6.2.1) by pino's levels. */
 const priorities: Readonly<Record<number, number>> = { 30: 6, 40: 4, 50: 3 }
 
 type Shape = (line: string, level: number) => string
 
 export const shapePlainLine: Shape = (line) => line
 
-/** Writes the priority first (sd-daemon(3)), for `journalctl -p warning`. */
+/** Puts the priority before the line (sd-daemon(3)), so that `journalctl -p warning` works. */
 export const shapeJournalLine: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
@@ -45,8 +45,8 @@ const keptMaxChars = 16_384
 const warning = 40
 
 /**
- * Writes lines together, because each write wakes the reader, which under load cost a sixth of the daemon's CPU. Writes
- * a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
+ * Collects lines for 10 ms and writes them together. Each write wakes the reader, and that cost a sixth of the CPU
+ * under load. Writes a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
  */
 export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
   let kept = ''

@@ -32,8 +32,8 @@ export const loopNames = [
 export type LoopName = (typeof loopNames)[number]
 
 /**
- * The values that a loop last read from the databases, so that a scrape never waits for them. Times are epoch
- * milliseconds of the ledger's clock; null for none.
+ * The values that the loop `observe` last read, so that a scrape never waits for a database. Times are epoch
+ * milliseconds of the ledger's clock, or null.
  */
 export interface MetricsSnapshot {
   nowMs: number
@@ -51,7 +51,7 @@ export interface MetricsSnapshot {
   rateAvailable: number
 }
 
-/** Other values count as `other` if the list has that. */
+/** The values of each label. A value that is not listed counts as `other`. */
 export type LabelValues = Readonly<Record<string, readonly string[]>>
 
 interface RowBase {
@@ -65,16 +65,16 @@ export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
     | { kind: 'histogram'; buckets: readonly number[] }
-    /** Each instance has its own value, or all read the same one from the databases. */
+    /** `own gauge`: each instance has its own value. `gauge`: all instances read the same value from the databases. */
     | { kind: 'own gauge' | 'gauge' }
-    /** Set by each snapshot: one value, or one for each value of the only label. */
+    /** Set by each snapshot: one value, or one value per label value. The row has at most one label. */
     | { kind: 'shown'; of: (snapshot: MetricsSnapshot) => number | null | Readonly<Partial<Record<string, number>>> }
     /**
-     * Epoch milliseconds, set by each snapshot. Has a second metric `…_age_seconds`: the seconds since then, growing
+     * Epoch milliseconds, set by each snapshot. A second metric `…_age_seconds` has the seconds since then, and grows
      * between snapshots.
      */
     | { kind: 'moment'; of: (snapshot: MetricsSnapshot) => number | null }
-    /** Seconds since its last reset, or the process's start. */
+    /** Seconds since `restart` was last called, or since the process started. */
     | { kind: 'stopwatch' }
   )
 

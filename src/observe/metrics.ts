@@ -4,7 +4,7 @@ import { ageMetricOf, type LabelValues, type MetricRow, type MetricsSnapshot, me
 
 type Rows = typeof metricRows
 
-/** Any text if the row allows `other`. */
+/** The type of a row's label values. If the row lists `other`, any text is allowed. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value
@@ -26,15 +26,15 @@ type Handle<Row> = Row extends { kind: 'counter' }
         : never
 
 /**
- * The metrics by the names of `metricRows`. No method throws: drops numbers that are not finite, counts negative ones
- * as 0, and sets a gauge to 0 for null.
+ * The metrics by the names of `metricRows`. No method throws. Numbers that are not finite are dropped, negative ones
+ * count as 0, and null sets a gauge to 0.
  */
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
   /** Sets all gauges of kind `shown` and `moment`. */
   setSnapshot(snapshot: MetricsSnapshot): void
-  /** Adds their record types as label values. */
+  /** Adds the record types of loaded mappings as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   mappingsBroken(): void
   render(): Promise<string>
@@ -81,7 +81,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** prom-client throws on such values, but a metric must not cause a crash. */
+  /** Drops other values, because prom-client would throw, and a metric must not cause a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -147,7 +147,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** Computes its values at each scrape, so that a host's clock does not matter. */
+/** Computes its values at each scrape from stopwatches, so that a wrong clock of the host does not matter. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,
@@ -164,7 +164,7 @@ function combinations(labels: LabelValues): Given[] {
   )
 }
 
-/** The usual 10 ms would take a third of an idle daemon's CPU. */
+/** prom-client's default of 10 ms would take a third of an idle daemon's CPU. */
 const tickMs = 100
 
 /** Leaves out three gauges whose names look like counters (`promtool check metrics`). */

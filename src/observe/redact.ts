@@ -1,6 +1,6 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 
-/** Enough of an error to find its place, without its data. */
+/** What may be logged of an error: enough to find its place, without data. */
 export interface RedactedError {
   class: string
   message: string
@@ -12,7 +12,7 @@ export interface RedactedError {
 }
 
 const chainMax = 5
-/** Longer than our messages, so that no secret is cut before its end. */
+/** Longer than our messages, so that no secret is cut in half before it is found. */
 const redactMax = 10_000
 
 export const withheldMark = '[withheld]'
@@ -58,7 +58,10 @@ function className(error: unknown): string {
   return /^[\w$]{1,60}$/.test(error.name) ? error.name : 'Error'
 }
 
-/** JSON.parse quotes its text, Postgres values (class 22), and triggers may raise anything (class P0). */
+/**
+ * True for JSON.parse, which quotes its text, for Postgres class 22, which quotes values, and for P0, which triggers
+ * raise.
+ */
 function quotesData(error: Error, code: unknown): boolean {
   return error instanceof SyntaxError || (typeof code === 'string' && /^(22|P0)[0-9A-Z]{3}$/.test(code))
 }
@@ -68,8 +71,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Removes credentials, rather too much than too little: an address's user, password and query, Bearer and Basic tokens,
- * JWTs, and what follows `password=` and similar words.
+ * Removes what may be credentials: an address's user, password and query, Bearer and Basic tokens, JWTs, and what
+ * follows `password=` and similar words.
  */
 export function redact(text: string): string {
   const redacted = patterns.reduce(
@@ -81,7 +84,7 @@ export function redact(text: string): string {
 
 const gone = '[redacted]'
 const patterns: readonly (readonly [RegExp, string])[] = [
-  // Reads to the line's last @, because a password may hold spaces, slashes and further @.
+  // Matches up to the last @ of the line, because a password may contain spaces, slashes and @.
   [/:\/\/[^\n]*@/g, `://${gone}@`],
   [/(:\/\/[^\s?"'<>]+)\?[^\s"'<>]*/g, `$1?${gone}`],
   [/\b(bearer|basic)[\s:]+[\w.~+/=-]+/gi, `$1 ${gone}`],
@@ -92,9 +95,12 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** An error in one sentence, with its code. */
+/** Describes an error without data, with its code. */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = redactError(error)
-  const said = message === withheldMark ? 'the database refuses data, and its message may quote them' : message || name
+  const said =
+    message === withheldMark
+      ? 'the database refused a value. Its message is withheld, because it may quote data: look into the log of the database'
+      : message || name
   return code === undefined ? said : `${said} (${code})`
 }

@@ -1,14 +1,14 @@
-/** Lines that were counted, not written. `lastMs` is in epoch milliseconds. */
+/** Repeats that were counted and not written. `lastMs` is in epoch milliseconds. */
 export interface Counted {
   times: number
   lastMs: number
 }
 
-/** `counted` is undefined the first time. */
+/** `counted` is undefined for the first line. */
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** Further different lines are written and not counted. */
+/** Beyond this many different lines, each line is written and not counted. */
 const linesMax = 1_000
 
 interface Line extends Counted {
@@ -16,7 +16,7 @@ interface Line extends Counted {
   timer: NodeJS.Timeout
 }
 
-/** Writes the first of equal lines at once, the others as one line a minute. */
+/** Writes the first of equal lines at once, and the repeats as one line per minute. */
 export function createRepeatedLineLog() {
   const lines = new Map<string, Line>()
 

@@ -22,7 +22,7 @@ type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fie
 
 export interface Pruned {
   submissions: number
-  /** Submissions that lost only their contents. */
+  /** Submissions that stay without their contents. */
   emptied: number
   forgotten: number
 }
@@ -69,7 +69,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
         finished('rejected', null, type)
-        log.warn('record does not map and was rejected', {
+        log.warn('record does not fit its mapping and was rejected', {
           submissionId: id,
           outboxId,
           type,
@@ -140,11 +140,11 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       metrics.pruned.add(emptied, { what: 'contents' })
       metrics.pruned.add(forgotten, { what: 'id' })
       if (submissions > 0) log.info('records were pruned from the ledger', { count: submissions })
-      if (forgotten > 0) log.info('ids of deleted outbox rows were forgotten', { count: forgotten })
-      if (emptied > 0) log.info('payloads, bodies and results were emptied', { count: emptied })
+      if (forgotten > 0) log.info('ids of deleted outbox rows were deleted from the ledger', { count: forgotten })
+      if (emptied > 0) log.info('payloads, bodies and results of old records were deleted', { count: emptied })
     },
     jobsRecreated(count: number) {
-      if (count > 0) log.warn('polls without a job got new jobs', { count })
+      if (count > 0) log.warn('accepted records had no planned poll: the daemon planned new polls', { count })
     },
   }
 }
@@ -153,7 +153,7 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
   return serviceResources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
-/** Lists how an answer contradicts what `outboxd discover` saw. */
+/** Finds how an answer contradicts what `outboxd discover` saw. */
 export function findContractBreaches(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer
@@ -170,5 +170,5 @@ export function findContractBreaches(contract: Contract | null, endpoint: Endpoi
 
 const polls: ReadonlySet<Endpoint> = new Set(Object.values(serviceResources).map(({ ask }) => ask))
 
-/** True for statuses that refuse this request, not the token, the rate or the proxy. */
+/** True for statuses that refuse this request. Other 4xx refuse the token, the rate or the proxy. */
 const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)

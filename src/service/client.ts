@@ -19,16 +19,16 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-/** Sends requests. Other files decide what an answer means (docs/reference/interface.md, 4). */
+/** Sends requests (docs/reference/interface.md, 4). readAnswer.ts decides what an answer means. */
 export interface ServiceClient {
   /**
    * Sends one request, once. Never throws because of the service or the network.
    *
-   * @param mayLeave asked when its first byte is about to leave, however long connecting took
+   * @param mayLeave asked just before the first byte leaves, even after a long connect
    * @returns null if the request did not leave
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Asks once for an API address that cannot exist. */
+  /** Sends one GET to an API address that cannot exist. */
   askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   close(): Promise<void>
@@ -40,7 +40,8 @@ interface ServiceClientDeps {
   maxInFlight: number
   clock: Clock
   /**
-   * Called at each connection with the earliest end, in epoch ms, of the certificates that API and issuer showed last.
+   * Called at each connection with the earliest expiry, in epoch ms, of the certificates that API and issuer showed
+   * last.
    */
   onCertificate?: (expiresAtMs: number) => void
 }
@@ -89,13 +90,13 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 }
 
-/** Keeps the path separate, so that no id can be read as `..` or a query. */
+/** Keeps the path apart, because `URL` would read an id as `..` or as a query. */
 export function splitBaseUrl(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-// Identity only, because any other encoding could unpack to gigabytes.
+// Only `identity`, because a compressed answer could unpack to gigabytes.
 export const requestHeaders = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
@@ -111,7 +112,7 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
 }
 
 /**
- * The key is in double quotes by default (RFC 8941, 3.3.3, and draft-ietf-httpapi-idempotency-key-header). Some
+ * Puts the key in double quotes by default (RFC 8941, 3.3.3, and draft-ietf-httpapi-idempotency-key-header). Some
  * services take only the bare UUID.
  */
 export function idempotencyKeyHeader(
@@ -136,7 +137,7 @@ function tokenRequest(
   }
 }
 
-/** @param address the requested address; null if Location is of no use */
+/** @param address the requested address; null to ignore Location */
 function answerFrom(
   answer: HttpAnswer,
   secrets: readonly string[],
@@ -154,7 +155,7 @@ function answerFrom(
     kind: 'response',
     status,
     json,
-    // Redacts before it cuts, because half a token could stay at the end.
+    // Redacts before cutting, because a cut could leave half a token.
     excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textCharsMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
@@ -166,7 +167,7 @@ function answerFrom(
   }
 }
 
-/** Returns only the parsed token, because the body may hold it, too. */
+/** Returns the answer without its body, because the body holds the token. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const whole =
     answer.unreadable === null ? tokenResponseSchema.safeParse(readAnswerBody(answer.text, [], true).json) : null
@@ -176,7 +177,7 @@ function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, no
   return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
 }
 
-/** More than ten years means a wrong unit, and counts as unknown. */
+/** A lifetime above ten years counts as unknown, because the unit must be wrong. */
 function lifetimeMs(expiresIn: number, unitMs: number): number | null {
   const ms = expiresIn * unitMs
   return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null
@@ -190,8 +191,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
 }
 
 /**
- * Returns the end of a Location at the service if it may be an id: it has a digit and is not part of the requested
- * address. The daemon never follows Location itself.
+ * Returns the last part of a Location at the service if that part may be an id: it has a digit, and the requested
+ * address lacks it. The daemon never follows Location itself.
  */
 function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
@@ -225,7 +226,7 @@ function wholeNumber(header: string | undefined): number | null {
 }
 
 /**
- * A date in Retry-After is by the service's clock, which the header Date gives.
+ * Reads Retry-After. A date in it is on the service's clock, so the header Date is subtracted.
  * @see RFC 9110, 10.2.3
  */
 export function readRetryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Credentials } from '../config.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
-/** PEM texts and the proxy. Without `ca`, Node's authorities are used. */
+/** PEM texts, and the proxy's URL. If `ca` is null, Node's authorities are used. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectorDeps {
@@ -19,10 +19,10 @@ export interface ConnectorDeps {
 type Connect = buildConnector.connector
 type Connected = Parameters<Connect>[1]
 
-/** The wait for the service's verdict on our certificate is twice the handshake, within these bounds. */
+/** Bounds of the wait until the service has judged our certificate. Between them, the wait is twice the handshake. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** Bounded, because a request must leave also on a machine whose timers always fire late. */
+/** Bounded, because on some machines timers always fire late, and a request must leave there, too. */
 const waitsMax = 5
 
 /**
@@ -30,8 +30,8 @@ const waitsMax = 5
  * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
  * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4), so a request sent at once
- * might or might not arrive. So nothing leaves before the service has sent its session ticket. If it sends none, the
- * wait is twice the handshake's time.
+ * may or may not arrive. Therefore a request leaves only after the service has sent a session ticket. If the service
+ * sends no ticket, the request leaves after twice the handshake's time.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -69,7 +69,7 @@ function nameEnd(error: Error): Error {
     : error
 }
 
-/** A resumed session brings no certificate, so the one before still counts. */
+/** Skips a resumed session, which brings no certificate: the certificate of the session before still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
@@ -79,8 +79,8 @@ const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
 /**
- * Hands the connection over when the service has accepted us, or had time to refuse. After a suspension of the process
- * the wait starts again.
+ * Hands the connection over when the service has accepted our certificate, or had time to refuse it. If the process was
+ * suspended, the wait starts again.
  */
 function confirm(
   socket: Socket,
@@ -113,7 +113,7 @@ function confirm(
   }
 }
 
-/** Thrown before any byte of the request has left. */
+/** Means that no byte of the request has left. */
 class TunnelRefused extends Error {
   override name = 'TunnelRefused'
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */
@@ -164,9 +164,9 @@ function openTunnel(proxy: string, target: string, timeoutMs: number): Promise<S
 const whyOf = ({ code = 'CLOSED' }: NodeJS.ErrnoException): string => (code === 'ECONNRESET' ? 'CLOSED' : code)
 
 export interface InterimFilter {
-  /** Called when a request leaves: the head of an answer comes next. */
+  /** Call when a request leaves, so that the next bytes are read as the head of an answer. */
   begin(): void
-  /** @returns the bytes for the parser, of this chunk and of those held back */
+  /** @returns the bytes for the parser: of this chunk, and of earlier chunks that were held back */
   pass(chunk: Buffer): Buffer
 }
 
@@ -174,7 +174,7 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** Excludes 101, which ends the exchange and which no request asks for. */
+/** True if the text may be the start of a 1xx answer. Not 101, which ends the exchange. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 
@@ -209,7 +209,9 @@ export function createInterimResponseFilter(): InterimFilter {
   }
 }
 
-/** Filters what undici's parser reads. Each write begins an exchange, because there is one request at a time. */
+/**
+ * Filters what undici's parser reads. Each write begins an exchange, because a connection has one request at a time.
+ */
 function skipInterimResponses(socket: Socket): Socket {
   const filter = createInterimResponseFilter()
   const read = socket.read.bind(socket)

@@ -10,7 +10,7 @@ export interface HttpRequest {
   path: string
   headers: Record<string, string>
   body: string | null
-  /** Asked when the request begins to leave, perhaps after a handshake. */
+  /** Asked just before the first byte leaves, perhaps after a handshake. */
   mayLeave(): boolean
 }
 
@@ -34,21 +34,21 @@ export interface HttpClient {
 
 interface HttpDeps {
   clock: Clock
-  /** From the call to the last byte of the answer. */
+  /** Measured from the call to the last byte of the answer. */
   timeoutMs: number
-  /** Per origin and method. A further request would wait while its deadline runs. */
+  /** Per origin and method. A request beyond this number waits while its deadline runs. */
   connections: number
   answerMaxBytes: number
-  /** Called for each request. The same object means the same settings. */
+  /** Called for each request. A different object closes the connections and opens new ones. */
   settings: () => ConnectionSettings
   onCertificate(host: string, expiresAtMs: number): void
 }
 
 /**
- * HTTP for a service that must get nothing twice: HTTP/1.1, no repetition, no redirects, one deadline, a cap on what is
- * read.
+ * Creates an HTTP client for a service that must get nothing twice: HTTP/1.1, no retries, no redirects, one deadline, a
+ * bound on the bytes read.
  *
- * Each POST has its own connection, because the service may be closing a kept one, and then it is unknown if the POST
+ * Each POST has its own connection. The service may be closing a kept connection, and then it is unknown if the POST
  * arrived.
  */
 export function createHttpClient(deps: HttpDeps): HttpClient {
@@ -93,7 +93,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // Disabled, because they would never end a dripping answer. The deadline below is the only clock.
+    // Disabled, because they never end an answer that comes byte by byte. The deadline in `exchange` does.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnector({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
@@ -110,7 +110,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
       resolve(judged && { ...judged, tookMs: tookMs() })
     })
-    // A process that wakes up runs its timers before it reads what has arrived, so it waits one turn of the loop.
+    // Waits one more turn of the event loop, because a resumed process runs timers before it reads what has arrived.
     const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
     try {
@@ -122,7 +122,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
 }
 
 const tickMs = 500
-/** A tick this late means SIGSTOP or a suspended machine. */
+/** A tick that is later than this means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
 /** Measures how long this process was suspended; `end` returns it. */
@@ -144,7 +144,7 @@ function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   }
 }
 
-/** A request that ended while this process was suspended says nothing about the service. */
+/** Marks a failure as `suspended`, because a request that failed during a suspension says nothing about the service. */
 function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
   if (outcome.kind !== 'no-answer') return outcome
   if (!outcome.sent) return null

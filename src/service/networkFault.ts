@@ -23,7 +23,7 @@ const ourCertificate = 'check SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask th
 
 /** The first code that fits wins. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
-  [/^PROXY_407/, 'the proxy wants a user name and a password, or refused those given: check SERVICE_PROXY'],
+  [/^PROXY_407/, 'the proxy wants a user name and a password, or refused the given ones: check SERVICE_PROXY'],
   [/^PROXY_40[13]/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
   [
     /^PROXY_(5|TIMEOUT)/,
@@ -31,7 +31,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   ],
   [
     /^PROXY_(CLOSED|HPE|\d)/,
-    'the host at SERVICE_PROXY did not connect to the service: is it an HTTP proxy that supports CONNECT?',
+    'the host at SERVICE_PROXY did not connect to the service: is this host an HTTP proxy that supports CONNECT?',
   ],
   [/^PROXY_/, 'the proxy cannot be reached: check SERVICE_PROXY, DNS and the network'],
   [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
@@ -59,7 +59,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
-    'an unknown authority signed the service’s certificate, or it is self-signed or comes without the intermediate one: if you trust the authority, put its certificate into the file of SERVICE_CA_FILE',
+    'an unknown authority signed the service’s certificate, or the certificate is self-signed or comes without its intermediate certificate: if you trust the authority, put its certificate into the file of SERVICE_CA_FILE',
   ],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,

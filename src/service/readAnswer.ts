@@ -20,7 +20,7 @@ import { findErrorMessage, isServiceCode, readAcceptance, readSubmittedId, readT
 /**
  * Reads an answer to a POST. Never throws.
  *
- * 404, 405 and 410 without the service's own code cause a pause, because nothing is served at that address.
+ * 404, 405 and 410 without the service's own code cause a pause, because the address serves nothing.
  */
 export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(
@@ -66,8 +66,8 @@ export function createHarmlessRequest(resource: Resource): ServiceRequest {
 /**
  * Judges the answer to a trial.
  *
- * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too. Then the first record,
- * which is sent alone, finds out.
+ * A success in JSON and a refusal both show that the service is back. If only a gateway refused, the first record,
+ * which is sent alone, gets that answer.
  */
 export function judgeTrialAnswer(answer: Answer): TrialVerdict {
   const pause = pauseCallOfGetAnswer(answer)
@@ -98,8 +98,8 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /**
- * True if two answers differ only in ids, times, numbers and quotes of the question. If a server gives an
- * impossible address the same answer, the first address is probably wrong, too.
+ * True if two answers differ only in ids, times, numbers and quotes of the request. If an impossible address gets the
+ * same answer as ours, our address is probably wrong.
  */
 export function isSameAnswer(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false
@@ -132,7 +132,7 @@ const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
   },
   'nothing-there': {
     reason: 'unreachable',
-    hint: 'nothing at that address takes submissions: check SERVICE_BASE_URL, and ask the operator of the service whether it is being changed (`outboxd check`)',
+    hint: 'nothing takes submissions at this address: check SERVICE_BASE_URL with `outboxd check`, and ask the operator of the service whether the address was changed',
   },
   throttled: { reason: 'throttled' },
   unavailable: { reason: 'unavailable' },
@@ -167,10 +167,10 @@ function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMea
   return pause === undefined ? null : called(answer, pause)
 }
 
-/** The longest Retry-After that counts (docs/why/contract.md, "What an answer means"). */
+/** A longer Retry-After is cut to this (docs/why/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
-/** `ownWords` go into the log, because they hold no texts of the service. */
+/** `ownWords` are for the log, which may not quote the service. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`

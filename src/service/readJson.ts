@@ -21,7 +21,9 @@ export interface ReadBody {
   repeatsKey: boolean
 }
 
-/** Two equal keys breach the contract. A refusal stays readable, because it completes no record. */
+/**
+ * Drops a success with a repeated key. A refusal with a repeated key stays readable, because it completes no record.
+ */
 export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
   const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
@@ -52,7 +54,7 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
 
 export const redactedMark = '[redacted]'
 
-/** Ids, statuses and codes are used unchanged (responses.ts). */
+/** Fields that responses.ts uses unchanged: ids, statuses and codes. */
 const usedFields: ReadonlySet<string> = new Set([
   ...Object.values(serviceResources).map(({ idField }) => idField),
   'status',
@@ -62,10 +64,10 @@ const usedFields: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** Words of the interface stay, even if a secret is equal to one. */
+/** These words of the interface are never redacted, even if a secret equals one of them. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
-/** A shorter secret may be part of an id by chance. */
+/** In ids and codes, shorter secrets are not redacted, because they may be part of an id by chance. */
 const longSecretMin = 8
 
 function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
@@ -73,18 +75,18 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
   return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
 }
 
-/** Redacts and bounds text that is not JSON. */
+/** Cleans text that is not JSON: redacts secrets, and replaces characters that Postgres refuses. */
 export function redactAndBoundText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
-  // Replaces in one pass, the longest first, because a secret may be part of another, or of our mark.
+  // Replaces in one pass, the longest first, because a secret may be part of another secret or of `redactedMark`.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)
   return patterns.length === 0
     ? clean
     : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redactedMark)
 }
 
-/** A number keeps its digits, because some services forget the quotes of ids. */
+/** Returns a text, or a number's own digits, because some services forget the quotes of ids. */
 export function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)

@@ -1,8 +1,8 @@
 import type { CredentialPart, Credentials } from '../config.ts'
 
-/** Credentials and authorities in use, and why their files cannot be used. */
+/** The credentials and authorities in use. Keeps the former ones if a file cannot be used. */
 export interface ReloadableCredentials {
-  /** The same object until something changes. */
+  /** Returns the same object until something changes. */
   now(): Credentials
   /**
    * Reads these parts again and uses the valid ones.
@@ -16,7 +16,7 @@ export interface ReloadableCredentials {
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
-  /** @returns text if it cannot be used */
+  /** @returns a text that says why the part cannot be used */
   read(part: CredentialPart): Partial<Credentials> | string
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
@@ -52,7 +52,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
 
-  /** Refuses another client, because the ledger belongs to one client and another may not see its transactions. */
+  /** Refuses a different client, which may not see the transactions of the client to which the ledger belongs. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
     return 'SERVICE_CLIENT_ID is a different client. Stop all daemons, run `outboxd adopt --service --same`, and start them again'

@@ -7,8 +7,8 @@ import { makePerResource, type Resource, serviceResources } from '../resources.t
 import { redactedMark, textOf } from './readJson.ts'
 
 /**
- * Refuses `.` and `..`, because they vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2). Also
- * refuses control characters, redacted secrets, and texts such as `null`.
+ * An id that can be stored and polled. Refuses `.` and `..`, which vanish from a path even if percent-encoded (RFC
+ * 3986, 5.2.4 and 6.2.2), control characters, redacted secrets, and texts such as `null`.
  */
 const id = z.preprocess(
   textOf,
@@ -68,7 +68,7 @@ export function readAcceptance(json: unknown, code: string | null): AcceptanceRe
   return isServiceCode(code) ? 'unclear' : 'yes'
 }
 
-/** Null if it is not the answer to a GET. */
+/** @returns null if `json` is not a transaction's status */
 export function readTransactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null
@@ -94,7 +94,10 @@ const detailOfOne = z.union([
   z.object({ detail: text }).transform((error) => error.detail),
 ])
 
-/** Tries the usual places, because the shape of errors is not shown (docs/reference/interface.md, 7.2). */
+/**
+ * Looks in the usual fields, because the interface does not show the shape of errors (docs/reference/interface.md,
+ * 7.2).
+ */
 export function findErrorMessage(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null
@@ -111,8 +114,8 @@ const anywhere = /\bE\d{3}\b/
  * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
  * `type` (RFC 9457). A code of the interface's own shape wins over a framework's.
  *
- * Running text counts only without JSON and with 5xx, because a gateway's page may quote E003. A refusal that mentions
- * "article E003-17" is about the record, and must not stop all sending.
+ * In a body that is not JSON, a code counts only with a 5xx, because a gateway's page may quote E003. A refusal that
+ * mentions "article E003-17" is about the record, and must not pause all sending.
  *
  * @param json undefined if the body is not JSON
  * @see docs/reference/interface.md, 7.2
@@ -123,13 +126,13 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** True for the service's own codes (docs/reference/interface.md, 7.2), not a framework's or gateway's. */
+/** True for the service's own codes such as E001 (docs/reference/interface.md, 7.2). */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
-  // A list may hold any words, so only the interface's shape counts.
+  // A text in a list may be any word, so it counts only in the shape of the interface's codes.
   if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
@@ -152,13 +155,13 @@ function typeCode(type: unknown): string[] {
   return shape.test(last) ? [last] : []
 }
 
-/** Ids, times and long numbers differ between equal answers. */
+/** Ids, times and long numbers, which differ between otherwise equal answers. */
 const volatile =
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
 
 /**
- * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has the
- * service's own code.
+ * Hashes a refusal's status and body, so that equal refusals are recognised. Null for other answers, and for a refusal
+ * with the service's own code.
  */
 export function refusalFingerprint(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))

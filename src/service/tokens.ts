@@ -6,14 +6,14 @@ import { pauseCallOfTokenAnswer } from './readAnswer.ts'
 /** The access token that all requests of this process share (docs/reference/interface.md, 5). */
 export interface TokenCache {
   /**
-   * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token while it is
-   * renewed, and as long as it lasts if the renewal fails.
+   * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a
+   * renewal, and until it expires if the renewal fails.
    */
   ready(): Promise<TokenVerdict>
   used(accessToken: string, answer: Answer): void
-  /** True if a 401 may only mean that the token expired. After five such tokens in a row it means a refusal. */
+  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** True if a token that was fetched after a refusal is refused, too, so that a further token will not help. */
+  /** True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. */
   isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
   /** Drops a refused token, unless it has already been replaced. */
   reject(accessToken: string): void
@@ -45,13 +45,15 @@ interface TokenCacheDeps {
 }
 
 const assumedLifetimeMs = 300_000
-/** After a failed renewal, so that an issuer in trouble is not asked with each request. */
+/** The wait after a failed renewal, so that a failing issuer is not asked with each request. */
 const renewalPauseMs = 10_000
 
-/** Ends of tokens are in whole seconds (RFC 7519, 2). */
+/** A token may end this much earlier, because its end is in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
 const outlivedMax = 5
-/** A request may return after its token was replaced, more than once for short tokens. */
+/**
+ * Replaced tokens are kept, because an answer may come after its token was replaced, with short tokens more than once.
+ */
 const rememberedMax = 10
 
 interface Held {
@@ -62,8 +64,9 @@ interface Held {
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
-  /** Methods for which this token, and the one before, was refused and not accepted since. */
+  /** Methods for which the service refused this token. */
   refusedFor: Set<Method>
+  /** Methods for which the service refused the token before, and has not accepted this one. */
   unprovenFor: Set<Method>
 }
 
@@ -75,7 +78,7 @@ export function createTokenCache(deps: TokenCacheDeps): TokenCache {
   let fetching: Promise<TokenVerdict> | null = null
 
   async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
-    // Counts from before the request, so that a slow answer does not make the token look younger.
+    // The token's age counts from before the request, so that a slow answer does not make the token look younger.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
     if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
@@ -117,7 +120,8 @@ export function createTokenCache(deps: TokenCacheDeps): TokenCache {
   }
 
   /**
-   * With a limit of 1, a token shorter than a window expires before its request may leave, and so does the next token.
+   * True if the token has expired. With a limit of 1, an expired token is used once, because each token would expire
+   * before the window has room for a request.
    */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())

@@ -5,7 +5,7 @@ export interface ExactNumber {
   readonly rawJSON: string
 }
 
-/** A JSON value whose numbers were never doubles. */
+/** A JSON value whose numbers keep their own digits. */
 export type PayloadValue = string | boolean | null | ExactNumber | readonly PayloadValue[] | PayloadObject
 export interface PayloadObject {
   readonly [key: string]: PayloadValue
@@ -27,8 +27,8 @@ const quotedCharactersMax = 60
 /**
  * Reads a record's payload, every number with its own digits.
  *
- * Refuses what JSON.parse would accept silently: a repeated key in one object (which amount is right?) and `__proto__`.
- * Refuses nesting deeper than 100, so that recursion is safe.
+ * Refuses a repeated key in one object (which amount is right?) and `__proto__`, which JSON.parse accepts. Refuses
+ * nesting deeper than 100, so that recursion is safe.
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
   if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
@@ -38,7 +38,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
   try {
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
-    // V8 quotes the text around the place, and may cut a surrogate pair.
+    // Cleaned, because V8 quotes the text around the error, and may cut a surrogate pair.
     return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
   if (keyFlaw !== null) return invalid(keyFlaw.message)
@@ -65,7 +65,7 @@ export function toPlainValue(value: PayloadValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toPlainValue(member)]))
 }
 
-/** The value in quotes for an error message, cut at 60 characters. */
+/** Puts a value in quotes for an error message, cut at 60 characters. */
 export function quoteForMessage(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }
@@ -82,11 +82,11 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
 }
 
 export interface JsonFlaws {
-  /** Ranges of the outermost values that are nested too deeply, over which recursion may fail. */
+  /** Ranges of values below `depthMax`. Recursion over them may fail. */
   tooDeep: [start: number, end: number][]
   /** The first repeated key, or `__proto__`; null if the text has neither. */
   keyFlaw: KeyFlaw | null
-  /** The first such key in the outermost object. */
+  /** The first repeated key, or `__proto__`, in the outermost object. */
   topKeyFlaw: KeyFlaw | null
 }
 
@@ -96,11 +96,10 @@ interface KeyFlaw {
 }
 
 /**
- * Examines a text without recursion. Looks only at strings and brackets, so it works for any JSON text and ends on any
- * other text.
+ * Examines a text without recursion. Looks only at strings and brackets, so texts that are not JSON do no harm.
  */
 export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
-  const keysSeen: Set<string>[] = [] // one per open bracket that is not too deep; an array's stays empty
+  const keysSeen: Set<string>[] = [] // one set per open bracket that is not too deep
   const found: JsonFlaws = { tooDeep: [], keyFlaw: null, topKeyFlaw: null }
   let [depth, deepStart] = [0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -158,7 +157,7 @@ function unescapeKey(quoted: string): string {
   try {
     return JSON.parse(quoted)
   } catch {
-    return quoted // not JSON: JSON.parse of the whole says so
+    return quoted // JSON.parse of the whole text will report it
   }
 }
 
@@ -173,7 +172,7 @@ export function invalid(message: string): Invalid {
 }
 
 /**
- * A short digest of a document's meaning, independent of the order of keys, spaces and comments.
+ * Returns a short digest of a document's values. The order of keys does not matter.
  *
  * @param value plain values, arrays, objects and maps
  */

@@ -3,7 +3,7 @@ const charactersMax = 64
 /**
  * Finds the candidate that is most likely meant by `word`.
  *
- * @param stepsMax letters that may differ: a third of them, or one of two
+ * @param stepsMax the number of letters that may differ; by default a third, or one letter of two
  */
 export function nearestWord(
   word: string,
@@ -26,7 +26,7 @@ export function didYouMean(word: string, candidates: Iterable<string>): string {
   return nearest === null ? '' : `; did you mean "${nearest}"?`
 }
 
-/** Letters to insert, remove, replace or swap with their neighbour (optimal string alignment). */
+/** Counts the letters to insert, remove, replace or swap with their neighbour (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)

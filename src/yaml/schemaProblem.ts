@@ -3,7 +3,7 @@ import { isExactNumber, isObject, nameJsonKind, type PayloadValue, quoteForMessa
 import { didYouMean } from './nearestWord.ts'
 import type { YamlPath } from './yamlDocument.ts'
 
-/** A schema's error in our words, about the value at `path` or about its key. */
+/** A zod issue in our words. If `key` is true, the message is about the key at `path`, else about its value. */
 export interface SchemaProblem {
   readonly path: YamlPath
   readonly key: boolean
@@ -14,8 +14,8 @@ type Issue = z.core.$ZodIssue
 
 /**
  * @param value the checked value
- * @param keys the keys that are allowed at its top
- * @param optionsElsewhere keys of other types than the written one
+ * @param keys the keys that `value` may have
+ * @param optionsElsewhere keys that only fields of other types may have
  */
 export function explainSchemaIssue(
   issue: Issue,

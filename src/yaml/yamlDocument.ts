@@ -9,20 +9,20 @@ const yamlErrorsMax = 10
 export type YamlPath = readonly (string | number)[]
 
 /**
- * A YAML file: its values, their positions, and the problems found so far. Numbers keep their own digits. YAML beyond
- * JSON's values (anchors, tags, .nan) is a problem.
+ * A YAML file: its values, their positions, and the problems found so far. Numbers keep their own digits. What JSON
+ * does not have (anchors, tags, .nan) is a problem.
  */
 export class YamlDocument {
   readonly problems: FileProblem[] = []
-  /** Undefined if it is not YAML at all. A part that could not be read is null, and a problem. */
+  /** Undefined if the file is not YAML. A part that could not be read is null, and a problem. */
   readonly content: PayloadValue | undefined
   /** The file's name in problems. */
   readonly file: string
   readonly #lines = new LineCounter()
-  /** Places that were refused already, so that their null is not a second problem. */
+  /** Offsets of refused values, so that a missing value there is not a second problem. */
   readonly #refused = new Set<number>()
   readonly #offsets = new Map<string, { value: number; key: number }>()
-  /** The parts that `outboxd describe` left for the user, by line. */
+  /** What the user must fill in after `outboxd describe`, by line. */
   readonly #toFillIn: ReadonlyMap<number, string>
 
   constructor(file: string, text: string) {
@@ -70,7 +70,7 @@ export class YamlDocument {
       return undefined
     }
     const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
-    // The first few show what is wrong. If brackets are out of balance, hundreds would follow.
+    // Only the first few, because one missing bracket can cause hundreds.
     for (const flaw of [...document.errors, ...document.warnings].slice(0, yamlErrorsMax)) {
       this.#reportAt(flaw.pos[0], explainYaml(flaw))
     }
@@ -132,7 +132,7 @@ export class YamlDocument {
   }
 }
 
-/** A key's text as in the file, so that 1.0 and 1 stay two keys; null for an alias, a tag, an array or an object. */
+/** Returns a key's text as in the file, so that 1.0 and 1 stay two keys. Null if the key is not a plain scalar. */
 function keyText(key: Node | null): string | null {
   if (!isScalar(key) || key.anchor !== undefined || key.tag !== undefined) return null
   return typeof key.value === 'string' ? key.value : (key.source ?? '')

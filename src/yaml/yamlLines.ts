@@ -1,10 +1,10 @@
 export interface YamlLine {
-  /** Without its comment; empty for a line with only a comment. */
+  /** The line without its comment; empty if the line is only a comment. */
   readonly text: string
   readonly comment?: string
   /** The part that the user has to fill in before the file can be loaded. */
   readonly fillIn?: string
-  /** Replaces it to try the rest. Without it, the line is left out. */
+  /** Replaces the line in a trial of the file. If absent, a trial leaves the line out. */
   readonly trial?: string
 }
 
@@ -12,12 +12,12 @@ const commentColumn = 45
 const widthMax = 130
 const mark = 'FILL IN'
 
-/** Writes the lines with short comments at the end, and long comments above. */
+/** Writes the lines. A short comment stands at the end of its line, a long comment above it. */
 export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
 
-/** Writes the lines for a trial. A line to fill in has its trial value, or is left out. */
+/** Writes the lines for a trial. A line to fill in gets its trial value, or is left out. */
 export function writeYamlWithTrialValues(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }

@@ -58,7 +58,7 @@ test('map says why nothing is sent for a document', async () => {
   const row = await fixture.row(reference)
   const context = fixture.context(null, env())
   expect(await map.action(context, undefined, { outbox: row })).toBe(1)
-  expect(context.printed()).toContain('nothing is sent for it: public.sale 5 does not meet the condition')
+  expect(context.printed()).toContain('nothing is sent for this row: public.sale 5 does not meet the condition')
 })
 
 test('a query that is wrong is told with its file', async () => {

@@ -13,6 +13,8 @@ test.each([
 
 test('neither the client’s data nor a password is told', () => {
   const data = failure('invalid input syntax for type numeric: "Müller, 12 Elm Street"', '22P02')
-  expect(failureMessage(data)).toBe('the database refuses data, and its message may quote them (22P02)')
+  expect(failureMessage(data)).toBe(
+    'the database refused a value. Its message is withheld, because it may quote data: look into the log of the database (22P02)',
+  )
   expect(failureMessage(failure('cannot use postgres://u:hunter2@h/db'))).not.toContain('hunter2')
 })

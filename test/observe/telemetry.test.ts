@@ -170,7 +170,7 @@ describe('log lines', () => {
       { level: 'info', message: 'captured', fields: { count: 2 } },
       {
         level: 'warn',
-        message: 'record does not map and was rejected',
+        message: 'record does not fit its mapping and was rejected',
         fields: { outboxId: '7', type: 'data', fieldErrors },
       },
     ])

@@ -19,11 +19,11 @@ import {
 import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
-  /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
+  /** At most this many submissions are queued. A larger backlog stays in the outbox, where it costs little. */
   windowMax: number
   knownTypes(): readonly string[]
   readDueCaptureWork(): Promise<DueCaptureWork>
-  /** On a clock that never runs backward. */
+  /** Read from a clock that never runs backward. */
   elapsedMs(): number
   skip(rows: readonly FailedRow[]): Promise<void>
   forget(outboxId: string): Promise<void>
@@ -50,7 +50,7 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
   let published: string | null = null
   let publishAgainAtMs = 0
 
-  /** Repeats this every 10 s, because other instances may have taken this one for dead. */
+  /** Publishes again every 10 s, because another instance may have taken this one for dead and deleted its types. */
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
@@ -82,12 +82,12 @@ function waitMs(round: CaptureRoundResult, random: number): number {
   switch (round) {
     case 'again':
       return 0
-    // All hosts begin at the same moment. Without a random wait the same instance would always come second.
+    // Random, because all instances wake at the same moment, and the same one would always come second.
     case 'busy':
       return 20 + 80 * random
     case 'waits':
       return 1_000
-    // A sweep or a NOTIFY ends the wait earlier.
+    // The sweep each second, or a NOTIFY, ends this wait earlier.
     case 'idle':
       return 60_000
     default:
@@ -96,21 +96,23 @@ function waitMs(round: CaptureRoundResult, random: number): number {
 }
 
 /**
- * `again`: there may be more. `busy`: another instance captures. `waits`: the ledger has lost data, so no instance
- * captures.
+ * `again`: there may be more rows. `busy`: another instance captures. `waits`: the ledger may have lost data, so no
+ * instance captures. `idle`: no row waits.
  */
 export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
 /**
  * Claims rows, maps them, inserts them into the ledger and marks them.
  *
- * If a batch fails because of a row, it is split until that row is alone, and the row is rejected with the reason. If
- * that fails, too, or only the mark of a captured row is refused, the row is skipped with its own backoff. Other rows
- * go on.
+ * If a batch fails because of a row, the batch is split until that row is alone, and the row is rejected with the
+ * reason. The row is skipped, with its own backoff, if it cannot be rejected either, or if only its mark is refused.
+ * Other rows go on.
  */
 export function createCapture(deps: CaptureDeps) {
   let limit = batchMax
-  /** Captured rows whose mark took too long. Capture leaves them until the report has written to them. */
+  /**
+   * Captured rows whose mark took too long. Capture leaves them out for 5 minutes, so that the report can mark them.
+   */
   const leftUntilMs = new Map<string, number>()
 
   function leftToReport(): SkippedRow[] {
@@ -125,12 +127,12 @@ export function createCapture(deps: CaptureDeps) {
     await deps.reportLater(outboxIds)
   }
 
-  /** Batches take the lowest rows first, so halving isolates a failing row. Then they grow again, by an eighth. */
+  /** A batch takes the lowest rows, so halving the limit isolates a failing row. Later the limit grows by an eighth. */
   async function captureNew(): Promise<CaptureRoundResult> {
     const batch = await captureBatch(deps, limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'captured') {
-      // A batch that was not full says nothing about larger ones.
+      // Grows only after a full batch, because a smaller one does not show that the limit works.
       if (batch.rows === limit) limit = Math.min(batchMax, Math.ceil(limit * 1.125))
       return batch.hasMore ? 'again' : 'idle'
     }
@@ -182,7 +184,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
       triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // A held type is left, like a type that only other instances know.
+      // A held type is left out, like a type that only other instances know.
       const types = {
         known: known.filter((type) => !heldTypes.includes(type)),
         elsewhere: elsewhere && [...elsewhere, ...heldTypes],
@@ -205,7 +207,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   })
   if (result.kind === 'busy' || result.kind === 'waits') return result
   if (result.kind === 'failed') {
-    // if the claim itself fails, a row is not the cause
+    // If the claim itself fails, no single row is the cause.
     if (result.outboxIds.length === 0) throw result.error
     return result
   }
@@ -217,8 +219,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
 }
 
 /**
- * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
- * whose records fill a small part of the window gets no more.
+ * Decides how many rows may be claimed. Records that wait behind a held one do not count, because they may stay for
+ * days. A key with a held record, or with a fortieth of the window, gets no further rows.
  */
 export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
@@ -237,9 +239,9 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row unchanged, then tries to reject it, then skips it.
+ * Captures one row. If that fails, rejects the row. If that fails, too, skips the row.
  *
- * @param failure null if the row was skipped before, and is due
+ * @param failure the failure as part of a batch; null if the row was skipped before and is due again
  */
 async function captureAlone(
   deps: CaptureDeps,
@@ -266,7 +268,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // An instance that knew the type may have skipped the row. This instance leaves it to one that knows the type.
+      // The row may have been skipped by an instance that knows its type. This instance may not know the type.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
       return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },
@@ -292,7 +294,7 @@ async function forget(
 async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: CaptureFailure): Promise<'again'> {
   const { code, blame } = deps.faultOf(error, isCaptured)
   const detail = isCaptured
-    ? `the row was captured and is sent once, but the table refuses its mark (${code}), so it still looks new. Check the table's triggers and constraints`
+    ? `the row was captured and is sent once, but the table refuses its mark (${code}), so the row still looks new. Check the table's triggers and constraints`
     : blame === 'moment'
       ? `the row could not be captured (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
       : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
@@ -305,5 +307,5 @@ const ignored = (outboxId: string) => ({
   outboxId,
   isCaptured: true,
   detail:
-    "the row was captured and is sent once, but the table ignores its mark, so it still looks new. Check the table's triggers and row-level security",
+    "the row was captured and is sent once, but the table ignores its mark, so the row still looks new. Check the table's triggers and row-level security",
 })

@@ -13,7 +13,7 @@ import type { Resource } from '../../resources.ts'
 
 export interface CaptureFault {
   blame: 'moment' | 'piece' | 'type' | 'everyone'
-  /** The record type that is the cause. */
+  /** The record type whose query failed; null if a type is not the cause. */
   type: string | null
   /** May quote the row, so it goes only into the ledger. */
   message: string
@@ -25,16 +25,16 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
-  /** Null if another instance captures. */
+  /** Resolves to null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
   faultOf(error: unknown, isMark: boolean): CaptureFault
-  /** Called before the rows are marked: the records may be sent from now on. */
+  /** Called before the rows are marked, because the records may already be sent. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
 export interface RowSelection {
-  /** Null if the window is full. */
+  /** Resolves to null if CAPTURE_WINDOW is full. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
@@ -48,7 +48,7 @@ export interface CaptureFailure {
 export type CaptureRowsResult =
   /** Another instance captures. */
   | { kind: 'busy' }
-  /** The ledger has lost data. */
+  /** The ledger may have lost data, so no instance captures. */
   | { kind: 'waits' }
   /** `read`: number of the `claimed` rows that were read. `unmarked`: captured rows whose mark the table ignored. */
   | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
@@ -57,8 +57,8 @@ export type CaptureRowsResult =
 /**
  * Claims rows, reads them, inserts them into the ledger and marks them.
  *
- * The ledger commits before the outbox does. After a crash in between, rows are claimed again, and the ledger ignores
- * them.
+ * The ledger commits before the outbox does. After a crash in between, the rows are claimed again, and the ledger
+ * ignores the second insert.
  *
  * @throws errors that concern all rows, such as a lost connection
  */
@@ -143,7 +143,7 @@ export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: s
 }
 
 /**
- * If the ledger had the record before, the report corrects the mark.
+ * The mark is right for a new record. If the ledger had the record before, the report corrects the mark.
  *
  * @param discarded why the record was discarded
  */

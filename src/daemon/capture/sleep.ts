@@ -1,13 +1,13 @@
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 
 export interface SleepDeps {
-  /** Announces that the daemon sleeps. From then on inserts send a NOTIFY. */
+  /** Marks the daemon as asleep. From then on inserts send a NOTIFY. */
   mark(): Promise<Mark>
   isMarked(): boolean
   unmark(): void
   hasNew(): Promise<boolean>
   wake(): void
-  /** On a clock that never runs backward. */
+  /** Read from a clock that never runs backward. */
   elapsedMs(): number
 }
 
@@ -15,8 +15,8 @@ export type Sleep = ReturnType<typeof createSleepUntilNotify>
 
 const restMs = 25
 /**
- * Transactions that inserted before the mark send no NOTIFY, so the outbox is read again after these times until they
- * have ended.
+ * A transaction that inserted before the mark sends no NOTIFY. So until these transactions have ended, the outbox is
+ * read again after a wait that grows from `againMinMs` to `againMaxMs`.
  */
 const againMinMs = 10
 const againMaxMs = 100
@@ -25,9 +25,9 @@ const againMaxMs = 100
  * Decides between sleeping and polling. A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only
  * while the daemon sleeps.
  *
- * After the mark is set, the outbox is read once more. By then every unannounced row is visible, because a transaction
- * that inserts without a NOTIFY delays the mark (migrations/outbox_wake.sql). Nothing here is awaited, because a
- * half-open connection must not stop capture.
+ * After the mark is set, the outbox is read once more. By then every row without a NOTIFY is visible, because a
+ * transaction that inserts without a NOTIFY delays the mark (migrations/outbox_wake.sql). Setting the mark is not
+ * awaited, because a half-open connection must not stop capture.
  */
 export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
@@ -74,7 +74,7 @@ export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, e
       isInVain = false
       if (took > 0) return lookAgain(restMs)
       if (await hasNew()) {
-        // Rows seen twice may not be captured yet. The sweep will find them without a NOTIFY.
+        // These rows may be unable to be captured now. The sweep each second finds them without a NOTIFY.
         unmark()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)

@@ -6,13 +6,13 @@ export interface SlotDemand {
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
-  /** Polls of transactions long past their time, which `pollsDue` leaves out. */
+  /** Due polls of stuck transactions, which `pollsDue` does not count. */
   readonly rarePollsDue: number
   readonly oldestPollOverdueMs: number
   readonly balance: SlotBalance
 }
 
-/** Kept from decision to decision, so that shares hold even if slots come one at a time. */
+/** Carried from one decision to the next, so that the shares hold even if slots come one at a time. */
 export interface SlotBalance {
   /** The part of a slot that polls may still claim, in [0, 1]. */
   readonly owedToPolls: number
@@ -25,7 +25,7 @@ export interface SlotAllocation {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Milliseconds until the next decision, if only the pace holds submissions back. */
+  /** Milliseconds until the next decision if only the pace holds submissions back, else undefined. */
   readonly againInMs: number | undefined
   readonly balance: SlotBalance
 }
@@ -37,12 +37,13 @@ export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance
 /**
  * Decides how free slots are spent.
  *
- * - Both wait: polls get 3 of 5 slots, more than they need, so that due polls do not pile up. They never get all, so
- *   that submissions move after an outage. Slots that one kind cannot use go to the other.
+ * - Polls and submissions wait: polls get 3 of 5 slots, so that due polls do not pile up. Polls never get all slots, so
+ *   that submissions move after an outage. Slots that one kind cannot use go to the other kind.
  * - Only polls wait: a tenth of the capacity stays free for the next submission. This reserve shrinks as polls become
  *   overdue and is gone after a sixth of the window, because near the limit every slot is needed.
- * - A backlog of submissions (more than half of the free slots) is paced. Sent at once, it would take each window's
- *   slots in a second, and polls would wait. The pace costs nothing, because the polls need the other slots.
+ * - A backlog of submissions (more than half of the free slots) is paced. If it were sent at once, it would take all
+ *   slots of a window in a second, and polls would wait. The pace costs nothing, because the polls need the other
+ *   slots.
  * - Rare polls get a twentieth of the capacity, and more only if nothing else waits and half of the slots are idle.
  */
 export function allocateSlots(all: SlotDemand): SlotAllocation {
@@ -93,7 +94,7 @@ function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: nu
 const RARE_POLLS_SHARE = 0.05
 const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
-/** Half the capacity can be submissions. A lower pace would leave slots unused. */
+/** Above a half, because half of the requests can be submissions, and a lower pace would leave slots unused. */
 const PACE = 0.7
 const PACE_PER_FREE_SHARE = 3
 const ALLOWED_MAX_SHARE = 0.05

@@ -34,10 +34,10 @@ export interface DispatcherDeps {
   slotPool: SlotPool
   countDueRequests(countedMax: number): Promise<RequestDemand>
   onDemand(demand: RequestDemand): void
-  /** @param onCommit called when the COMMIT leaves; if it is not called, nothing is claimed */
+  /** @param onCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
-  /** @returns false if it must be called again */
+  /** @returns false if the database does not yet know the claim's fate, so that the caller must try again */
   requeueUnsentClaim(claimId: string): Promise<boolean>
   /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
   claimTrialRequest(permits: number): Promise<Slot[] | null>
@@ -45,7 +45,7 @@ export interface DispatcherDeps {
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
-  /** @returns null if the question never left */
+  /** @returns null if the request never left */
   ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   judgeAnswer(answer: Answer, accessToken: string): JudgedAnswer
   writeOutcome(work: OutcomeToWrite): Promise<void>
@@ -63,7 +63,9 @@ export interface JudgedAnswer {
 
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
-/** Counting more hardly changes the price of a poll, and costs more than sending. */
+/**
+ * Counting stops here, because a higher count hardly changes a poll's price, and counting would cost more than sending.
+ */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
@@ -139,7 +141,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
-    // A claim that took too long counts as lost, and the next round gives it back.
+    // A claim that took too long counts as lost: none of its records is sent, and the next round requeues them.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -176,7 +178,7 @@ export function createDispatcher(deps: DispatcherDeps) {
         submissionId: id,
         outboxId,
       })),
-    /** True if it is in flight here, or in a lost claim. */
+    /** True if the submission is in flight here, or in a lost claim of this instance. */
     holds: ({ id, claimId }: Pick<Submission, 'id' | 'claimId'>): boolean =>
       (claimId !== null && lost.has(claimId)) ||
       requests.sending().some((each) => each.id === id && each.claimId === claimId),
@@ -217,7 +219,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
     await deps.writeOutcome(interpretation.work).finally(() => {
       written += calls
     })
-    // From here on the written pause holds records back, so the next silence is counted from zero.
+    // The written pause now holds records back, so unanswered requests are counted from zero again.
     if (interpretation.endsSilence) streaks = resetSilenceStreaks(streaks)
   }
 
@@ -243,7 +245,9 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       await write(interpretTrialQuestion(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
-    /** True while a pause of ours is being written. After 5 s it counts as blocked by a lock. */
+    /**
+     * True while this instance writes a pause. After 5 s the write counts as blocked by a lock, and no longer delays.
+     */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
     silentRecords: () => streaks.silentRecords,
   }

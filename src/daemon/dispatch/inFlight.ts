@@ -1,7 +1,7 @@
 import type { PollJob, Submission } from '../../model.ts'
 
 interface InFlight {
-  /** Null for a question that belongs to no submission. */
+  /** Null for a trial that asks about an unknown id. */
   submission: Submission | null
   /** Null after a POST. */
   job: PollJob | null
@@ -43,9 +43,10 @@ export interface LostClaim {
 }
 
 /**
- * A COMMIT can hang while a disk or a standby is away, and take effect long after.
+ * Keeps claims until their COMMIT is known to have succeeded or failed. While a disk or a standby is away, a COMMIT can
+ * hang and take effect much later.
  *
- * @param requeueUnsentClaim returns true once the claim is given back or void
+ * @param requeueUnsentClaim resolves to true if the claim's records are queued again, or the claim never took effect
  */
 export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
   const lost = new Map<string, LostClaim>()

@@ -19,9 +19,9 @@ import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 export interface FailureStreaks {
   silentRequests: number
-  /** Unanswered records in a row, without polls, because a service may answer polls and hang on records. */
+  /** Unanswered POSTs in a row. Polls do not count, because a service may answer polls and hang on POSTs. */
   silentRecords: number
-  /** Trials in a row whose token was refused. Leaves out expired tokens. */
+  /** Trials in a row whose token was refused. Expired tokens do not count. */
   tokensRefused: number
 }
 
@@ -52,14 +52,14 @@ export interface AttemptInterpretation {
   work: OutcomeToWrite
   isTokenRefused: boolean
   streaks: FailureStreaks
-  /** If true, the caller clears the streaks once `work` is written. */
+  /** True if the caller must reset the streaks after `work` is written. */
   endsSilence: boolean
 }
 
-/** For records, at most as many as are in flight at once. */
+/** Unanswered requests in a row that cause a pause. For records, fewer if fewer can be in flight at once. */
 const silentMax = 5
 
-/** Derives what the answer says about its record and about all other records. */
+/** Returns what an answer means for its record, and for all other records: pauses, refusals, the budget. */
 export function interpretAttempt(
   attempt: EndedAttempt,
   streaks: FailureStreaks,
@@ -67,7 +67,7 @@ export function interpretAttempt(
 ): AttemptInterpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
-  // A refused poll may be due to its transaction only: the next question decides.
+  // A refused poll raises no pause, because only its transaction may be the cause. The next trial decides.
   const said =
     trial && job !== null
       ? { ...trialResult(judged, streaks), pause: null }
@@ -143,7 +143,7 @@ function pauseFor(
   { maxInFlight }: AttemptContext,
 ): { pause: PauseCall | null; streaks: FailureStreaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, streaks }
-  // A service that accepts records without ids leaves each in doubt, too.
+  // An answer without an id leaves the record in doubt, too.
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
   const now = countSilence(silent, job === null, streaks)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
@@ -162,17 +162,19 @@ function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreak
   }
 }
 
-/** Finds out if another client may be spending the same budget. */
+/**
+ * Returns the remaining requests if they are fewer than expected: then another client may spend from the same limit.
+ */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** Without this pause a hanging service would put one record after another in doubt. */
+/** This pause prevents that a hanging service puts one record after another in doubt. */
 const silence: PauseCall = callAfter('several requests in a row were not answered')
 
 function answeredInstead(summary: string, status: number): PauseCall {
-  const seen = 'several requests in a row got no answer of the service’s own'
+  const seen = 'several requests in a row got no usable answer from the service'
   const { ownWords } = callAfter(`${seen}, the last: ${status}`)
   return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answeredByOther: true }
 }
@@ -183,20 +185,25 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
 }
 
 /**
- * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. A 503 or E003 that caused no
- * pause concerns one record only.
+ * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. Never true for E003, because
+ * that comes from the service itself.
  */
-export function isSilentAnswer(answer: Answer): boolean {
+function isSilentAnswer(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)
   const { post } = meaningOfHttpStatus(answer.status)
   if (answer.code === 'E003') return false
   return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
 }
 
-const isAboutTransport = (status: number): boolean => ofTheWay.has(meaningOfHttpStatus(status).post)
-const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
+const isAboutTransport = (status: number): boolean => transportMeanings.has(meaningOfHttpStatus(status).post)
+const transportMeanings: ReadonlySet<PostMeaning> = new Set([
+  'token-refused',
+  'forbidden',
+  'nothing-there',
+  'throttled',
+])
 
-export function answeredRecordsOfAttempt(
+function answeredRecordsOfAttempt(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,
@@ -208,7 +215,7 @@ export function answeredRecordsOfAttempt(
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
-export function refusalsOfAttempt(
+function refusalsOfAttempt(
   { id: submissionId, resource }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,

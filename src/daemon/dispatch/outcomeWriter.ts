@@ -15,7 +15,7 @@ export interface OutcomeWriterDeps<Written> {
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
   onBared(error: unknown, batch: OutcomeBatch): void
-  /** The record stays `sending` until it is settled as an orphan. */
+  /** Called when an outcome is given up. The record stays `sending` until the loop `orphans` settles it. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -44,15 +44,15 @@ interface Piece extends PromiseWithResolvers<void> {
 }
 
 /**
- * Writes outcomes in groups: one write at a time, each with all that has gathered. A write that fails for every piece
- * is repeated until it succeeds. The fences make that harmless.
+ * Writes outcomes in groups: one write at a time, each with all outcomes that have gathered meanwhile. If the database
+ * as a whole fails, the write is repeated until it succeeds. The fences make repeats harmless.
  *
- * If one piece may be the cause, each is written alone. A pause is a piece of its own, so that it does not wait for a
- * refused step.
+ * If one outcome may be the cause, each is written alone. Pauses are written apart from the record's step, so that they
+ * do not wait for a refused step.
  *
- *     fails in passing (a lock)   set aside and tried again each second
- *     refused                     written without foreign texts
- *     refused without them        abandoned
+ *     a passing failure (a lock)       tried again each second, apart from the others
+ *     refused by the database          written without the texts of the answer
+ *     refused without the texts, too   given up
  */
 export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   const unwritten = new Set<Piece>()
@@ -85,7 +85,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
     if (!isWritingAside) void writeAside()
   }
 
-  /** Writes one at a time, so that only one connection waits for locks. */
+  /** Writes one outcome at a time, so that only one connection waits for locks. */
   async function writeAside(): Promise<void> {
     isWritingAside = true
     while (aside.length > 0) {
@@ -165,11 +165,11 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
 }
 
 /**
- * Keeps only codes and ids that any database can hold. A record that loses its id becomes uncertain, because it cannot
- * be polled.
+ * Removes texts of the answer, except codes and ids that any database can hold. A record that loses its transaction id
+ * becomes uncertain, because it cannot be polled.
  */
 function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
-  const why = `the ledger refused the words of the answer (${errorCodeOf(error)}), so they are left out`
+  const why = `the ledger refused the texts of the answer (${errorCodeOf(error)}), so they are left out`
   return {
     ...batch,
     transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), cause: why })),

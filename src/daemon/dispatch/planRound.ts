@@ -12,8 +12,8 @@ export interface InstanceState {
   windowMs: number
   maxInFlight: number
   inFlight: number
-  /** The ledger counts these polls as due, too. */
   recordsInFlight: number
+  /** The ledger still counts these polls as due. */
   pollsInFlight: number
   rarePollsInFlight: number
   permitsHeld: number
@@ -25,13 +25,15 @@ export interface InstanceState {
   balance: SlotBalance | null
 }
 
-/** Bounds how late this instance notices the work of other instances and operators. */
+/** The longest wait, after which this instance notices what other instances and operators did. */
 export const waitMaxMs = 1_000
 
-/** The wait if other instances were quicker or hold the due polls, because no signal tells when they are done. */
+/** The wait if other instances took the slots or the due polls. Nothing signals when they are done. */
 export const retrySoonMs = 50
 
-/** More lost claims would only withhold records from other instances. */
+/**
+ * At this number of lost claims the instance stops claiming, because further ones would keep more records from others.
+ */
 const lostClaimsMax = 4
 
 export function blockedWaitMs(own: InstanceState): number | null {
@@ -43,15 +45,16 @@ export function blockedWaitMs(own: InstanceState): number | null {
 /**
  * Plans one round: wait, send a trial, or send.
  *
- * Five things can delay it, in this order:
+ * Five things delay sending. They are checked in this order:
  *
- * 1. a pause that this instance is still writing 2. the heartbeat: claimed records must leave before other instances
- * take this one for dead 3. lost claims: 4 or more whose COMMIT may still take effect 4. pauses in the ledger: when
- * their time is over, only a trial is sent 5. the proof after a trial: one record is sent alone, and unanswered records
- * are not followed by new ones
+ * - This instance is still writing a pause.
+ * - Its heartbeat is late. Records must leave before other instances take this instance for dead.
+ * - Four or more of its claims are lost: their COMMIT was not answered, and may still take effect.
+ * - The ledger has pauses. When their time is over, only a trial is sent.
+ * - A trial succeeded. Then one record is sent alone, and new records follow only after its answer.
  *
- * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up
- * everything. A trial is never a record, because the record could be lost.
+ * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up all
+ * sending. A trial is never a record, because the record could be lost.
  */
 export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
@@ -83,7 +86,7 @@ export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan 
 
 function recordsMax(own: InstanceState, { proof }: RequestDemand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
-  // Until the pause is written, unanswered records keep their places, so that no new records follow them.
+  // Unanswered records keep their places until the pause is written, so that new records do not follow them.
   return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
 }
 

@@ -17,7 +17,8 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
 }
 
 /**
- * Up to a limit of 500 a slot is one request. Above, it is several, and is kept for a moment to be used up.
+ * Holds the slots that this instance took. Up to a limit of 500, a slot is one request. Above, a slot is several
+ * requests, and this instance keeps it for a moment to use all of them.
  *
  * @see docs/why/budget.md
  */
@@ -67,7 +68,7 @@ export function createSlotPool(windowMs: number) {
 }
 
 export interface TokenSlotDeps {
-  /** Separate, so that slots for records are not spent on tokens. */
+  /** Apart from the pool for records, so that their slots are not spent on tokens. */
   slotPool: SlotPool
   capacity: number
   stopwatch(): () => number
@@ -77,7 +78,7 @@ export interface TokenSlotDeps {
 
 export type TokenSlot<Answered> = ReturnType<typeof createTokenSlot<Answered>>
 
-/** Below this limit a token is fetched only if a slot is left to use it. */
+/** Below this limit, a token is fetched only if a second slot is free for a request that uses the token. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 

@@ -3,7 +3,7 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 export type WriteBackOutcome =
   | RowOutcome
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
-  /** The row's triggers take longer than one statement may. */
+  /** The row's triggers took longer than the statement timeout. */
   | { kind: 'slow' }
 
 export interface ReportDecision {
@@ -14,15 +14,15 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A shorter lock is not a problem. */
+/** A shorter lock is not reported as a problem. */
 const longLockMs = 5_000
 
 /**
- * Decides what follows from writing back to a row. A lock passes, so the next try comes soon. A refusal lasts until the
- * table is changed.
+ * Decides when to try a report again, and which problem to raise. A lock passes, so the next try comes soon. A refusal
+ * lasts until the table is changed, so the waits grow.
  *
  * @param failures failed tries in a row
- * @param isEnd false for a state on the way, which a later report replaces
+ * @param isEnd false if the record has not ended, so that a later report follows
  */
 export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd = true): ReportDecision {
   switch (outcome.kind) {
@@ -51,17 +51,17 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd 
   }
 }
 
-const anotherMessage = 'the ledger knows a different row of this id, so nothing is written back to this row'
+const anotherMessage = 'the ledger knows a different row with this id, so nothing is written back to this row'
 
 const differsMessage =
-  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If their ids started again, run `outboxd adopt --new`'
+  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If the ids of the table started again, run `outboxd adopt --new`'
 
 const slowMessage =
-  'the update of this row took longer than 10 s, so the daemon ended it. Check the triggers of the table'
+  'the update of this row took longer than 10 s, so the daemon ended the update. Check the triggers of the table'
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
-/** Retried each hour for a day, because a detached partition may come back. */
+/** Tries each hour for a day, because a detached partition may come back. */
 function isMissing(failures: number, isEnd: boolean): ReportDecision {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
   const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
@@ -71,7 +71,7 @@ function isMissing(failures: number, isEnd: boolean): ReportDecision {
 const goneAgainMs = 3_600_000
 const goneTriesMax = 24
 const goneMessage =
-  'no row has this id, so its outcome is not written: the ERP deleted it, or its partition is detached'
+  'no row has this id, so its outcome is not written back. The ERP deleted the row, or detached its partition'
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 

@@ -4,18 +4,18 @@ import { decideReport, type WriteBackOutcome } from './decideReport.ts'
 export interface ReportDeps {
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** @throws Error if no row can be written */
+  /** @throws Error if the table as a whole cannot be written */
   writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
   write(results: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** No further part begins after this time. The rest stays due. */
+/** After this time no further batch begins. The other reports stay due. */
 const partsMaxMs = 10_000
 const parts = 10
 
 export const reportRowsMax = limits.freshMax
-/** A slower batch is not followed by a larger one, which might exceed the statement timeout. */
+/** After a slower batch the size does not grow, because a larger batch might exceed the statement timeout. */
 const quickMs = 2_500
 
 export interface ReportRoundResult {
@@ -24,10 +24,10 @@ export interface ReportRoundResult {
 }
 
 /**
- * Writes back to the rows whose reports are due. Rows that failed before come last. Rows that the table refuses together
- * are split into tenths until the refused row is alone. After a slow statement, batches are halved.
+ * Writes outcomes back to the rows whose reports are due. Rows that failed before come last. If the table refuses a
+ * batch, the batch is split into tenths until the refused row is alone. After a slow statement, batches are halved.
  *
- * @param rowsAtOnce the result of the previous round
+ * @param rowsAtOnce the batch size that the previous round returned
  */
 export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRoundResult> {
   const { fresh, again } = await deps.readDue(limits)
@@ -60,7 +60,7 @@ function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
     report.failures,
     endStates.some((state) => state === report.state),
   )
-  // Edited rows, which may be thousands, get one problem for the whole table.
+  // One problem for the whole table, because thousands of rows may have been edited.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
   return { report, againInMs, code, problem: problem && { ...problem, subject } }
@@ -89,7 +89,7 @@ export function createReportRounds({ wake, ...deps }: ReportRoundsDeps) {
       rowsAtOnce = round.rowsAtOnce
       return round.hasMore ? 0 : idleMs
     },
-    /** Begins a round soon, for all steps that are written until then. */
+    /** Begins a round in 50 ms, so that one round reports all steps that are written until then. */
     onWritten(written: readonly unknown[]): void {
       if (written.length === 0 || isGathering) return
       isGathering = true

@@ -14,17 +14,17 @@ export type SubmitReading = Omit<AnswerReading, 'transaction'>
 export interface SubmitCircumstances {
   history: SubmitHistory
   policy: UncertainPolicy
-  /** False if acceptance is the end (`track: false` in the mapping). */
+  /** False if the record ends when it is accepted (`track: false` in the mapping). */
   tracked: boolean
-  /** From 1. After an attempt in doubt the wait grows with this number. */
+  /** Counted from 1. After an attempt in doubt, the wait grows with this number. */
   attempt: number
-  /** The token had expired when the answer came, so a 401 shows nothing else. */
+  /** True if the token had expired when the answer came. Then a 401 may mean only that. */
   tokenOutlived: boolean
 }
 
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
   earlierInDoubt: boolean
-  /** The request already repeats a 401 with a new token, of this record or of another. */
+  /** True if the token of this request was fetched after a 401, of this record or of another. */
   repeatedAfter401: boolean
 }
 
@@ -33,17 +33,17 @@ export type SubmitVerdict =
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
-  /** Send again with a new idempotency key. `pause` if the service is down. */
+  /** Send again with a new idempotency key. `pause` is set if the service is down. */
   | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
-  /** Poll the id that Location names, or null for the id that the mapping sends. */
+  /** Poll the id from Location, or, if `transactionId` is null, the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token. `ofAge`: the old token had expired, so this 401 does not count. */
+  /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * All sending pauses and the record stays queued. `times` counts how often the record met this pause while others got
-   * through. `mayHaveArrived` is true after a redirect.
+   * All sending pauses, and the record stays queued. `times` counts how often the record met this pause while other
+   * records got through. `mayHaveArrived` is true after a redirect.
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
@@ -56,8 +56,8 @@ const renewalsMax = 3
 /**
  * Decides what an answer to a POST means (docs/why/guarantee.md, "What each status means"). Never throws.
  *
- * A success with an id comes first, because an id or a text in it may look like an error's code. Then come E002 and
- * E003, if the status heeds them, then the status.
+ * A success with an id is judged first, because an id or a text in the answer may look like an error code. E002 and
+ * E003 come next, if they count for this status. The status comes last.
  *
  * @see docs/reference/interface.md, 7
  */
@@ -82,7 +82,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'invalid':
     case 'refused':
     case 'refused-in-doubt':
-    case 'nothing-there': // with a code of the service's own
+    case 'nothing-there': // here always with the service's own code: without one, the answer is a pause
       return refused(answer, reading, now.history)
     case 'in-doubt':
     case 'moved':
@@ -96,7 +96,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** Other fields of an answer with an id may say that it failed. */
+/** Judges an answer with an id, whose other fields may say that the record failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
@@ -105,32 +105,36 @@ function withId(
 ): SubmitVerdict {
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
   if (taken === 'unclear') {
-    const reason = `the service accepted it as ${transactionId}, with the error code ${code} next to the id: ${summary}; it is not polled, because its mapping says track: false`
+    const reason = `the service accepted the record as ${transactionId}, with the error code ${code} next to the id: ${summary}; the record is not polled, because its mapping says track: false`
     return { kind: 'uncertain', code, reason, breach: 'unknown_status' }
   }
-  const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`
+  const reason = `the service gave the record the id ${transactionId}, and says that the record failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
-  // Under the same key the service could only repeat that it failed.
+  // Sends under a new key, because under the same key the service would repeat the failure.
   const again = duplicate(reason, history, code)
   return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
 }
 
 /**
- * 300, 303 and 304 say that the request was performed, so it is never sent again. Without an id in Location it is
- * uncertain, also under `probe`: a GET that does not know the mapping's id would send it again.
+ * 300, 303 and 304 say that the request was performed, so the record is never sent again. Without an id in Location the
+ * record is uncertain, also under `probe`, because an unknown id would cause another send.
  *
  * @see RFC 9110, 15.4.4
  */
 function performed({ locationId: transactionId }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const reason = `${summary}; so the request was performed`
   if (transactionId !== null)
-    return { kind: 'probe', transactionId, reason: `${reason}: asking for ${transactionId}, which Location names` }
+    return {
+      kind: 'probe',
+      transactionId,
+      reason: `${reason}: the daemon asks for ${transactionId}, the id in Location`,
+    }
   return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 
-/** Only under `hold` a record is never sent again by itself. */
+/** Applies UNCERTAIN_POLICY. Only `hold` never sends a record again by itself. */
 function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): SubmitVerdict {
-  const reason = `${summary}; it may or may not have arrived`
+  const reason = `${summary}; the request may or may not have arrived`
   switch (policy) {
     case 'hold':
       return { kind: 'uncertain', code: null, reason, breach: null }
@@ -144,8 +148,9 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
 }
 
 /**
- * E002: the service has this transaction. If no earlier attempt can have brought it, the id is another record's and a
- * new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record twice.
+ * Judges E002: the service has a transaction under this key. If no earlier attempt can have arrived, the transaction is
+ * another record's, and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record
+ * twice.
  */
 function duplicate(
   summary: string,
@@ -160,12 +165,12 @@ function duplicate(
       breach: null,
     }
   if (renewedKeys < renewalsMax) return { kind: 'renew-key', pause: null, reason: summary }
-  return { kind: 'failed', code, reason: `${summary}; ${renewalsMax} new ids did not help` }
+  return { kind: 'failed', code, reason: `${summary}; ${renewalsMax} new idempotency keys did not help` }
 }
 
 /**
- * A 400 judges the data, and would have refused an earlier attempt, too. After other refusals an earlier attempt may
- * have arrived. A refusal that names an id says so even of a first attempt.
+ * A 400 judges the data, so the service refused an earlier attempt, too. After other refusals, an earlier attempt may
+ * have arrived. If a refusal names an id, the service may have even the first attempt.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
@@ -176,7 +181,7 @@ function refused(
   if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
   return namesId || post === 'refused-in-doubt'
-    ? { kind: 'rejected', code, reason: `${summary}; the service may have it nevertheless`, leftTrace: true }
+    ? { kind: 'rejected', code, reason: `${summary}; the service may have the record nevertheless`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
@@ -191,13 +196,13 @@ function paused(
   const times = timesMet(pause, met)
   const moved = meaningOfHttpStatus(status).post === 'moved'
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
-  const reason = `${summary}; it got this answer ${times} times while others got through, so the cause is this record`
+  const reason = `${summary}; the record got this answer ${times} times while others got through, so the cause is this record`
   return earlierInDoubt || moved
     ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** If the pause of another record ended in between, counts from 1 again. */
+/** Counts from 1 again if another record met the same pause and got through. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times
@@ -206,7 +211,7 @@ function timesMet({ reason }: PauseCall, met: MetPause | null): number {
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const [breach, what] =
     json === undefined ? (['unreadable_answer', 'cannot be read'] as const) : (['missing_id', 'has no id'] as const)
-  return { kind: 'uncertain', code, reason: `the service took it, but its answer ${what}: ${summary}`, breach }
+  return { kind: 'uncertain', code, reason: `the service took the record, but the answer ${what}: ${summary}`, breach }
 }
 
 function serverError(code: string | null, summary: string, { history }: SubmitCircumstances): SubmitVerdict {

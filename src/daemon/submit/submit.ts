@@ -20,7 +20,7 @@ export interface SubmitDeps extends RequestDeps {
 /**
  * Sends one claimed submission and decides what its answer means. Writes nothing.
  *
- * @param isValid false if its slot has expired
+ * @param isValid returns false if the submission's slot has expired
  */
 export async function submit(
   deps: SubmitDeps,
@@ -34,7 +34,7 @@ export async function submit(
     idempotencyKey: submission.idempotencyKey,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: stepIfNeverSent('its slot’s time had run out'), answer, breach: null }
+  if (answer === null) return { step: stepIfNeverSent('the time of its slot had run out'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer),
@@ -54,7 +54,7 @@ export function interpretSubmitAnswer(
       earlierInDoubt: submission.inDoubt,
       repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
     },
-    // A record can be polled by our id only if its mapping sends the id.
+    // `probe` asks for our id, which the service knows only if the mapping sends it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
@@ -67,7 +67,7 @@ export function interpretSubmitAnswer(
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** For this time a probed request may still be on its way. */
+/** Waits before a probe, because the request may still be on its way. */
 const probeAfterMs = 5_000
 
 /**
@@ -117,7 +117,7 @@ export function toSubmitStep(
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
-      // The mapping sent this id, so a GET that does not know it must not cause another send.
+      // Location names our own id. It counts as accepted, because a probe that does not find the id would send again.
       if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
         return accepted(verdict.transactionId)
       return step(

@@ -16,7 +16,7 @@ export interface TrackCircumstances {
   transactionId: string
   ageMs: number
   history: TrackHistory
-  /** The token had expired when the answer came, so a 401 shows nothing else. */
+  /** True if the token had expired when the answer came. Then a 401 may mean only that. */
   tokenOutlived: boolean
   /** The wait before a record that failed with E003 is sent again. */
   unavailableMs: number
@@ -33,12 +33,12 @@ export interface TrackHistory
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
-  /** The service has not known the transaction for too long, but never failed it. */
+  /** The service has not known the transaction for ten minutes, but never said that it failed. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
   /** The transaction may be a duplicate of an earlier attempt. */
   | { kind: 'uncertain'; code: string; reason: string }
   | { kind: 'pending' }
-  /** The poll went wrong. `refusedPolls` is set if only this transaction is refused. */
+  /** The poll got no usable answer. `refusedPolls` is set if only this transaction is refused. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -54,18 +54,18 @@ export type TrackVerdict =
 const unknownMaxMs = 600_000
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
-/** The longest wait for an old transaction, and the shortest for a stuck one. */
+/** The longest wait between polls of an old transaction, and the shortest between polls of a stuck one. */
 export const oldTransactionBackoffMaxMs = 3_600_000
 
 const resubmissionsMax = 3
-/** After this many refused polls of one transaction while others get through, only that transaction backs off. */
+/** After this many refused polls while other records get through, only this transaction backs off. */
 const refusedPollsMax = 2
 
 /**
  * Decides what an answer to a GET means for its transaction (docs/why/guarantee.md, "What each status means"). Never
  * throws.
  *
- * Failed polls never fail the transaction. Only the service can: by saying so, or by not knowing it for ten minutes.
+ * A failed poll never fails the transaction. Only the service can: it says so, or does not know the id for ten minutes.
  *
  * @see docs/reference/interface.md, 2.4, 3 and 7
  */
@@ -84,12 +84,12 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
 }
 
-/** If others get through, only this transaction waits, because its pause would come back for ever. */
+/** If other records get through, only this transaction backs off. A pause of all sending would return at each poll. */
 function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
   const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
   if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }
-  const reason = `${summary}; refused again while others got through, so the cause is this transaction`
+  const reason = `${summary}; the poll was refused again while other records got through, so the cause is this transaction`
   const alone = askAgain(reason, null, now)
   return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
 }
@@ -116,36 +116,45 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 }
 
 /**
- * Under its old key the service would repeat the failed transaction for ever. A duplicate of our own earlier attempt
- * gets no new key, because the service would have it twice. A transaction that an operator named is not sent again,
- * because it may be another record's.
+ * Sends a record that failed with E002 or E003 again under a new key, because under the old key the service would
+ * repeat the failure. After an earlier attempt in doubt, E002 leads to no new key, because the service might get the
+ * record twice. A record whose transaction an operator named is not sent again, because the transaction may be another
+ * record's.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now
-  const reason = `the service processed it: failed ${code === null ? 'without a code' : `with ${code}`}`
+  const reason = `the service processed the transaction, and it failed ${code === null ? 'without a code' : `with ${code}`}`
   if (code === 'E002' && history.earlierInDoubt)
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
-    return { kind: 'failed', code, reason: `${reason}; an operator said that ${now.transactionId} is its transaction` }
+    return {
+      kind: 'failed',
+      code,
+      reason: `${reason}; an operator said that ${now.transactionId} is the record’s transaction`,
+    }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
   if (history.resubmissions >= resubmissionsMax && history.earlierInDoubt)
-    return { kind: 'failed', code, reason: `${reason}; it may have been submitted again already` }
+    return { kind: 'failed', code, reason: `${reason}; the record may have been submitted again already` }
   if (history.resubmissions >= resubmissionsMax)
-    return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
+    return {
+      kind: 'failed',
+      code,
+      reason: `${reason}; submitting the record again ${resubmissionsMax} times did not help`,
+    }
   return { kind: 'resubmit', afterMs: code === 'E003' ? unavailableMs : 0, code, reason }
 }
 
-/** An id that an operator gave may be a mistake. */
+/** Judges an unknown id. If an operator gave the id, it may be a mistake, so the record does not fail. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < unknownMaxMs) return { ...askAgain(summary, null, now), unknown: true }
   const reason = idByPerson
     ? `the service does not know ${now.transactionId}, the transaction that an operator named: ${summary}`
-    : `the service accepted it, but no longer knows it: ${summary}`
+    : `the service accepted the record, but no longer knows its transaction: ${summary}`
   return { kind: 'lost', idByPerson, reason }
 }
 
-/** Spreads polls of old transactions, because a thousand of them must leave slots for new records. */
+/** Polls old transactions less often, because a thousand of them must leave slots for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, ageMs }: TrackCircumstances) {
   const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), oldTransactionBackoffMaxMs)
   const afterMs = Math.min(backoffMinMs * 2 ** history.fruitless, longestMs)

@@ -16,7 +16,7 @@ export interface PlannerInput extends Pick<BudgetPressure, 'capacity' | 'submiss
 
 export type PollPlanner = ReturnType<typeof createPollPlanner>
 
-/** Exploration is drawn once per poll. Drawn again at each replan, the earliest plan would win. */
+/** Replans without exploring. If each replan drew again, the earliest plan would win. */
 const noChance = 1 - Number.EPSILON
 
 /** @param random in [0, 1), new for each call */
@@ -73,10 +73,10 @@ export interface BudgetPressure {
 }
 
 /**
- * Returns what a poll costs, as milliseconds of delay for all others, because it takes a slot (docs/why/schedule.md).
+ * Returns what a poll costs: the milliseconds by which its slot delays all other records (docs/why/schedule.md).
  *
- * While submissions wait, the slot delays at least all of them by window / limit. Otherwise the price is the one at
- * which the polls of all accepted records fit the slots of their horizon.
+ * While submissions wait, the slot delays each of them by at least window / limit. Otherwise, returns the lowest price
+ * at which the polls of all accepted records fit into the slots of the time in which they end.
  *
  * @param awaitedAgesMs ages at which accepted transactions were last seen pending, if known
  */
@@ -101,7 +101,7 @@ export function pollPriceMs(
   return enough
 }
 
-/** 0.24 s at a window of 60 s, right if a batch comes every 125 windows. */
+/** The lowest price: 0.24 s at a window of 60 s. It fits a batch every 125 windows. */
 const FLOOR_WINDOWS = 1 / 250
 /** The same share of slots that the dispatcher reserves for submissions. */
 const RESERVE_SHARE = 0.1
@@ -120,7 +120,7 @@ function slotsInSight({ capacity }: BudgetPressure, model: ProcessingTimes): num
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/** The slots wanted within the horizon: for the usual inflow, and for the polls of a batch above it. */
+/** Counts the slots wanted within the horizon: for the usual inflow, and for the polls of a batch above the inflow. */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: BudgetPressure,
   awaitedAgesMs: readonly number[],
@@ -142,8 +142,8 @@ function horizonWindows(model: ProcessingTimes): number {
 const memoryWindows = 5
 
 /**
- * Averages how many records come per window. A window counts at most what it can carry, so that a batch is not taken
- * for an inflow.
+ * Averages how many records come per window. A window counts at most half of the capacity, so that a batch does not
+ * look like a steady inflow.
  */
 export function createInflowAverage(windowMs: number) {
   let average = 0
@@ -169,7 +169,7 @@ export function createInflowAverage(windowMs: number) {
 
 const worthwhileShare = 0.2
 
-/** Moves polls earlier that were planned when slots were short. Never delays a poll. */
+/** Finds polls that were planned when slots were short, and that would now be planned earlier. Never delays a poll. */
 export function findPollsToMoveEarlier(
   polls: readonly PlannedPoll[],
   nextPollDelayMs: (resource: Resource, notDoneAgeMs: number) => number,
@@ -195,7 +195,7 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-/** Learns processing times, and moves polls earlier if slots are idle. */
+/** Learns processing times from completed records, and moves polls earlier if slots are idle. */
 export function createPollLearning(deps: PollLearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0

@@ -1,6 +1,6 @@
 /**
- * One transaction's processing time: pending at age `afterMs` (0 if never seen pending), done at `untilMs` (Infinity if
- * not yet).
+ * One transaction's processing time: last seen pending at age `afterMs` (0 if never), first seen done at age `untilMs`
+ * (Infinity if not yet).
  */
 export interface ObservedProcessingTime {
   readonly afterMs: number
@@ -19,9 +19,10 @@ export interface ProcessingTimes {
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * Each observation is an interval, spread over its bins in proportion to what is known so far, so that a late poll
- * teaches no slowness. Each keeps 98.5 % of its weight when the next comes, so 50 to 100 follow a change. The prior's
- * slow tail keeps "certainly done" from being concluded.
+ * Each observation is an interval. Its weight is spread over the interval's bins in proportion to the distribution so
+ * far, so that a late poll does not look like slow processing. Each new observation reduces the weight of the earlier
+ * ones by 1.5 %, so the model follows a change after 50 to 100 observations. The prior has a slow tail, so that the
+ * model never concludes that a transaction is certainly done.
  *
  * @param observations newest last; uses the newest 300 and ignores impossible ones
  */
@@ -58,7 +59,7 @@ export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
 
-/** An age's position on the scale of bins: 3.5 is the middle of bin 3. */
+/** Returns an age's position on the scale of bins: 3.5 is the middle of bin 3. */
 export function binPositionOfAge(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs
@@ -75,7 +76,7 @@ export function ageMsAtBinPosition({ edgesMs }: ProcessingTimes, position: numbe
   return lowMs + (position - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)
 }
 
-/** 6 % wide: 1.8 s at 30 s, as fine as an idle budget can poll. */
+/** Each bin is 6 % wide: 1.8 s at an age of 30 s. Polls of an idle budget are not closer. */
 const BINS = 224
 const FIRST_EDGE_WINDOWS = 1 / 1200
 const LAST_EDGE_WINDOWS = 360

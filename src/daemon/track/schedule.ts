@@ -2,7 +2,7 @@ import { ageMsAtBinPosition, binPositionOfAge, type ProcessingTimes } from './pr
 
 /**
  * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
- * `notDoneAgeMs`. Minimises delay plus price: polls as early as the price allows, or later.
+ * `notDoneAgeMs`. Minimises the expected delay plus the price of the polls.
  *
  * @param notDoneAgeMs age since acceptance; 0 before the first poll
  * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md
@@ -29,9 +29,11 @@ export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, 
   return plan.polls[bin] ?? 1
 }
 
-/** A lower value would rest on the prior's tail, which was not measured. */
+/**
+ * The lowest number of polls per record that is planned. Fewer would rely on the prior's tail, which was not measured.
+ */
 const POLLS_LEAST = 1.03
-/** Without data, first polls teach more than they cost. */
+/** More polls while there are few observations, because they teach more than they cost. */
 const POLLS_UNLEARNED = 1.5
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
@@ -45,7 +47,7 @@ interface Plan {
 
 const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** Depends on the model only, so that polls share it. */
+/** Keeps each plan with its model, so that all polls share it. */
 function planFor(model: ProcessingTimes, step: number): Plan {
   const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)
@@ -75,8 +77,8 @@ const STEPS_PER_DOUBLING = 2
 const STEPS = 25 * STEPS_PER_DOUBLING + 1
 
 /**
- * Makes the schedule with the least expected sum of delay and `priceMs` per poll, by dynamic programming from the last
- * edge.
+ * Computes the schedule with the least expected sum of delay and `priceMs` per poll, by dynamic programming from the
+ * last edge back.
  *
  * cost(i) = the least over j > i of  priceMs * P(not done at i) + E[delay of those done between i and j] + cost(j)
  *

@@ -5,7 +5,7 @@ import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict } from './de
 export interface TrackDeps extends RequestDeps {
   /** The wait before a record that failed with E003 is sent again. */
   unavailableMs: number
-  /** Null if never. */
+  /** Null if a transaction never counts as stuck. */
   stuckAfterMs: number | null
   nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number
 }
@@ -25,7 +25,7 @@ export async function track(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null)
-    return { step: stepIfNeverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
+    return { step: stepIfNeverAsked(submission, 'the time of its slot had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -53,7 +53,7 @@ const probeUnknownMs = 60_000
 
 /**
  * @param freshKey the idempotency key to use if the record is sent again under a new one
- * @param now.askedMs the record's age when it was polled; `answeredMs` when the answer was there
+ * @param now.askedMs the record's age when it was polled; `answeredMs` is its age when the answer came
  */
 export function toTrackStep(
   submission: Submission,
@@ -75,14 +75,14 @@ export function toTrackStep(
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
-          // An operator's id may be another record's.
+          // The transaction that an operator named may be another record's.
           mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
         verdict.reason,
       )
     case 'lost': {
       if (submission.probing) return notKnown(submission)
-      // A lost transaction says nothing about processing times.
+      // `doneMs` is null, because a lost transaction does not show a processing time.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
@@ -130,7 +130,7 @@ export function toTrackStep(
           errorCode: verdict.code,
           error: verdict.reason,
           notDoneMs: null,
-          // Under the old key it could only fail again.
+          // Under the old key the service would repeat the failure.
           idempotencyKey: now.freshKey,
           inDoubt: false,
         },
@@ -156,7 +156,8 @@ export function toTrackStep(
 }
 
 /**
- * If the mapping sent the unknown id, the request never arrived. An id from Location belongs to a performed request.
+ * Ends a probe whose id the service does not know. If the id is our own, the request never arrived. If the id is from
+ * Location, the request was performed.
  */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission
@@ -175,7 +176,7 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-export function markPollAsRare(step: Step): Step {
+function markPollAsRare(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 

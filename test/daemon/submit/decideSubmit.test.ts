@@ -39,7 +39,7 @@ describe('2xx with an id that says that it failed (it was completed if its mappi
       expect(decide(answer, untracked)).toMatchObject({ kind: 'uncertain', breach: 'unknown_status' })
     }
     expect(decide(failed({ status: 'accepted', code: 'E999' }), untracked)).toMatchObject({
-      reason: expect.stringMatching(/^the service accepted it as tx, with the error code E999 next to the id/),
+      reason: expect.stringMatching(/^the service accepted the record as tx, with the error code E999 next to the id/),
     })
   })
 

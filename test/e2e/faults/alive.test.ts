@@ -91,7 +91,7 @@ test.concurrent('a lock holds up an outcome: `loop_failing` says so', async (con
   const letGo = await lock(`select from outboxd.submission where state = 'sending' for update`)
   const told = await until(says, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
   expect(told).not.toContain('All is well')
-  expect(told).toMatch(/1 not written, the first \(of [0-9a-f-]{36}\) since .*lock timeout/s)
+  expect(told).toMatch(/1 outcome not written, the oldest \(of submission [0-9a-f-]{36}\) since .*lock timeout/s)
   expect(told).toContain('55P03')
   await until(
     () => scrape(daemon),

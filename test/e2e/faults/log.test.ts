@@ -56,7 +56,7 @@ test('a refused token: error and pause in the log', async () => {
 test('a rejected record: in the log without its contents', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   const long = await harness.insert('rejected-here-', { customerId: 'Jane Doe of Sometown' })
-  expect(await told(daemon, 'record does not map and was rejected', { outboxId: long })).toMatchObject({
+  expect(await told(daemon, 'record does not fit its mapping and was rejected', { outboxId: long })).toMatchObject({
     level: 'warn',
     state: 'rejected',
     type: 'data',
