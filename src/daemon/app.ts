@@ -44,8 +44,7 @@ export interface App {
   /**
    * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
    *
-   * @param options.beginsAgain true if the process restarts the daemon with a new table. Then the instance does not
-   *   sign off, so other instances leave its records alone.
+   * @param options.beginsAgain true to start again with a new table. Other instances then leave its records alone.
    * @returns true if every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
@@ -94,7 +93,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const parts = createLoopParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // Records left in doubt keep the instance's row, so that others settle them once they are sure that it is dead.
+  // If records are in doubt, the instance's row stays, so that others settle them once this instance is surely dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -150,7 +149,7 @@ function createWakeups(): Record<LoopName, Wakeup> {
 const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/** Tries again for 30 s after a transient error, because the databases may be restarting together with the daemon. */
+/** Tries again for 30 s, because the databases may be restarting together with the daemon. */
 async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],

@@ -219,8 +219,8 @@ async function askHarmlessly(
 }
 
 /**
- * Counts the outbox's waiting rows only while the ledger is full. At other times they may have been captured since they
- * were counted, and would count twice.
+ * Counts the outbox's waiting rows only while the ledger is full. At other times they may have been captured meanwhile,
+ * and would count twice.
  */
 export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,

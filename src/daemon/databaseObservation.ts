@@ -9,7 +9,7 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
-/** Up to this many rows are counted each time, because that takes a few milliseconds. */
+/** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
@@ -95,7 +95,7 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
   }
 }
 
-/** If more rows than this were there before the first capture, they count as old data. */
+/** Fewer rows before the first capture are no reason to warn. */
 const outboxHistoryMin = 1_000
 
 /** Warns about old rows, because a new ledger sends all of them, which is seldom intended. */

@@ -63,7 +63,7 @@ export interface ProblemReporterDeps<Problem> {
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
-/** Writes the problems that `outboxd status` shows. Never throws: after a failure, the next round tries again. */
+/** Writes the problems that `outboxd status` shows. Never throws, because the next round tries again. */
 export function createProblemReporter<Problem>({ problems, tell, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
   return {
@@ -83,7 +83,7 @@ export function createProblemReporter<Problem>({ problems, tell, onFailed }: Pro
   }
 }
 
-/** Younger lost claims and unwritten outcomes are not reported, because they usually pass. */
+/** Younger lost claims and unwritten outcomes usually pass, so they are not reported. */
 const waitToTellMs = 10_000
 
 const lapsedToTell = 5

@@ -115,7 +115,7 @@ async function connect(
     await outbox.adopt(instance.who)
   }
   await raiseForeign(ledger, start).catch((error: unknown) => {
-    // Other errors are ignored: if the outbox's database cannot be reached, work on the ledger goes on.
+    // If only the outbox's database cannot be reached, work on the ledger goes on.
     if (isRefusal(error)) throw error
   })
   const { channel } = outbox

@@ -35,7 +35,7 @@ const backoffMinMs = 250
 export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps) {
   let stopped = false
   let failures = 0
-  /** Apart from `wakeup`, because a wake must not shorten a backoff. Only `stop` ends it. */
+  /** Only `stop` ends a backoff, because a wake does not mend the failure. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -85,7 +85,7 @@ export function createWakeup() {
     reset(): void {
       isWoken = false
     },
-    /** Waits `ms`, or until `wake`. Returns at once if `wake` was called since the last reset. */
+    /** Waits `ms`, unless woken since the last reset. */
     sleep(ms: number): Promise<void> {
       if (isWoken) return Promise.resolve()
       return new Promise((resolve) => {
@@ -117,7 +117,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** Fewer failures in a row are not reported, because they usually pass. */
+/** Fewer failures usually pass, so they are not reported. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 

@@ -10,10 +10,7 @@ import { type Loop, type LoopPart, startLoop } from './loop.ts'
 export type Loops = ReturnType<typeof startLoops>
 
 const usualBackoffMaxMs = 10_000
-/**
- * Short for the heartbeat, because other instances take a late instance for dead. Short for the history, because other
- * instances wait until this one has checked the ledger for data loss.
- */
+/** Short, because other instances wait for this one's heartbeat, and for its check of the ledger for data loss. */
 const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, history: 1_000 }
 
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
@@ -78,8 +75,8 @@ const lookEveryMs = 1_000
 const giveUpMs = 600_000
 
 /**
- * Stops claiming, then waits until every outcome is known and written. If an instance exits earlier, records are in
- * doubt that were never sent, or whose answer had come.
+ * Stops claiming, then waits until every outcome is known and written. An earlier exit would leave records in doubt
+ * that were never sent, or whose answer had come.
  *
  * @returns false if it gave up
  */

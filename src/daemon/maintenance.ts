@@ -216,7 +216,7 @@ function createChaining(
       if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
       const verified = await verifyLastDay(goOn)
       if (verified.end === 'begun') return 0
-      // The check at the start may not clear a problem that the check at night found.
+      // The check at the start must not clear a problem that was found at night.
       if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
       due = null
       return chainEveryMs

@@ -49,7 +49,7 @@ export function chooseConverter(spec: FieldSpec): ConvertValue {
   }
 }
 
-/** Reads the total digits and the decimals from `decimal(p,s)`. Null for any other text. */
+/** Reads `decimal(p,s)`. Null for any other text. */
 export function parseDecimalType(type: string): { precision: number; scale: number } | null {
   const match = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type)
   return match === null ? null : { precision: Number(match[1]), scale: Number(match[2]) }
@@ -67,7 +67,7 @@ function notA(expected: string, value: PayloadValue): Invalid {
   return invalid(`is ${nameJsonKind(value)}, not ${expected}`)
 }
 
-/** Also reads a whole number, because an ERP may keep a customer number as a number. */
+/** Also reads a whole number, such as a customer number. */
 function readText(value: PayloadValue): string | null {
   if (typeof value === 'string') return value
   return isExactNumber(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null

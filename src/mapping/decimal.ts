@@ -66,7 +66,7 @@ function parse(text: string, form: RegExp): Decimal | null {
   const match = form.exec(text)
   if (match === null) return null
   const [, sign, whole = '', decimals = '', exponent = '0'] = match
-  // An exponent beyond a double's range becomes Infinity. Every type then refuses the number as too large.
+  // A huge exponent becomes Infinity, which every type refuses as too large.
   return normalize(sign === '-', whole + decimals, whole.length + Number(exponent))
 }
 

@@ -100,7 +100,7 @@ export type MappedRecord =
       errors: readonly FieldError[]
     }
 
-/** Maps an outbox row by the mapping of its type. Never throws: an unexpected error rejects only its own record. */
+/** Maps an outbox row by its type. Never throws, so that an unexpected error rejects only its own record. */
 export function mapOutboxRecord(
   mappings: Mappings,
   record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable' | 'noRecord'>,
@@ -131,7 +131,6 @@ function mapPayload(mapping: Mapping, payload: string, submissionId: string): Ma
   return { kind: 'refused', resource, reason: reason.join('; '), errors: mapped.errors }
 }
 
-/** Refuses a row as a whole, whatever its fields. */
 function refused(mapping: Mapping | null, reason: string): MappedRecord {
   return {
     kind: 'refused',

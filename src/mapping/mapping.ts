@@ -39,7 +39,6 @@ export interface Field {
   readonly fallback: string | null
   /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
-  /** True for a decimal type. */
   readonly isAmount: boolean
   /** True for type array. An array cannot be part of a longer text. */
   readonly isArray: boolean

@@ -4,7 +4,7 @@
  */
 const rows = {
   id: 'id uuid guid',
-  /** A column of type text counts as the payload only if it has one of these names. */
+  /** A text column is the payload only under one of these names. */
   textPayload: 'payload body messagebody eventdata messagedata',
   payload: 'payload body messagebody eventdata messagedata data message content event document json',
   type: `messagetype eventtype aggregatetype recordtype documenttype objecttype entitytype type destination topic kind`,

@@ -73,7 +73,7 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** Bounded, because each answer is kept until the client reads it. Scrapers send fewer requests. */
+/** Bounded, because each answer is kept until the client reads it. */
 const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 

@@ -34,7 +34,7 @@ export type Metrics = {
 } & {
   /** Sets all gauges of kind `shown` and `moment`. */
   setSnapshot(snapshot: MetricsSnapshot): void
-  /** Adds the record types of loaded mappings as label values. */
+  /** Adds their record types as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   mappingsBroken(): void
   render(): Promise<string>
@@ -81,7 +81,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** Drops other values, because prom-client would throw, and a metric must not cause a crash. */
+  /** prom-client throws on other values, and a metric must not cause a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -147,7 +147,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** Computes its values at each scrape from stopwatches, so that a wrong clock of the host does not matter. */
+/** Computes its values at each scrape, from stopwatches. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,

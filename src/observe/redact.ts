@@ -84,7 +84,7 @@ export function redact(text: string): string {
 
 const gone = '[redacted]'
 const patterns: readonly (readonly [RegExp, string])[] = [
-  // Matches up to the last @ of the line, because a password may contain spaces, slashes and @.
+  // Up to the last @ of the line, because a password may contain spaces, slashes and @.
   [/:\/\/[^\n]*@/g, `://${gone}@`],
   [/(:\/\/[^\s?"'<>]+)\?[^\s"'<>]*/g, `$1?${gone}`],
   [/\b(bearer|basic)[\s:]+[\w.~+/=-]+/gi, `$1 ${gone}`],

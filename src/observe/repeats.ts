@@ -4,11 +4,10 @@ export interface Counted {
   lastMs: number
 }
 
-/** `counted` is undefined for the first line. */
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** Beyond this many different lines, each line is written and not counted. */
+/** Further different lines are written and not counted. */
 const linesMax = 1_000
 
 interface Line extends Counted {

@@ -19,20 +19,7 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-/** Sends requests (docs/reference/interface.md, 4). readAnswer.ts decides what an answer means. */
-export interface ServiceClient {
-  /**
-   * Sends one request, once. Never throws because of the service or the network.
-   *
-   * @param mayLeave asked just before the first byte leaves, even after a long connect
-   * @returns null if the request did not leave
-   */
-  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Sends one GET to an API address that cannot exist. */
-  askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  close(): Promise<void>
-}
+export type ServiceClient = ReturnType<typeof createServiceClient>
 
 interface ServiceClientDeps {
   service: Config['service']
@@ -46,7 +33,8 @@ interface ServiceClientDeps {
   onCertificate?: (expiresAtMs: number) => void
 }
 
-export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
+/** Sends requests to the service (docs/reference/interface.md, 4). Never throws because of the service or the network. */
+export function createServiceClient(deps: ServiceClientDeps) {
   const { service, credentials, maxInFlight, clock, onCertificate } = deps
   const ends = new Map<string, number>()
   const http = createHttpClient({
@@ -72,12 +60,20 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 
   return {
-    send: (request, accessToken, mayLeave) => callApi(apiRequest(request, service), accessToken, mayLeave),
+    /**
+     * Sends one request, once.
+     *
+     * @param mayLeave asked just before the first byte leaves, even after a long connect
+     * @returns null if the request did not leave
+     */
+    send: (request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
+      callApi(apiRequest(request, service), accessToken, mayLeave),
 
-    askBeside: (accessToken, mayLeave) =>
+    /** Sends one GET to an API address that cannot exist. */
+    askBeside: (accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 
-    async requestToken(mayLeave) {
+    async requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null> {
       const { clientId, clientSecret } = credentials()
       const answer = await http.exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
@@ -86,7 +82,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
       return { answer: answerFrom(answer, [clientSecret], clock.nowMs()), token: null }
     },
 
-    close: () => http.close(),
+    close: http.close,
   }
 }
 
@@ -177,7 +173,7 @@ function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, no
   return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
 }
 
-/** A lifetime above ten years counts as unknown, because the unit must be wrong. */
+/** Above ten years the unit must be wrong, so the lifetime is unknown. */
 function lifetimeMs(expiresIn: number, unitMs: number): number | null {
   const ms = expiresIn * unitMs
   return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null

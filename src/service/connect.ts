@@ -22,7 +22,7 @@ type Connected = Parameters<Connect>[1]
 /** Bounds of the wait until the service has judged our certificate. Between them, the wait is twice the handshake. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** Bounded, because on some machines timers always fire late, and a request must leave there, too. */
+/** Bounded, because on some machines timers always fire late. */
 const waitsMax = 5
 
 /**
@@ -163,13 +163,6 @@ function openTunnel(proxy: string, target: string, timeoutMs: number): Promise<S
 
 const whyOf = ({ code = 'CLOSED' }: NodeJS.ErrnoException): string => (code === 'ECONNRESET' ? 'CLOSED' : code)
 
-export interface InterimFilter {
-  /** Call when a request leaves, so that the next bytes are read as the head of an answer. */
-  begin(): void
-  /** @returns the bytes for the parser: of this chunk, and of earlier chunks that were held back */
-  pass(chunk: Buffer): Buffer
-}
-
 const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
@@ -182,14 +175,16 @@ const isBegun = (text: string) =>
  * Drops 1xx answers, as clients must (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then it is
  * unknown if the POST arrived.
  */
-export function createInterimResponseFilter(): InterimFilter {
+export function createInterimResponseFilter() {
   let isHead = true
   let held = Buffer.alloc(0)
   return {
-    begin() {
+    /** Call when a request leaves, so that the next bytes are read as the head of an answer. */
+    begin(): void {
       isHead = true
     },
-    pass(chunk) {
+    /** @returns the bytes for the parser, with those held back before */
+    pass(chunk: Buffer): Buffer {
       if (!isHead) return chunk
       let bytes = Buffer.concat([held, chunk])
       held = Buffer.alloc(0)

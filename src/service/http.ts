@@ -10,7 +10,7 @@ export interface HttpRequest {
   path: string
   headers: Record<string, string>
   body: string | null
-  /** Asked just before the first byte leaves, perhaps after a handshake. */
+  /** Asked just before the first byte leaves. */
   mayLeave(): boolean
 }
 
@@ -26,17 +26,13 @@ export type HttpAnswer =
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
-export interface HttpClient {
-  /** @returns null if the request did not leave */
-  exchange(request: HttpRequest): Promise<HttpAnswer | null>
-  close(): Promise<void>
-}
+export type HttpClient = ReturnType<typeof createHttpClient>
 
 interface HttpDeps {
   clock: Clock
   /** Measured from the call to the last byte of the answer. */
   timeoutMs: number
-  /** Per origin and method. A request beyond this number waits while its deadline runs. */
+  /** Per origin and method. A further request waits while its deadline runs. */
   connections: number
   answerMaxBytes: number
   /** Called for each request. A different object closes the connections and opens new ones. */
@@ -51,7 +47,7 @@ interface HttpDeps {
  * Each POST has its own connection. The service may be closing a kept connection, and then it is unknown if the POST
  * arrived.
  */
-export function createHttpClient(deps: HttpDeps): HttpClient {
+export function createHttpClient(deps: HttpDeps) {
   let inForce = createAgents(deps)
   const closing = new Set<Promise<unknown>>()
 
@@ -66,8 +62,9 @@ export function createHttpClient(deps: HttpDeps): HttpClient {
 
   let closed: Promise<unknown> | null = null
   return {
-    exchange: (request) => exchange(agents()[request.method], request, deps),
-    async close() {
+    /** @returns null if the request did not leave */
+    exchange: (request: HttpRequest): Promise<HttpAnswer | null> => exchange(agents()[request.method], request, deps),
+    async close(): Promise<void> {
       closed ??= Promise.all([close(inForce), ...closing])
       await closed
     },
@@ -122,7 +119,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
 }
 
 const tickMs = 500
-/** A tick that is later than this means SIGSTOP or a suspended machine. */
+/** A later tick means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
 /** Measures how long this process was suspended; `end` returns it. */
@@ -144,7 +141,7 @@ function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   }
 }
 
-/** Marks a failure as `suspended`, because a request that failed during a suspension says nothing about the service. */
+/** A request that failed while this process was suspended says nothing about the service. */
 function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
   if (outcome.kind !== 'no-answer') return outcome
   if (!outcome.sent) return null

@@ -1,18 +1,5 @@
 import type { CredentialPart, Credentials } from '../config.ts'
 
-/** The credentials and authorities in use. Keeps the former ones if a file cannot be used. */
-export interface ReloadableCredentials {
-  /** Returns the same object until something changes. */
-  now(): Credentials
-  /**
-   * Reads these parts again and uses the valid ones.
-   *
-   * @returns true if something changed
-   */
-  renew(parts: readonly CredentialPart[]): boolean
-  broken(): string | null
-}
-
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
@@ -23,7 +10,10 @@ export interface ReloadableCredentialsDeps {
   onBroken(part: CredentialPart, why: string): void
 }
 
-export function createReloadableCredentials(deps: ReloadableCredentialsDeps): ReloadableCredentials {
+export type ReloadableCredentials = ReturnType<typeof createReloadableCredentials>
+
+/** Holds the credentials and authorities in use. Keeps the former ones if a file cannot be used. */
+export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   let { credentials } = deps
   const broken = new Map<CredentialPart, string>()
 
@@ -66,9 +56,15 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
   }
 
   return {
-    now: () => credentials,
-    renew: (parts) => parts.map(renewPart).some(Boolean),
-    broken: () => (broken.size === 0 ? null : [...broken.values()].join('\n')),
+    /** Returns the same object until something changes. */
+    now: (): Credentials => credentials,
+    /**
+     * Reads these parts again and uses the valid ones.
+     *
+     * @returns true if something changed
+     */
+    renew: (parts: readonly CredentialPart[]): boolean => parts.map(renewPart).some(Boolean),
+    broken: (): string | null => (broken.size === 0 ? null : [...broken.values()].join('\n')),
   }
 }
 

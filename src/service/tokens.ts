@@ -3,23 +3,6 @@ import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProces
 import type { Token, TokenAnswer } from './client.ts'
 import { pauseCallOfTokenAnswer } from './readAnswer.ts'
 
-/** The access token that all requests of this process share (docs/reference/interface.md, 5). */
-export interface TokenCache {
-  /**
-   * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a
-   * renewal, and until it expires if the renewal fails.
-   */
-  ready(): Promise<TokenVerdict>
-  used(accessToken: string, answer: Answer): void
-  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
-  isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. */
-  isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
-  /** Drops a refused token, unless it has already been replaced. */
-  reject(accessToken: string): void
-  expiresAtMs(): number | null
-}
-
 /** A service may refuse a token for one method only. */
 type Method = 'GET' | 'POST'
 
@@ -45,7 +28,7 @@ interface TokenCacheDeps {
 }
 
 const assumedLifetimeMs = 300_000
-/** The wait after a failed renewal, so that a failing issuer is not asked with each request. */
+/** After a failed renewal, so that a failing issuer is not asked with each request. */
 const renewalPauseMs = 10_000
 
 /** A token may end this much earlier, because its end is in whole seconds (RFC 7519, 2). */
@@ -70,7 +53,10 @@ interface Held {
   unprovenFor: Set<Method>
 }
 
-export function createTokenCache(deps: TokenCacheDeps): TokenCache {
+export type TokenCache = ReturnType<typeof createTokenCache>
+
+/** Holds the access token that all requests of this process share (docs/reference/interface.md, 5). */
+export function createTokenCache(deps: TokenCacheDeps) {
   let held: Held | null = null
   let rejected: Held | null = null
   let remembered: Held[] = []
@@ -127,6 +113,7 @@ export function createTokenCache(deps: TokenCacheDeps): TokenCache {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
   }
 
+  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
   function isRefusedForAge(accessToken: string, answer: Answer): boolean {
     if (answer.kind === 'no-answer' || answer.status !== 401) return false
     const token = remembered.find((each) => each.accessToken === accessToken)
@@ -137,20 +124,25 @@ export function createTokenCache(deps: TokenCacheDeps): TokenCache {
   }
 
   return {
-    async ready() {
+    /**
+     * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a renewal,
+     * and until it expires if the renewal fails.
+     */
+    async ready(): Promise<TokenVerdict> {
       if (held === null || isOver(held)) return shareFetch('missing')
       if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
     },
 
-    used(accessToken, answer) {
+    used(accessToken: string, answer: Answer): void {
       if (held?.accessToken === accessToken) held.isUsed = true
       if (answer.kind === 'response' && answer.status !== 401) outlived = 0
     },
 
     isRefusedForAge,
 
-    isRefusedAgain(accessToken, answer, method) {
+    /** True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. */
+    isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean {
       const token = remembered.find((each) => each.accessToken === accessToken)
       if (token === undefined || answer.kind === 'no-answer' || isRefusedForAge(accessToken, answer)) return false
       if (answer.status !== 401) {
@@ -161,13 +153,14 @@ export function createTokenCache(deps: TokenCacheDeps): TokenCache {
       return token.unprovenFor.has(method)
     },
 
-    reject(accessToken) {
+    /** Drops a refused token, unless it has already been replaced. */
+    reject(accessToken: string): void {
       if (held?.accessToken !== accessToken) return
       rejected = held
       held = null
     },
 
-    expiresAtMs: () => held?.expiresAtMs ?? null,
+    expiresAtMs: (): number | null => held?.expiresAtMs ?? null,
   }
 }
 

@@ -99,7 +99,7 @@ interface KeyFlaw {
  * Examines a text without recursion. Looks only at strings and brackets, so texts that are not JSON do no harm.
  */
 export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
-  const keysSeen: Set<string>[] = [] // one set per open bracket that is not too deep
+  const keysSeen: Set<string>[] = [] // one per open bracket
   const found: JsonFlaws = { tooDeep: [], keyFlaw: null, topKeyFlaw: null }
   let [depth, deepStart] = [0, 0]
   for (let at = 0; at < text.length; at++) {

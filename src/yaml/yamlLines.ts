@@ -17,7 +17,6 @@ export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
 
-/** Writes the lines for a trial. A line to fill in gets its trial value, or is left out. */
 export function writeYamlWithTrialValues(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }

@@ -19,16 +19,14 @@ import {
 import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
-  /** At most this many submissions are queued. A larger backlog stays in the outbox, where it costs little. */
+  /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
   windowMax: number
   knownTypes(): readonly string[]
   readDueCaptureWork(): Promise<DueCaptureWork>
-  /** Read from a clock that never runs backward. */
   elapsedMs(): number
   skip(rows: readonly FailedRow[]): Promise<void>
   forget(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
-  /** Stops the capture of a type for a while, because its query fails for all its records. */
   stopCaptureOfType(type: string, error: unknown): Promise<void>
   resumeCaptureOfTypes(types: readonly string[]): Promise<void>
   onRowRejected(outboxId: string, error: unknown): void
@@ -50,7 +48,7 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
   let published: string | null = null
   let publishAgainAtMs = 0
 
-  /** Publishes again every 10 s, because another instance may have taken this one for dead and deleted its types. */
+  /** Publishes again every 10 s, because an instance that was taken for dead has lost its types. */
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
@@ -66,7 +64,6 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
     },
   })
   return {
-    /** @returns milliseconds until the next round, which a wake shortens */
     async runOnce(): Promise<number> {
       await publishKnownTypes(capture.knownTypes())
       captured = 0
@@ -82,7 +79,7 @@ function waitMs(round: CaptureRoundResult, random: number): number {
   switch (round) {
     case 'again':
       return 0
-    // Random, because all instances wake at the same moment, and the same one would always come second.
+    // Random, because otherwise the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
     case 'waits':
@@ -104,9 +101,8 @@ export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 /**
  * Claims rows, maps them, inserts them into the ledger and marks them.
  *
- * If a batch fails because of a row, the batch is split until that row is alone, and the row is rejected with the
- * reason. The row is skipped, with its own backoff, if it cannot be rejected either, or if only its mark is refused.
- * Other rows go on.
+ * If a batch fails because of a row, the batch is split until that row is alone. Then the row is rejected with the
+ * reason. It is skipped if it cannot be rejected, or if only its mark is refused. Other rows go on.
  */
 export function createCapture(deps: CaptureDeps) {
   let limit = batchMax
@@ -130,12 +126,11 @@ export function createCapture(deps: CaptureDeps) {
   /** A batch takes the lowest rows, so halving the limit isolates a failing row. Later the limit grows by an eighth. */
   async function captureNew(): Promise<CaptureRoundResult> {
     const batch = await captureBatch(deps, limit, leftToReport())
-    if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'captured') {
-      // Grows only after a full batch, because a smaller one does not show that the limit works.
       if (batch.rows === limit) limit = Math.min(batchMax, Math.ceil(limit * 1.125))
       return batch.hasMore ? 'again' : 'idle'
     }
+    if (batch.kind !== 'failed') return batch.kind
     const { error, isCaptured, outboxIds } = batch
     const { type, code } = deps.faultOf(error, isCaptured)
     if (type !== null) {
@@ -161,11 +156,7 @@ export function createCapture(deps: CaptureDeps) {
   }
 }
 
-type Batch =
-  | { kind: 'busy' }
-  | { kind: 'waits' }
-  | { kind: 'captured'; rows: number; hasMore: boolean }
-  | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
+type Batch = Exclude<CaptureRowsResult, { kind: 'captured' }> | { kind: 'captured'; rows: number; hasMore: boolean }
 
 const batchMax = 500
 const leftToReportMs = 300_000
@@ -184,7 +175,6 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
       triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // A held type is left out, like a type that only other instances know.
       const types = {
         known: known.filter((type) => !heldTypes.includes(type)),
         elsewhere: elsewhere && [...elsewhere, ...heldTypes],
@@ -205,12 +195,9 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       return records
     },
   })
-  if (result.kind === 'busy' || result.kind === 'waits') return result
-  if (result.kind === 'failed') {
-    // If the claim itself fails, no single row is the cause.
-    if (result.outboxIds.length === 0) throw result.error
-    return result
-  }
+  // If the claim itself fails, no single row is the cause.
+  if (result.kind === 'failed' && result.outboxIds.length === 0) throw result.error
+  if (result.kind !== 'captured') return result
   const { claimed, read, unmarked } = result
   if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
   const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)

@@ -13,7 +13,7 @@ import type { Resource } from '../../resources.ts'
 
 export interface CaptureFault {
   blame: 'moment' | 'piece' | 'type' | 'everyone'
-  /** The record type whose query failed; null if a type is not the cause. */
+  /** The record type whose query failed, if that is the cause. */
   type: string | null
   /** May quote the row, so it goes only into the ledger. */
   message: string
@@ -46,10 +46,8 @@ export interface CaptureFailure {
 }
 
 export type CaptureRowsResult =
-  /** Another instance captures. */
-  | { kind: 'busy' }
-  /** The ledger may have lost data, so no instance captures. */
-  | { kind: 'waits' }
+  /** See `CaptureRoundResult`. */
+  | { kind: 'busy' | 'waits' }
   /** `read`: number of the `claimed` rows that were read. `unmarked`: captured rows whose mark the table ignored. */
   | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)

@@ -7,7 +7,6 @@ export interface SleepDeps {
   unmark(): void
   hasNew(): Promise<boolean>
   wake(): void
-  /** Read from a clock that never runs backward. */
   elapsedMs(): number
 }
 
@@ -74,7 +73,7 @@ export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, e
       isInVain = false
       if (took > 0) return lookAgain(restMs)
       if (await hasNew()) {
-        // These rows may be unable to be captured now. The sweep each second finds them without a NOTIFY.
+        // If these rows cannot be captured now, the sweep each second finds them again.
         unmark()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)

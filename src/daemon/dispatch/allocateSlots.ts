@@ -25,7 +25,7 @@ export interface SlotAllocation {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Milliseconds until the next decision if only the pace holds submissions back, else undefined. */
+  /** Time until the next decision if only the pace holds submissions back. */
   readonly againInMs: number | undefined
   readonly balance: SlotBalance
 }
@@ -37,8 +37,8 @@ export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance
 /**
  * Decides how free slots are spent.
  *
- * - Polls and submissions wait: polls get 3 of 5 slots, so that due polls do not pile up. Polls never get all slots, so
- *   that submissions move after an outage. Slots that one kind cannot use go to the other kind.
+ * - Polls and submissions wait: polls get 3 of 5 slots, so that due polls do not pile up. Never all slots, so that
+ *   submissions move after an outage. Slots that one kind cannot use go to the other kind.
  * - Only polls wait: a tenth of the capacity stays free for the next submission. This reserve shrinks as polls become
  *   overdue and is gone after a sixth of the window, because near the limit every slot is needed.
  * - A backlog of submissions (more than half of the free slots) is paced. If it were sent at once, it would take all

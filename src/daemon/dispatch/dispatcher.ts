@@ -37,7 +37,7 @@ export interface DispatcherDeps {
   /** @param onCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
-  /** @returns false if the database does not yet know the claim's fate, so that the caller must try again */
+  /** @returns false if the COMMIT may still take effect, so that the caller must try again */
   requeueUnsentClaim(claimId: string): Promise<boolean>
   /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
   claimTrialRequest(permits: number): Promise<Slot[] | null>
@@ -63,9 +63,7 @@ export interface JudgedAnswer {
 
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
-/**
- * Counting stops here, because a higher count hardly changes a poll's price, and counting would cost more than sending.
- */
+/** Counting further hardly changes a poll's price, and costs more than sending. */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
@@ -93,7 +91,6 @@ export function createDispatcher(deps: DispatcherDeps) {
     balance,
   })
 
-  /** @returns milliseconds until the next round, which a wake shortens */
   async function runOnce(): Promise<number> {
     await lost.recover()
     if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcome)
@@ -141,7 +138,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
-    // A claim that took too long counts as lost: none of its records is sent, and the next round requeues them.
+    // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -245,9 +242,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       await write(interpretTrialQuestion(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
-    /**
-     * True while this instance writes a pause. After 5 s the write counts as blocked by a lock, and no longer delays.
-     */
+    /** True while this instance writes a pause, but not after 5 s, when the write counts as blocked by a lock. */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
     silentRecords: () => streaks.silentRecords,
   }

@@ -162,15 +162,13 @@ function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreak
   }
 }
 
-/**
- * Returns the remaining requests if they are fewer than expected: then another client may spend from the same limit.
- */
+/** Returns fewer remaining requests than expected: another client may spend from the same limit. */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** This pause prevents that a hanging service puts one record after another in doubt. */
+/** Keeps a hanging service from putting one record after another in doubt. */
 const silence: PauseCall = callAfter('several requests in a row were not answered')
 
 function answeredInstead(summary: string, status: number): PauseCall {

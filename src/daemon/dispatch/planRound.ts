@@ -25,15 +25,13 @@ export interface InstanceState {
   balance: SlotBalance | null
 }
 
-/** The longest wait, after which this instance notices what other instances and operators did. */
+/** The longest wait until this instance notices what other instances and operators did. */
 export const waitMaxMs = 1_000
 
 /** The wait if other instances took the slots or the due polls. Nothing signals when they are done. */
 export const retrySoonMs = 50
 
-/**
- * At this number of lost claims the instance stops claiming, because further ones would keep more records from others.
- */
+/** More lost claims would only keep records from other instances. */
 const lostClaimsMax = 4
 
 export function blockedWaitMs(own: InstanceState): number | null {

@@ -78,7 +78,7 @@ export interface TokenSlotDeps {
 
 export type TokenSlot<Answered> = ReturnType<typeof createTokenSlot<Answered>>
 
-/** Below this limit, a token is fetched only if a second slot is free for a request that uses the token. */
+/** Below this limit, a token is fetched only if a second slot is free to use the token. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 

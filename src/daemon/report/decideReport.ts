@@ -14,12 +14,12 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A shorter lock is not reported as a problem. */
+/** A shorter lock is not a problem. */
 const longLockMs = 5_000
 
 /**
- * Decides when to try a report again, and which problem to raise. A lock passes, so the next try comes soon. A refusal
- * lasts until the table is changed, so the waits grow.
+ * Decides when to try a report again, and which problem to raise. A lock passes soon. A refusal lasts until the table
+ * is changed.
  *
  * @param failures failed tries in a row
  * @param isEnd false if the record has not ended, so that a later report follows

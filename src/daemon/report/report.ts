@@ -15,7 +15,7 @@ const partsMaxMs = 10_000
 const parts = 10
 
 export const reportRowsMax = limits.freshMax
-/** After a slower batch the size does not grow, because a larger batch might exceed the statement timeout. */
+/** After a slower batch the size does not grow, because of the statement timeout. */
 const quickMs = 2_500
 
 export interface ReportRoundResult {
@@ -60,7 +60,7 @@ function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
     report.failures,
     endStates.some((state) => state === report.state),
   )
-  // One problem for the whole table, because thousands of rows may have been edited.
+  // One problem for the table, because thousands of rows may have been edited.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
   return { report, againInMs, code, problem: problem && { ...problem, subject } }
@@ -83,7 +83,6 @@ export function createReportRounds({ wake, ...deps }: ReportRoundsDeps) {
   let isGathering = false
   let rowsAtOnce = reportRowsMax
   return {
-    /** @returns milliseconds until the next round, which a wake shortens */
     async runOnce(): Promise<number> {
       const round = await writeOutcomesBackOnce(deps, rowsAtOnce)
       rowsAtOnce = round.rowsAtOnce

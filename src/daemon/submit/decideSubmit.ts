@@ -16,7 +16,7 @@ export interface SubmitCircumstances {
   policy: UncertainPolicy
   /** False if the record ends when it is accepted (`track: false` in the mapping). */
   tracked: boolean
-  /** Counted from 1. After an attempt in doubt, the wait grows with this number. */
+  /** Counted from 1. */
   attempt: number
   /** True if the token had expired when the answer came. Then a 401 may mean only that. */
   tokenOutlived: boolean
@@ -39,7 +39,7 @@ export type SubmitVerdict =
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Poll the id from Location, or, if `transactionId` is null, the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
+  /** Repeat with a new token. `ofAge`: the old token had expired, so this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
    * All sending pauses, and the record stays queued. `times` counts how often the record met this pause while other
@@ -82,7 +82,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'invalid':
     case 'refused':
     case 'refused-in-doubt':
-    case 'nothing-there': // here always with the service's own code: without one, the answer is a pause
+    case 'nothing-there': // with the service's own code; without one, it is a pause
       return refused(answer, reading, now.history)
     case 'in-doubt':
     case 'moved':
@@ -96,7 +96,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** Judges an answer with an id, whose other fields may say that the record failed. */
+/** Other fields of the answer may say that the record failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
@@ -202,7 +202,6 @@ function paused(
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** Counts from 1 again if another record met the same pause and got through. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times

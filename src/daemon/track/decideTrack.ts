@@ -35,7 +35,7 @@ export type TrackVerdict =
   | { kind: 'failed'; code: string | null; reason: string }
   /** The service has not known the transaction for ten minutes, but never said that it failed. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
-  /** The transaction may be a duplicate of an earlier attempt. */
+  /** An earlier attempt may have arrived, too. */
   | { kind: 'uncertain'; code: string; reason: string }
   | { kind: 'pending' }
   /** The poll got no usable answer. `refusedPolls` is set if only this transaction is refused. */
@@ -54,7 +54,7 @@ export type TrackVerdict =
 const unknownMaxMs = 600_000
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
-/** The longest wait between polls of an old transaction, and the shortest between polls of a stuck one. */
+/** The longest wait for an old transaction, and the shortest for a stuck one. */
 export const oldTransactionBackoffMaxMs = 3_600_000
 
 const resubmissionsMax = 3
@@ -144,7 +144,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   return { kind: 'resubmit', afterMs: code === 'E003' ? unavailableMs : 0, code, reason }
 }
 
-/** Judges an unknown id. If an operator gave the id, it may be a mistake, so the record does not fail. */
+/** If an operator gave the id, it may be a mistake, so the record does not fail. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < unknownMaxMs) return { ...askAgain(summary, null, now), unknown: true }

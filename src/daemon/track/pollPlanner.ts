@@ -120,7 +120,7 @@ function slotsInSight({ capacity }: BudgetPressure, model: ProcessingTimes): num
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/** Counts the slots wanted within the horizon: for the usual inflow, and for the polls of a batch above the inflow. */
+/** Counts slots wanted within the horizon: for the usual inflow, and for the polls of a batch above it. */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: BudgetPressure,
   awaitedAgesMs: readonly number[],
@@ -195,7 +195,7 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-/** Learns processing times from completed records, and moves polls earlier if slots are idle. */
+/** Learns processing times, and moves polls earlier if slots are idle. */
 export function createPollLearning(deps: PollLearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0

@@ -19,8 +19,8 @@ export interface ProcessingTimes {
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * Each observation is an interval. Its weight is spread over the interval's bins in proportion to the distribution so
- * far, so that a late poll does not look like slow processing. Each new observation reduces the weight of the earlier
+ * Each observation is an interval. Its weight is spread over its bins like the distribution so far, so that a late poll
+ * does not look like slow processing. Each new observation reduces the weight of the earlier
  * ones by 1.5 %, so the model follows a change after 50 to 100 observations. The prior has a slow tail, so that the
  * model never concludes that a transaction is certainly done.
  *
@@ -76,7 +76,7 @@ export function ageMsAtBinPosition({ edgesMs }: ProcessingTimes, position: numbe
   return lowMs + (position - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)
 }
 
-/** Each bin is 6 % wide: 1.8 s at an age of 30 s. Polls of an idle budget are not closer. */
+/** Each bin is 6 % wide: 1.8 s at an age of 30 s. */
 const BINS = 224
 const FIRST_EDGE_WINDOWS = 1 / 1200
 const LAST_EDGE_WINDOWS = 360

@@ -29,11 +29,9 @@ export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, 
   return plan.polls[bin] ?? 1
 }
 
-/**
- * The lowest number of polls per record that is planned. Fewer would rely on the prior's tail, which was not measured.
- */
+/** Fewer polls per record would rely on the prior's tail, which was not measured. */
 const POLLS_LEAST = 1.03
-/** More polls while there are few observations, because they teach more than they cost. */
+/** While there are few observations, polls teach more than they cost. */
 const POLLS_UNLEARNED = 1.5
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2

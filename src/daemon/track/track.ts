@@ -82,7 +82,6 @@ export function toTrackStep(
       )
     case 'lost': {
       if (submission.probing) return notKnown(submission)
-      // `doneMs` is null, because a lost transaction does not show a processing time.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
@@ -156,8 +155,8 @@ export function toTrackStep(
 }
 
 /**
- * Ends a probe whose id the service does not know. If the id is our own, the request never arrived. If the id is from
- * Location, the request was performed.
+ * Ends a probe. If the unknown id is our own, the request never arrived. If it is from Location, the request was
+ * performed.
  */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission
