@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Installation, installDemo } from '../demo/installation.ts'
-import { expectationText, isAllCorrect, outcomeText, runOrders } from '../demo/runOrders.ts'
+import { formatExpectedMinutes, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
 import { mainFile } from '../demo/startCommand.ts'
 import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
 import { defineCommand, wholeNumberParser } from './terminal/command.ts'
@@ -41,10 +41,10 @@ Examples:
     try {
       await using installation = await installDemo({ env, signal, hasConsole: keep, print })
       print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
-      stderr.write(expectationText(records))
+      stderr.write(formatExpectedMinutes(records))
       print('outboxd status --watch')
       const outcome = await runOrders(installation, { records, signal, print: (line) => print(`  ${line}`) })
-      stdout.write(`\n${outcomeText(outcome)}`)
+      stdout.write(`\n${formatOutcome(outcome)}`)
       stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
       if (keep) await Promise.race([untilAborted(signal), installation.broken])
       return isAllCorrect(outcome) ? 0 : 1

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isEveryInterface } from '../sandbox/gate/addresses.ts'
+import { isWildcardAddress } from '../sandbox/gate/addresses.ts'
 import { settingChoices } from '../sandbox/interfaceGapSettings.ts'
 import { readEnvironment, settingVariables } from '../sandbox/readEnvironment.ts'
 import { isEmbedded, type SandboxSettings } from '../sandbox/sandboxSettings.ts'
@@ -68,7 +68,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
   ${url}
   others may call the API from ${allowedAddresses.join(', ')} (SANDBOX_ALLOWED_ADDRESSES)`
   const lines = [
-    `The sandbox ${isEveryInterface(host) ? everywhere : `listens at ${url}`}`,
+    `The sandbox ${isWildcardAddress(host) ? everywhere : `listens at ${url}`}`,
     `  its description      ${url}/openapi.json`,
     `  ledger and faults    ${url}/_sandbox/ledger, ${url}/_sandbox/faults`,
     'To send to it, set',

@@ -59,7 +59,7 @@ export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
   }
 }
 
-export function totalsText({ kinds }: Totals): string {
+export function formatTotals({ kinds }: Totals): string {
   const lines = kinds.map(({ kind, written, right }) => {
     const { label, ending, requests, kept } = expected[kind]
     const amounts = requests === 0 ? '' : ', its amount equal to the cent'

@@ -29,7 +29,7 @@ const firstAmounts = [
   ...['99999999.99', '0.1', '4503599.63', '1.10', '70368744.17'],
 ]
 
-export function salesOrder(index: number): SalesOrder {
+export function createSalesOrder(index: number): SalesOrder {
   const kind = kindOf(index)
   return {
     kind,
@@ -88,7 +88,7 @@ export async function insertSalesOrder(erp: pg.Pool, order: SalesOrder): Promise
   )
 }
 
-export async function readAmounts(erp: pg.Pool): Promise<Map<string, string>> {
+export async function readAmountsByOrder(erp: pg.Pool): Promise<Map<string, string>> {
   const { rows } = await erp.query<{ number: string; amount: string }>(
     'select number, coalesce(amount + surcharge, amount)::text as amount from sales_order order by number',
   )
@@ -103,7 +103,7 @@ export interface OutboxRow {
   error: string | null
 }
 
-export async function readOutbox(erp: pg.Pool): Promise<OutboxRow[]> {
+export async function readOutboxRows(erp: pg.Pool): Promise<OutboxRow[]> {
   const { rows } = await erp.query<OutboxRow>(
     `select key as reference, status, transaction_id as "transactionId", error_code as "errorCode", error
      from outbox order by id`,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { endStates } from '../model.ts'
-import { checkTotals, type Evidence, type LedgerRow, type Totals, totalsText } from './checkTotals.ts'
-import { insertSalesOrder, readAmounts, readOutbox, type SalesOrder, salesOrder } from './erp.ts'
+import { checkTotals, type Evidence, formatTotals, type LedgerRow, type Totals } from './checkTotals.ts'
+import { createSalesOrder, insertSalesOrder, readAmountsByOrder, readOutboxRows, type SalesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
 
-export interface Outcome {
+export interface DemoOutcome {
   totals: Totals
   /** `mostInAMinute`: the most requests in any 60 seconds. */
   service: { requests: number; mostInAMinute: number }
@@ -30,9 +30,12 @@ const lookMs = 250
  *
  * @throws Error if the daemon or the sandbox ends, the signal's reason if it is aborted
  */
-export async function runOrders(installation: Installation, { records, signal, print }: RunOptions): Promise<Outcome> {
+export async function runOrders(
+  installation: Installation,
+  { records, signal, print }: RunOptions,
+): Promise<DemoOutcome> {
   const startedMs = performance.now()
-  const orders = Array.from({ length: records }, (_, index) => salesOrder(index))
+  const orders = Array.from({ length: records }, (_, index) => createSalesOrder(index))
   const { erp, sandboxUrl, broken } = installation
   let done = 0
   const view = installation.watchStatus((line) => print(`${done} of ${records} have ended | ${line}`))
@@ -56,10 +59,10 @@ async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonl
   const ledgerOf = (endpoint: string) =>
     readControl<{ rows: LedgerRow[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
   const [amounts, submits, posts, outbox] = await Promise.all([
-    readAmounts(erp),
+    readAmountsByOrder(erp),
     ledgerOf('submit'),
     ledgerOf('order'),
-    readOutbox(erp),
+    readOutboxRows(erp),
   ])
   const written = orders.map(({ number, kind }) => ({
     reference: number,
@@ -75,26 +78,26 @@ async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-export function expectationText(records: number): string {
+export function formatExpectedMinutes(records: number): string {
   const minutes = Math.floor((records * requestsPerRecord) / allowedInAMinute)
   return minutes === 0
     ? ''
     : `the service allows ${allowedInAMinute} requests a minute and a record takes about two: this takes about ${minutes} min\n`
 }
 
-export function isAllCorrect({ totals, service }: Pick<Outcome, 'totals' | 'service'>): boolean {
+export function isAllCorrect({ totals, service }: Pick<DemoOutcome, 'totals' | 'service'>): boolean {
   return totals.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
 }
 
 const problemsShown = 20
 
-export function outcomeText(outcome: Outcome): string {
+export function formatOutcome(outcome: DemoOutcome): string {
   const { totals, service, tookMs } = outcome
   const { requests, mostInAMinute } = service
   const records = totals.kinds.reduce((sum, { written }) => sum + written, 0)
   const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
   if (isAllCorrect(outcome)) {
-    return `${totalsText(totals)}
+    return `${formatTotals(totals)}
 All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
 The service has each of the remaining records exactly once, and nothing else.
 Every amount that arrived equals the ERP's to the cent (compared digit by digit).
@@ -106,5 +109,5 @@ ${counted}`
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(mostInAMinute > allowedInAMinute ? ['the service got more requests than the limit allows'] : []),
   ]
-  return `${totalsText(totals)}\nNOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
+  return `${formatTotals(totals)}\nNOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
 }

@@ -17,11 +17,11 @@ export class Clients {
   }
 
   /** Takes the same time, whichever part is wrong. */
-  findAuthenticated(form: URLSearchParams): string | null {
+  findAuthenticatedClientId(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {
-      const isId = sameSecret(form.get('client_id') ?? '', id)
-      if (sameSecret(form.get('client_secret') ?? '', secret) && isId) found = id
+      const isId = areEqualSecrets(form.get('client_id') ?? '', id)
+      if (areEqualSecrets(form.get('client_secret') ?? '', secret) && isId) found = id
     }
     return found
   }
@@ -32,7 +32,7 @@ export class Clients {
 }
 
 /** In constant time. */
-export function sameSecret(a: string, b: string): boolean {
+export function areEqualSecrets(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }
 

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import type { Clients } from './clients.ts'
+import type { Endpoint } from './endpoints/apiSchemas.ts'
 import type { Answer } from './endpoints/problemAnswer.ts'
-import type { Endpoint } from './endpoints/requestSchemas.ts'
 import type { FaultAction, Faults } from './faults/faults.ts'
-import type { ClientRates } from './gate/clientRates.ts'
-import type { Tokens } from './gate/issuedTokens.ts'
+import type { ClientRateLimits } from './gate/clientRateLimits.ts'
+import type { IssuedTokens } from './gate/issuedTokens.ts'
 import type { SeededRandom } from './processing/seededRandom.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
@@ -19,8 +19,8 @@ export interface Parts {
   live: (client: string | null) => LiveSettings
   clients: Clients
   bodyLimitBytes: number
-  tokens: Tokens
-  rates: ClientRates
+  tokens: IssuedTokens
+  rates: ClientRateLimits
   faults: Faults
   scripts: RecordScripts
   random: SeededRandom
@@ -74,7 +74,7 @@ export type Handler = (parts: Parts, exchange: Exchange, client: string) => Prom
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 
 /** Runs functions in the order of the calls, each after the one before has ended. */
-export function createOneAtATime(): OneAtATime {
+export function createSequentialRunner(): OneAtATime {
   let before: Promise<unknown> = Promise.resolve()
   return (act) => {
     const result = before.then(act)

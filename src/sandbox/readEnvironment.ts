@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 
 export type EnvironmentRead =
-  | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
+  | { kind: 'value'; settings: SandboxSettings; borrowed: BorrowedVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
 /** A variable of the daemon that is used, because the sandbox's own is not set. */
-export interface Borrowed {
+export interface BorrowedVariable {
   from: string
   own: string
 }
@@ -20,7 +20,7 @@ export function readEnvironment(
   const overrides = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
-  const borrowed: Borrowed[] = []
+  const borrowed: BorrowedVariable[] = []
   for (const [key, { names, schema, secret }] of Object.entries(settingVariables)) {
     const [own = ''] = names
     const ofDaemon = env.SANDBOX_CLIENTS || env.SANDBOX_CLIENTS_FILE ? clientNames : []

@@ -80,10 +80,10 @@ export function toServiceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }
 
-export function isoTime(us: number): string {
+export function formatIsoTime(us: number): string {
   return new Date(us / 1000).toISOString()
 }
 
 function preciseTime(us: number): string {
-  return isoTime(us).replace('Z', `${String(us % 1000).padStart(3, '0')}Z`)
+  return formatIsoTime(us).replace('Z', `${String(us % 1000).padStart(3, '0')}Z`)
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { unavailableAnswer } from './endpoints/apiRefusals.ts'
+import { unavailableServiceAnswer } from './endpoints/apiRefusals.ts'
 import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
 import { refusalAnswer } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
@@ -8,7 +8,7 @@ import type { Fault, FaultAction } from './faults/faults.ts'
 import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
-import { isEntryRefused, writeRequest } from './storage/writeRequest.ts'
+import { isValueRefused, writeRequest } from './storage/writeRequest.ts'
 
 /**
  * Serves a request:
@@ -109,7 +109,7 @@ async function record(parts: Parts, { exchange, admission, style, outcome, actio
     await writeRequest(parts, row, outcome.effect)
     return { delivery, delayMs: action && !isHeldBefore(action) ? action.delayMs : 0 }
   } catch (error) {
-    if (!isEntryRefused(error)) throw error
+    if (!isValueRefused(error)) throw error
     reportFailure(exchange, error)
     await writeRequest(parts, { ...row, status: 500 }, undefined)
     return { delivery: applyFault(failed, undefined, style), delayMs: 0 }
@@ -127,7 +127,7 @@ function answerWithoutLedger(
   reportFailure(exchange, error)
   if (!(error instanceof DatabaseAway)) return applyFault(failed, undefined, style)
   if (error.mayBeStored) return { kind: 'drop' }
-  return applyFault(refusal ?? unavailableAnswer(parts, client), undefined, style)
+  return applyFault(refusal ?? unavailableServiceAnswer(parts, client), undefined, style)
 }
 
 function reportFailure({ method, endpoint }: Exchange, error: unknown): void {

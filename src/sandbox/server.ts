@@ -2,15 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Answer, refusalAnswer, sendAnswer, tokenError } from './endpoints/problemAnswer.ts'
+import { type Answer, refusalAnswer, sendAnswer, tokenErrorAnswer } from './endpoints/problemAnswer.ts'
 import { createOrder, readOrder, readTransaction, submitData } from './endpoints/recordEndpoints.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
 import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
-import { unmapIpv4Address } from './gate/addresses.ts'
+import { stripIpv4Mapping } from './gate/addresses.ts'
 import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
-import { openApiDocument } from './openapi/openapi.ts'
+import { buildOpenApiDocument } from './openapi/openapi.ts'
 import { toServiceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { serveRequest } from './serve.ts'
@@ -75,7 +75,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.get('/api/v1/data/:id', route('status', admitApiRequest, readTransaction))
   app.post('/api/v1/orders', route('order', admitApiRequest, createOrder))
   app.get('/api/v1/orders/:id', route('order_status', admitApiRequest, readOrder))
-  app.get('/openapi.json', openApiDocument)
+  app.get('/openapi.json', buildOpenApiDocument)
 
   app.setNotFoundHandler((request, reply) =>
     otherwise(request, reply, (live) => notServed(request.method, pathOf(request), live)),
@@ -121,7 +121,7 @@ function readArrival({ clients }: Parts, request: FastifyRequest, endpoint: Exch
     method: request.method,
     path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
     id: (request.params as { id?: string } | undefined)?.id ?? '',
-    address: unmapIpv4Address(request.socket.remoteAddress),
+    address: stripIpv4Mapping(request.socket.remoteAddress),
     authorization: request.headers.authorization,
     contentType,
     header: (name) => request.raw.headersDistinct[name.toLowerCase()]?.[0],
@@ -137,7 +137,7 @@ function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): A
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
   if (name === undefined) return undefined
   const detail = `The header ${name} came more than once.`
-  return endpoint === 'token' ? tokenError(400, 'invalid_request', detail) : refusalAnswer(400, detail)
+  return endpoint === 'token' ? tokenErrorAnswer(400, 'invalid_request', detail) : refusalAnswer(400, detail)
 }
 
 function gateOf(request: FastifyRequest): Gate {

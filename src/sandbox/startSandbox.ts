@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import { Clients } from './clients.ts'
-import { type Controls, controlRoutes } from './control/control.ts'
-import { deleteAllRequests, deleteClientRequests, trimLedger } from './control/controlQueries.ts'
+import { type Controls, registerControlRoutes } from './control/control.ts'
+import { deleteAllRequests, deleteClientRequests, deleteOldLedgerRows } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
-import { createOneAtATime, type Parts } from './exchange.ts'
+import { createSequentialRunner, type Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
 import { reachableUrl } from './gate/addresses.ts'
-import { ClientRates } from './gate/clientRates.ts'
-import { Tokens } from './gate/issuedTokens.ts'
-import { SeededRandom, seededKey } from './processing/seededRandom.ts'
+import { ClientRateLimits } from './gate/clientRateLimits.ts'
+import { IssuedTokens } from './gate/issuedTokens.ts'
+import { deriveSigningKey, SeededRandom } from './processing/seededRandom.ts'
 import { SandboxClock } from './sandboxClock.ts'
 import {
   clientSettingsOf,
@@ -17,7 +17,7 @@ import {
   parseSettings,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { beginScenario, continueScenario, loadScenario, mergeScenario } from './scenario/readScenario.ts'
+import { applyScenarioSettings, continueScenario, loadScenario, startScenario } from './scenario/readScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
@@ -58,7 +58,7 @@ const trimmingMs = 60_000
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const given = parseSettings(optionsSchema, options ?? {})
   const scenario = loadScenario(given.scenario)
-  const settings = mergeScenario(given, scenario)
+  const settings = applyScenarioSettings(given, scenario)
   await using stack = new AsyncDisposableStack()
   const database = await openDatabase(settings)
   stack.defer(() => database.close())
@@ -74,13 +74,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const controls = await assemble(pool, events, settings, scenario, closing.signal)
   const { parts, settings: current } = controls
   const app = buildServer(parts, settings)
-  await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
+  await app.register((instance) => registerControlRoutes(instance, controls), { prefix: '/_sandbox' })
   // Node's default backlog of 511 loses connections of a burst.
   const address = await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax })
   stack.defer(() => finishRequests(app))
   const longestWindowUs = () => current.longestWindowSeconds * 1_000_000
   const trim = () =>
-    trimLedger(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
+    deleteOldLedgerRows(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
       process.stderr.write(`sandbox: the ledger could not be trimmed: ${error}\n`)
     })
   const trimming = setInterval(trim, trimmingMs).unref()
@@ -125,7 +125,7 @@ async function assemble(
   const clients = new Clients(given)
   const current = await CurrentSettings.open(pool, liveSettingsSchema.strip().parse(settings), given)
   const live = (client: string | null) => current.of(client)
-  const rates = new ClientRates(live)
+  const rates = new ClientRateLimits(live)
   for (const arrivals of await readCountedArrivals(pool, clock.nowUs() - current.longestWindowSeconds * 1_000_000))
     rates.restore(arrivals)
   const random = new SeededRandom(() => live(null).seed, await findNextIdPositionByClient(pool))
@@ -133,13 +133,13 @@ async function assemble(
   await faults.load()
   await continueScenario(pool, faults, scenario)
   const secrets = given.map(({ secret }) => secret)
-  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, secrets)
+  const givenKey = settings.seed === null ? undefined : deriveSigningKey(settings.seed, secrets)
   const parts: Parts = {
     ...{ pool, events, clock, live, clients, rates, faults, random, closing },
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await Tokens.open({ pool, clock, random, live, clients }, givenKey),
+    tokens: await IssuedTokens.open({ pool, clock, random, live, clients }, givenKey),
     scripts: new RecordScripts(pool, scenario?.records ?? []),
-    oneAtATime: createOneAtATime(),
+    oneAtATime: createSequentialRunner(),
     outages: { count: 0 },
   }
   const reset = async (client: string | null, everything: boolean) => {
@@ -148,7 +148,7 @@ async function assemble(
     if (everything) random.restart(client)
     if (everything && client === null) {
       await clock.setBack()
-      if (scenario) await beginScenario(pool, faults, scenario)
+      if (scenario) await startScenario(pool, faults, scenario)
     }
     rates.clear(client)
   }

@@ -4,9 +4,9 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { command as demo } from '../../src/commands/demo.ts'
-import { checkTotals, type LedgerRow, totalsText, type WrittenRecord } from '../../src/demo/checkTotals.ts'
-import { type OutboxRow, type RecordKind, salesOrder } from '../../src/demo/erp.ts'
-import { expectationText, isAllCorrect, outcomeText } from '../../src/demo/runOrders.ts'
+import { checkTotals, formatTotals, type LedgerRow, type WrittenRecord } from '../../src/demo/checkTotals.ts'
+import { createSalesOrder, type OutboxRow, type RecordKind } from '../../src/demo/erp.ts'
+import { formatExpectedMinutes, formatOutcome, isAllCorrect } from '../../src/demo/runOrders.ts'
 import { testContext } from '../support/context.ts'
 import { startProgram } from '../support/program.ts'
 
@@ -176,7 +176,7 @@ describe('the check of totals', () => {
     expect(totals.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
     expect(isAllCorrect({ totals, service })).toBe(false)
-    expect(outcomeText({ totals, service, tookMs: 1000 })).toContain('NOT as it should be')
+    expect(formatOutcome({ totals, service, tookMs: 1000 })).toContain('NOT as it should be')
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
@@ -186,19 +186,19 @@ describe('the check of totals', () => {
   })
 
   test('is told in a line for each kind of record', () => {
-    expect(totalsText(checkTotals(evidence()))).toMatch(
+    expect(formatTotals(checkTotals(evidence()))).toMatch(
       /1 of 1 +unknown customer +rejected \(E001\), sent once, never kept by the service, its amount equal to the cent/,
     )
   })
 })
 
 test('a run that is longer than the budget of a minute says so before', () => {
-  expect(expectationText(40)).toBe('')
-  expect(expectationText(200)).toContain('this takes about 3 min')
+  expect(formatExpectedMinutes(40)).toBe('')
+  expect(formatExpectedMinutes(200)).toContain('this takes about 3 min')
 })
 
 test('the smallest and the largest amounts are those of records that are right', () => {
-  const right = Array.from({ length: 12 }, (_, index) => salesOrder(index)).filter(
+  const right = Array.from({ length: 12 }, (_, index) => createSalesOrder(index)).filter(
     ({ kind }) => kind === 'data' || kind === 'order',
   )
   expect(right.map(({ amount }) => amount)).toEqual(

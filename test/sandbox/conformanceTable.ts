@@ -222,7 +222,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
   '8. Limits': [
     [
       'requests, 100 a minute',
-      'sandbox/clientRates.test.ts: the 101st request is refused until the first has left the window',
+      'sandbox/clientRateLimits.test.ts: the 101st request is refused until the first has left the window',
     ],
     ["client's timeout, 30 s today", 'config.test.ts: the defaults are those that users were promised'],
     [

@@ -3,13 +3,13 @@ import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { judgeControl } from '../../src/sandbox/control/controlGuard.ts'
+import { refuseControlRequest } from '../../src/sandbox/control/controlGuard.ts'
 import { type Setup, setup } from './setup.ts'
 
 describe('the decision', () => {
   type Headers = Record<string, string>
   const judge = (headers: Headers, { token, ...more }: { token?: string; [fact: string]: unknown } = {}) =>
-    judgeControl(
+    refuseControlRequest(
       {
         address: '127.0.0.1',
         localAddress: '127.0.0.1',

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseDistribution } from '../../src/sandbox/processing/distribution.ts'
-import { drawShare } from '../../src/sandbox/processing/seededRandom.ts'
+import { drawFraction } from '../../src/sandbox/processing/seededRandom.ts'
 
 const forms = ['constant:2', 'constant:30:0.1', 'lognormal:20:0.6', 'humps:0.8:2-5:120-300', 'exponential:20']
 
 function sample(form: string, size = 4000): number[] {
   const distribution = parseDistribution(form)
   if (distribution === undefined) throw new Error(`${form} cannot be read`)
-  const seconds = (n: number) => distribution([drawShare(7, 'time', n), drawShare(7, 'time again', n)])
+  const seconds = (n: number) => distribution([drawFraction(7, 'time', n), drawFraction(7, 'time again', n)])
   return Array.from({ length: size }, (_, n) => seconds(n)).sort((a, b) => a - b)
 }
 
@@ -44,9 +44,9 @@ test('an exponential has the mean that it was given', () => {
 })
 
 test('the same seed gives the same times, another seed others', () => {
-  expect(drawShare(1, 'time', 5)).toBe(drawShare(1, 'time', 5))
-  expect(drawShare(1, 'time', 5)).not.toBe(drawShare(2, 'time', 5))
-  expect(drawShare(1, 'time', 5)).not.toBe(drawShare(1, 'failure', 5))
+  expect(drawFraction(1, 'time', 5)).toBe(drawFraction(1, 'time', 5))
+  expect(drawFraction(1, 'time', 5)).not.toBe(drawFraction(2, 'time', 5))
+  expect(drawFraction(1, 'time', 5)).not.toBe(drawFraction(1, 'failure', 5))
 })
 
 test('a time is between nothing and a day, whatever the draw', () => {

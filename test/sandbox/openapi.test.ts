@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { submissionSchema } from '../../src/sandbox/endpoints/recordSchemas.ts'
-import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
+import { buildOpenApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, setup } from './setup.ts'
 
 const live = liveSettingsSchema.parse({})
-const document: Json = openApiDocument()
+const document: Json = buildOpenApiDocument()
 
 /** Every `$ref` in the document. */
 function references(node: Json): string[] {

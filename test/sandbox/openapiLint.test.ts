@@ -2,9 +2,9 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
-import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
+import { buildOpenApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 
-const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(openApiDocument()))
+const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(buildOpenApiDocument()))
 const withoutTags = () => ({ ...document(), tags: [], info: { title: 'no license', version: '1' } })
 
 async function redocly(described: unknown): Promise<string[]> {

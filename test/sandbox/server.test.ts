@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { problemSchema } from '../../src/sandbox/endpoints/requestSchemas.ts'
+import { problemAnswerSchema } from '../../src/sandbox/endpoints/apiSchemas.ts'
 import { until } from '../support/until.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
@@ -41,7 +41,7 @@ test('every error is a problem document with the remaining requests, and no stac
   for (const { status, headers, json, text } of answers) {
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
     expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
-    expect(problemSchema.parse(json).status).toBe(status)
+    expect(problemAnswerSchema.parse(json).status).toBe(status)
     expect(text).not.toMatch(/\.[tj]s|node_modules|at .*\(/)
   }
 })
@@ -57,7 +57,7 @@ test('a mistake of the sandbox is 500 without its words', async () => {
     expect(answer.status).toBe(500)
     expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
     expect(await ledger()).toMatchObject([{ endpoint: 'status', status: 500 }])
-    expect(problemSchema.parse(answer.json).detail).not.toContain('infinity')
+    expect(problemAnswerSchema.parse(answer.json).detail).not.toContain('infinity')
     expect(answer.text).not.toMatch(/\.[tj]s|node_modules|infinity/)
     expect(stderr.mock.calls.join()).toContain('infinity')
   } finally {

@@ -4,17 +4,17 @@ import { z } from 'zod'
 import type { CurrentSettings } from '../currentSettings.ts'
 import type { Parts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
-import { isoTime, latestClockUs } from '../sandboxClock.ts'
+import { formatIsoTime, latestClockUs } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
-import { verify } from '../scenario/expectations.ts'
+import { checkExpectations } from '../scenario/checkExpectations.ts'
 import { type Expectation, expectationSchema } from '../scenario/scenarioSchema.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
-import { isEntryRefused } from '../storage/writeRequest.ts'
-import { BodyWrong, readJson, refuse, sendRows } from './controlAnswers.ts'
-import { guardControl } from './controlGuard.ts'
+import { isValueRefused } from '../storage/writeRequest.ts'
+import { BodyWrong, parseJsonBody, sendRefusal, sendRows } from './controlAnswers.ts'
+import { createControlGuard } from './controlGuard.ts'
 import { readRequestCounts, readRequestRate } from './controlQueries.ts'
 import * as lists from './listRows.ts'
-import { processingRoutes } from './processingRoutes.ts'
+import { registerProcessingRoutes } from './processingRoutes.ts'
 
 export interface Controls {
   parts: Parts
@@ -42,7 +42,7 @@ const clockBody = z.strictObject({
 })
 
 /** Serves /_sandbox/ (docs/start/sandbox.md). Its requests neither count nor enter the ledger. */
-export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
+export async function registerControlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, settings } = controls
   const { pool, clients, clock, faults } = parts
   // A misspelt id would look like a client without requests.
@@ -52,15 +52,15 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   const readQuery = <T extends z.ZodRawShape>(query: unknown, shape: T) =>
     z.strictObject({ ...shape, client: knownClient.nullable().default(null) }).parse(query)
   const clientOf = (query: unknown) => readQuery(query, {}).client
-  app.addHook('onRequest', guardControl(controls.token))
+  app.addHook('onRequest', createControlGuard(controls.token))
   app.setErrorHandler(async (error, request, reply) => {
-    if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
-    if (error instanceof BodyWrong) return refuse(reply, 400, error.message)
-    if (error instanceof DatabaseAway) return refuse(reply, 503, `The database cannot be used: ${error.message}`)
-    if (isEntryRefused(error)) return refuse(reply, 400, 'The request has a value that Postgres cannot store.')
+    if (error instanceof z.ZodError) return sendRefusal(reply, 400, z.prettifyError(error))
+    if (error instanceof BodyWrong) return sendRefusal(reply, 400, error.message)
+    if (error instanceof DatabaseAway) return sendRefusal(reply, 503, `The database cannot be used: ${error.message}`)
+    if (isValueRefused(error)) return sendRefusal(reply, 400, 'The request has a value that Postgres cannot store.')
     const message = error instanceof Error ? error.stack : error
     process.stderr.write(`sandbox: ${request.method} ${request.routeOptions.url}: ${message}\n`)
-    return refuse(reply, 500, 'The sandbox failed. Its stderr has the error.')
+    return sendRefusal(reply, 500, 'The sandbox failed. Its stderr has the error.')
   })
 
   app.get('/health', { config: { isOpen: true } }, async (_request, reply) => {
@@ -92,18 +92,18 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     ['/events', lists.readEvents],
   ] as const)
     app.get(path, async ({ query }, reply) => sendRows(reply, await read(pool, readQuery(query, limitQuery))))
-  processingRoutes(app, parts, clientOf)
+  registerProcessingRoutes(app, parts, clientOf)
 
   app.get('/faults', async ({ query }) => ({ rows: faults.list(clientOf(query)) }))
   app.post('/faults', async ({ body }, reply) => {
-    const spec = faultSchema.parse(readJson(body))
+    const spec = faultSchema.parse(parseJsonBody(body))
     knownClient.optional().parse(spec.client)
     return reply.code(201).send(await faults.add(spec))
   })
   app.delete('/faults', async ({ query }) => ({ removed: await faults.removeAll(clientOf(query)) }))
   app.delete('/faults/:id', async ({ params }, reply) => {
     const removed = await faults.remove(idParameter.parse(params).id)
-    return removed === 0 ? refuse(reply, 404, 'There is no such fault.') : { removed }
+    return removed === 0 ? sendRefusal(reply, 404, 'There is no such fault.') : { removed }
   })
 
   const shownSettings = (client: string | null) => ({
@@ -114,7 +114,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.patch('/settings', async ({ query, body }) => {
     const client = clientOf(query)
     const patch = client === null ? settingsPatchSchema : clientPatchSchema
-    await settings.change(client, patch.parse(readJson(body)) as SettingsPatch)
+    await settings.change(client, patch.parse(parseJsonBody(body)) as SettingsPatch)
     return shownSettings(client)
   })
   app.delete('/settings', async ({ query }) => {
@@ -125,9 +125,9 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
 
   app.get('/clock', async () => clock.read())
   app.post('/clock', async ({ body }, reply) => {
-    const { advanceSeconds } = clockBody.parse(readJson(body))
+    const { advanceSeconds } = clockBody.parse(parseJsonBody(body))
     if (await parts.oneAtATime(() => clock.advance(advanceSeconds))) return clock.read()
-    return refuse(reply, 400, `The clock cannot go beyond ${isoTime(latestClockUs)}.`)
+    return sendRefusal(reply, 400, `The clock cannot go beyond ${formatIsoTime(latestClockUs)}.`)
   })
   app.post('/tokens/revoke', async ({ query }) => {
     await parts.tokens.revoke(clientOf(query))
@@ -135,11 +135,11 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   // Answers 422 if a request differs, so that `curl --fail-with-body` fails.
   app.post('/verify', async ({ query, body }, reply) => {
-    const asked = body ? verifyBody.parse(readJson(body)).expectations : controls.expectations
+    const asked = body ? verifyBody.parse(parseJsonBody(body)).expectations : controls.expectations
     if (asked.length === 0) {
-      return refuse(reply, 400, 'There is nothing to verify: neither the request nor a scenario has expectations.')
+      return sendRefusal(reply, 400, 'There is nothing to verify: neither the request nor a scenario has expectations.')
     }
-    const verdicts = await verify(pool, asked, clientOf(query))
+    const verdicts = await checkExpectations(pool, asked, clientOf(query))
     const passed = verdicts.every((verdict) => verdict.passed)
     return reply.code(passed ? 200 : 422).send({ passed, expectations: verdicts })
   })

@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify'
-import { findUnstorablePart } from '../endpoints/parseExactly.ts'
-import { jsonType, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
-import { pageBytesMax, type Rows } from './listRows.ts'
+import { findUnstorablePart } from '../endpoints/parseExactJson.ts'
+import { jsonContentType, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
+import { pageBytesMax, type RowsPage } from './listRows.ts'
 
 export class BodyWrong extends Error {
   override name = 'BodyWrong'
 }
 
 /** @throws BodyWrong if it is not JSON, or cannot be stored */
-export function readJson(body: unknown): unknown {
+export function parseJsonBody(body: unknown): unknown {
   let value: unknown
   try {
     value = JSON.parse(String(body ?? ''))
@@ -20,12 +20,13 @@ export function readJson(body: unknown): unknown {
   return value
 }
 
-export function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
+export function sendRefusal(reply: FastifyReply, status: number, detail: string): FastifyReply {
   return sendAnswer(reply, refusalAnswer(status, detail))
 }
 
 /** Refuses instead of leaving out rows, because a test counts them. */
-export function sendRows(reply: FastifyReply, { rows, isCut }: Rows): FastifyReply {
-  if (isCut) return refuse(reply, 413, `The rows have more than ${pageBytesMax} bytes. Ask for fewer with ?limit=.`)
-  return reply.type(jsonType).send(`{"rows":[${rows.join(',')}]}`)
+export function sendRows(reply: FastifyReply, { rows, isCut }: RowsPage): FastifyReply {
+  if (isCut)
+    return sendRefusal(reply, 413, `The rows have more than ${pageBytesMax} bytes. Ask for fewer with ?limit=.`)
+  return reply.type(jsonContentType).send(`{"rows":[${rows.join(',')}]}`)
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { sameSecret } from '../clients.ts'
+import { areEqualSecrets } from '../clients.ts'
 import { type Answer, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
-import { isLoopbackAddress, isLoopbackName, unmapIpv4Address } from '../gate/addresses.ts'
-import { findForeignPage } from '../gate/gates.ts'
+import { isLoopbackAddress, isLoopbackName, stripIpv4Mapping } from '../gate/addresses.ts'
+import { findForeignPageOrigin } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,7 +27,7 @@ interface ControlRequest {
  *
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
-export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
+export function refuseControlRequest(request: ControlRequest, token: string | undefined): Answer | undefined {
   const isHere = isLoopbackAddress(request.address) || request.address === request.localAddress
   if (request.isOpen) return isHere ? undefined : refuse(`this comes from ${request.address}`)
   const refusal = token === undefined ? judgeStranger(request, isHere) : judgeToken(request, token)
@@ -36,7 +36,7 @@ export function judgeControl(request: ControlRequest, token: string | undefined)
 
 function judgeToken({ headers }: ControlRequest, token: string): Answer | undefined {
   const given = /^Bearer +(\S+) *$/i.exec(headers.authorization?.toString() ?? '')?.[1]
-  if (given !== undefined && sameSecret(given, token)) return undefined
+  if (given !== undefined && areEqualSecrets(given, token)) return undefined
   const detail = 'Send the token of SANDBOX_CONTROL_TOKEN: Authorization: Bearer TOKEN.'
   return refusalAnswer(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
@@ -46,7 +46,7 @@ function judgeStranger({ address, localAddress, headers }: ControlRequest, isHer
   const trace = Object.keys(headers).find((name) => isForwarding(name))
   if (trace !== undefined) return refuse(`the header ${trace} shows that a proxy sent this`)
   if (!namesThisHost(headers.host?.toString() ?? '', localAddress)) return refuse('the Host is not this machine')
-  const page = findForeignPage((name) => headers[name]?.toString())
+  const page = findForeignPageOrigin((name) => headers[name]?.toString())
   return page === undefined ? undefined : refuse(`a web page of ${page} sent this`)
 }
 
@@ -73,11 +73,14 @@ function isForwarding(name: string): boolean {
   return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
 
-export function guardControl(token: string | undefined): onRequestAsyncHookHandler {
+export function createControlGuard(token: string | undefined): onRequestAsyncHookHandler {
   return async function guard({ socket, headers, routeOptions }: FastifyRequest, reply: FastifyReply) {
-    const address = unmapIpv4Address(socket.remoteAddress)
-    const localAddress = unmapIpv4Address(socket.localAddress)
-    const refusal = judgeControl({ address, localAddress, headers, isOpen: routeOptions.config.isOpen === true }, token)
+    const address = stripIpv4Mapping(socket.remoteAddress)
+    const localAddress = stripIpv4Mapping(socket.localAddress)
+    const refusal = refuseControlRequest(
+      { address, localAddress, headers, isOpen: routeOptions.config.isOpen === true },
+      token,
+    )
     return refusal && sendAnswer(reply, refusal)
   }
 }

@@ -42,7 +42,7 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
 }
 
 /** Deletes all but the newest `rows`. Keeps applied idempotency keys, and what counts against the rate limit. */
-export async function trimLedger(pool: pg.Pool, rows: number, countedSinceUs: number): Promise<void> {
+export async function deleteOldLedgerRows(pool: pg.Pool, rows: number, countedSinceUs: number): Promise<void> {
   await pool.query(
     `
     delete from sandbox.ledger
@@ -54,7 +54,7 @@ export async function trimLedger(pool: pg.Pool, rows: number, countedSinceUs: nu
   )
 }
 
-export interface Rate {
+export interface RequestRate {
   windowSeconds: number
   requests: number
   maxArrived: number
@@ -64,8 +64,12 @@ export interface Rate {
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
 /** Counts API calls in sliding windows. Two calls exactly one window apart share none. */
-export async function readRequestRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
-  const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
+export async function readRequestRate(
+  pool: pg.Pool,
+  windowSeconds: number,
+  client: string | null,
+): Promise<RequestRate> {
+  const { rows } = await pool.query<Omit<RequestRate, 'windowSeconds'>>(
     `
     select count(*)::integer as requests, coalesce(max(arrived), 0)::integer as "maxArrived",
       coalesce(max(admitted), 0)::integer as "maxAdmitted"

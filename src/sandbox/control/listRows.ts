@@ -14,7 +14,7 @@ interface LedgerFilter extends Page {
   idempotencyKey: string | null
 }
 
-export interface Rows {
+export interface RowsPage {
   /** Each as JSON. */
   rows: string[]
   /** True if the rest of the page was left out, because it would have more than `pageBytesMax`. */
@@ -43,7 +43,7 @@ interface List {
 }
 
 /** @param values of the parameters in `where`, and at last the limit */
-async function readPage(pool: pg.Pool, list: List, values: unknown[]): Promise<Rows> {
+async function readPage(pool: pg.Pool, list: List, values: unknown[]): Promise<RowsPage> {
   const { schema = 'sandbox', table, columns, where, order, direction = '' } = list
   const ordered = order.map((column) => `${table}.${column}`)
   const { rows } = await pool.query<{ row: string; isWithin: boolean }>(
@@ -74,7 +74,7 @@ const ledgerColumns = `
   idempotency_key as "idempotencyKey", body, status, dropped, counted, fault_id as "faultId",
   transaction_id as "transactionId", order_id as "orderId"`
 
-export function readLedger(pool: pg.Pool, filter: LedgerFilter): Promise<Rows> {
+export function readLedger(pool: pg.Pool, filter: LedgerFilter): Promise<RowsPage> {
   const { since, isNewest, client, endpoint, idempotencyKey, limit } = filter
   const where = `
     ledger.sequence > $1 and ($2::text is null or ledger.client = $2) and ($3::text is null or ledger.endpoint = $3)
@@ -86,19 +86,19 @@ export function readLedger(pool: pg.Pool, filter: LedgerFilter): Promise<Rows> {
   )
 }
 
-export function readTransactions(pool: pg.Pool, { limit, client }: Page): Promise<Rows> {
+export function readTransactions(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {
   const where = '$1::text is null or transactions.client = $1'
   const order = ['accepted_at', 'position', 'id', 'client']
   return readPage(pool, { table: 'transactions', columns: transactionColumns, where, order }, [client, limit])
 }
 
-export function readOrders(pool: pg.Pool, { limit, client }: Page): Promise<Rows> {
+export function readOrders(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {
   const where = '$1::text is null or orders.client = $1'
   const order = ['created_at', 'position', 'id', 'client']
   return readPage(pool, { table: 'orders', columns: orderColumns, where, order }, [client, limit])
 }
 
-export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<Rows> {
+export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {
   const where = `
     job.name = $1
     and ($2::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $2))`

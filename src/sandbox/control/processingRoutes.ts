@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
 import { changeProcessing, findOwningClients, type ProcessingChange } from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
-import { readJson, refuse } from './controlAnswers.ts'
+import { parseJsonBody, sendRefusal } from './controlAnswers.ts'
 
 const patchSchema = z
   .strictObject({
@@ -27,14 +27,14 @@ const patches = {
 }
 
 /** Changes only what is pending, because a client may have read the end. */
-export function processingRoutes(
+export function registerProcessingRoutes(
   app: FastifyInstance,
   parts: Parts,
   clientOf: (query: unknown) => string | null,
 ): void {
   for (const kind of ['transaction', 'order'] as const)
     app.patch<{ Params: { id: string } }>(`/${kind}s/:id`, ({ params: { id }, query, body }, reply) => {
-      const patch = patches[kind].parse(readJson(body))
+      const patch = patches[kind].parse(parseJsonBody(body))
       return parts.oneAtATime(() => changeOne(parts, reply, { of: kind, id, client: clientOf(query) }, patch))
     })
 }
@@ -49,16 +49,16 @@ interface Asked {
 async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: Asked, patch: Patch) {
   const owners = (await findOwningClients(parts.pool, of, id)).filter((each) => client === null || each === client)
   const [owner] = owners
-  if (owner === undefined) return refuse(reply, 404, `There is no ${of} ${id}.`)
+  if (owner === undefined) return sendRefusal(reply, 404, `There is no ${of} ${id}.`)
   if (owners.length > 1) {
     const detail = `The ${of} ${id} belongs to several clients: ${owners.join(', ')}. Choose one with ?client=ID.`
-    return refuse(reply, 409, detail)
+    return sendRefusal(reply, 409, detail)
   }
   const code = patch.finish === 'failed' ? (patch.errorCode ?? parts.live(owner).failureCode) : null
   const changed = await changeProcessing(parts, { of, id, client: owner }, processingChange(code, patch.hold))
   if (changed.kind === 'changed') return changed.row
   const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished one cannot change.`
-  return refuse(reply, 409, detail)
+  return sendRefusal(reply, 409, detail)
 }
 
 function processingChange(errorCode: string | null, hold: boolean | undefined): ProcessingChange {

@@ -1,15 +1,15 @@
 import type { z } from 'zod'
 import type { Exchange, Parts } from '../exchange.ts'
 import { type AppliedBefore, findAppliedRequest } from '../storage/findStored.ts'
-import { findUnstorablePart, jsonDepthMax, parseExactly } from './parseExactly.ts'
+import { idempotencyKeyMax } from './apiSchemas.ts'
+import { findUnstorablePart, jsonDepthMax, parseExactJson } from './parseExactJson.ts'
 import { type Answer, errorMessages, type FieldError, refusalAnswer } from './problemAnswer.ts'
-import { idempotencyKeyMax } from './requestSchemas.ts'
 
 export function answerIfDown(parts: Parts, client: string): Answer | undefined {
-  return parts.live(client).down ? unavailableAnswer(parts, client) : undefined
+  return parts.live(client).down ? unavailableServiceAnswer(parts, client) : undefined
 }
 
-export function unavailableAnswer(parts: Parts, client: string | null): Answer {
+export function unavailableServiceAnswer(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return refusalAnswer(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
@@ -43,7 +43,11 @@ const keyForms = {
   },
 }
 
-export function refuseKeyForm(parts: Parts, { idempotencyKey }: Exchange, client: string): Answer | undefined {
+export function refuseMalformedIdempotencyKey(
+  parts: Parts,
+  { idempotencyKey }: Exchange,
+  client: string,
+): Answer | undefined {
   const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
   if (idempotencyDemanded === 'none') return undefined
   const { pattern, says } = keyForms[idempotencyDemanded]
@@ -56,7 +60,7 @@ export function refuseKeyForm(parts: Parts, { idempotencyKey }: Exchange, client
  *
  * @param replay makes the first answer again
  */
-export async function answerUsedKey(
+export async function answerUsedIdempotencyKey(
   parts: Parts,
   exchange: Exchange,
   client: string,
@@ -78,7 +82,7 @@ export async function answerUsedKey(
 
 type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
+export function readJsonBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(refusalAnswer(415, 'The Content-Type must be application/json.'))
   }
@@ -103,7 +107,7 @@ export function isUtf8Request({ contentType, isUtf8 }: Pick<Exchange, 'contentTy
 
 function parsed(body: string): BodyRead<unknown> {
   try {
-    return { kind: 'value', value: parseExactly(body) }
+    return { kind: 'value', value: parseExactJson(body) }
   } catch (error) {
     const tooDeep = error instanceof RangeError
     return wrong(

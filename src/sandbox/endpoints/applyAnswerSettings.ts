@@ -1,6 +1,6 @@
 import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
+import { type Answer, jsonContentType, Problem, problemContentType } from './problemAnswer.ts'
 
 /** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
 export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
@@ -34,18 +34,18 @@ const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
 const errorShapes: Record<ErrorShape, Shape> = {
-  problem: { contentType: problemType, body: (problem) => problem },
-  code: { contentType: jsonType, body: ({ code, detail }) => ({ code, message: detail }) },
-  errorCode: { contentType: jsonType, body: ({ code, detail }) => ({ errorCode: code, errorMessage: detail }) },
-  error: { contentType: jsonType, body: ({ code, detail }) => ({ error: { code, message: detail } }) },
+  problem: { contentType: problemContentType, body: (problem) => problem },
+  code: { contentType: jsonContentType, body: ({ code, detail }) => ({ code, message: detail }) },
+  errorCode: { contentType: jsonContentType, body: ({ code, detail }) => ({ errorCode: code, errorMessage: detail }) },
+  error: { contentType: jsonContentType, body: ({ code, detail }) => ({ error: { code, message: detail } }) },
   errors: {
-    contentType: jsonType,
+    contentType: jsonContentType,
     body: ({ code, detail, errors }) => ({
       errors: errors?.map(({ field, detail }) => ({ code, field, message: detail })) ?? [{ code, message: detail }],
     }),
   },
   type: {
-    contentType: problemType,
+    contentType: problemContentType,
     body: ({ type, title, status, detail, code }) => ({
       type: code === undefined ? type : `https://service.example/errors/${code}`,
       title,

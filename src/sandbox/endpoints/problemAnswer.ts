@@ -49,11 +49,11 @@ export const errorMessages: Record<ErrorCode, string> = {
   E003: 'Service unavailable',
 }
 
-export const jsonType = 'application/json; charset=utf-8'
-export const problemType = 'application/problem+json; charset=utf-8'
+export const jsonContentType = 'application/json; charset=utf-8'
+export const problemContentType = 'application/problem+json; charset=utf-8'
 
 export function successAnswer(body: unknown, status = 200): Answer {
-  return { status, headers: {}, contentType: jsonType, body }
+  return { status, headers: {}, contentType: jsonContentType, body }
 }
 
 export function refusalAnswer(
@@ -62,13 +62,13 @@ export function refusalAnswer(
   more: Particulars = {},
   headers: Record<string, string> = {},
 ): Answer {
-  return { status, headers, contentType: problemType, body: new Problem(status, detail, more) }
+  return { status, headers, contentType: problemContentType, body: new Problem(status, detail, more) }
 }
 
 /**
  * A refusal of the token endpoint. A 401 challenges with the scheme that the client tried, or Basic. @see RFC 6749, 5.2
  */
-export function tokenError(status: number, error: string, description: string, authorization?: string): Answer {
+export function tokenErrorAnswer(status: number, error: string, description: string, authorization?: string): Answer {
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }
   const scheme = /^bearer\b/i.test(authorization ?? '') ? 'Bearer' : 'Basic'
   if (status === 401) headers['www-authenticate'] = `${scheme} realm="sandbox"`

@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { type ProcessedRecordRef, planProcessing, tellNextStep } from '../processing/processing.ts'
-import { isoTime, toServiceUs } from '../sandboxClock.ts'
+import { advanceScriptedStatus, type ProcessedRecordRef, planProcessing } from '../processing/processing.ts'
+import { formatIsoTime, toServiceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
 import {
   answerIfDown,
-  answerUsedKey,
+  answerUsedIdempotencyKey,
   duplicateAnswer,
-  readBody,
-  refuseKeyForm,
+  readJsonBody,
+  refuseMalformedIdempotencyKey,
   refuseUnknownCustomer,
   unknownIdAnswer,
 } from './apiRefusals.ts'
-import { parseExactly } from './parseExactly.ts'
+import type { OrderCreatedEvent } from './apiSchemas.ts'
+import { parseExactJson } from './parseExactJson.ts'
 import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
-import type { OrderCreatedEvent } from './requestSchemas.ts'
 
 /** POST /api/v1/data. @see docs/reference/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -26,7 +26,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
-    successAnswer({ transactionId: id, status: 'accepted', timestamp: isoTime(toServiceUs(us, live)) })
+    successAnswer({ transactionId: id, status: 'accepted', timestamp: formatIsoTime(toServiceUs(us, live)) })
   const refusal = await refuse(parts, exchange, client, {
     of: 'transaction',
     ownId,
@@ -53,7 +53,7 @@ export function readTransaction(parts: Parts, exchange: Exchange, client: string
       return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
     }
     const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
-    const result = { customerId: found.customerId, processedAt: isoTime(toServiceUs(doneUs, live)) }
+    const result = { customerId: found.customerId, processedAt: formatIsoTime(toServiceUs(doneUs, live)) }
     const shapes = { object: result, absent: undefined, text: JSON.stringify(result), list: [result] }
     return { transactionId: id, status: outcome, result: shapes[live.resultShape], ...code }
   })
@@ -68,7 +68,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
-    successAnswer({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toServiceUs(us, live)) }, 201)
+    successAnswer({ orderId, status: live.orderFirstStatus, createdAt: formatIsoTime(toServiceUs(us, live)) }, 201)
   const refusal = await refuse(parts, exchange, client, {
     of: 'order',
     ownId,
@@ -93,8 +93,8 @@ export function readOrder(parts: Parts, exchange: Exchange, client: string): Pro
   return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
     const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
-    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toServiceUs(sinceUs, live)) } : {}
-    return { orderId: id, status, items: parseExactly(items), ...createdAt }
+    const createdAt = live.createdAtOnRead ? { createdAt: formatIsoTime(toServiceUs(sinceUs, live)) } : {}
+    return { orderId: id, status, items: parseExactJson(items), ...createdAt }
   })
 }
 
@@ -105,8 +105,8 @@ function takesOwnIds({ ownIds }: LiveSettings): boolean {
 type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
-  const refusal = answerIfDown(parts, client) ?? refuseKeyForm(parts, exchange, client)
-  return refusal ? { kind: 'invalid', answer: refusal } : readBody(parts, exchange, client, schema)
+  const refusal = answerIfDown(parts, client) ?? refuseMalformedIdempotencyKey(parts, exchange, client)
+  return refusal ? { kind: 'invalid', answer: refusal } : readJsonBody(parts, exchange, client, schema)
 }
 
 interface Sent {
@@ -123,7 +123,8 @@ async function refuse(
   { of, ownId, customerId, replay }: Sent,
 ): Promise<Answer | undefined> {
   const refusal =
-    refuseUnknownCustomer(parts, customerId, client) ?? (await answerUsedKey(parts, exchange, client, replay))
+    refuseUnknownCustomer(parts, customerId, client) ??
+    (await answerUsedIdempotencyKey(parts, exchange, client, replay))
   if (refusal || ownId === undefined) return refusal
   const find = of === 'order' ? findOrder : findTransaction
   return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
@@ -152,7 +153,7 @@ async function readOne<S extends Stored>(
   if (found === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
   const nowUs = parts.clock.nowUs()
   if (!found.held || found.statuses === null) return { answer: successAnswer(bodyOf(found, nowUs)) }
-  const fault = await tellNextStep(parts, which, found.statuses)
+  const fault = await advanceScriptedStatus(parts, which, found.statuses)
   return { answer: successAnswer(bodyOf((await findVisible()) ?? found, parts.clock.nowUs())), fault }
 }
 
@@ -177,7 +178,7 @@ function orderCreated(
   us: number,
   live: LiveSettings,
 ): OrderCreatedEvent {
-  const time = isoTime(toServiceUs(us, live))
+  const time = formatIsoTime(toServiceUs(us, live))
   return {
     specversion: '1.0',
     id,

@@ -2,7 +2,7 @@ import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { isFormContentType } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isUtf8Request } from './apiRefusals.ts'
-import { type Answer, refusalAnswer, successAnswer, tokenError } from './problemAnswer.ts'
+import { type Answer, refusalAnswer, successAnswer, tokenErrorAnswer } from './problemAnswer.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
@@ -41,7 +41,7 @@ interface Refusal {
 }
 
 function said({ status, error, description }: Refusal, { tokenErrorShape }: LiveSettings, exchange: Exchange): Answer {
-  const answer = tokenError(status, error, description, exchange.authorization)
+  const answer = tokenErrorAnswer(status, error, description, exchange.authorization)
   return tokenErrorShape === 'oauth' ? answer : refusalAnswer(status, description, {}, answer.headers)
 }
 

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { type Answer, jsonType, refusalAnswer } from '../endpoints/problemAnswer.ts'
+import { type Answer, jsonContentType, refusalAnswer } from '../endpoints/problemAnswer.ts'
 import type { FaultAction } from './faults.ts'
 
 export type Delivery =
@@ -87,7 +87,7 @@ function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
     spec.code === undefined ? {} : { code: spec.code },
     spec.headers,
   )
-  const contentType = spec.contentType ?? (spec.body === undefined ? told.contentType : jsonType)
+  const contentType = spec.contentType ?? (spec.body === undefined ? told.contentType : jsonContentType)
   return { ...told, contentType, body: spec.body === undefined ? told.body : spec.body }
 }
 

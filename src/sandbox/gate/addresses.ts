@@ -24,12 +24,12 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
 }
 
 function readAddress(address: string): { plain: string; family: Family | undefined } {
-  const plain = unmapIpv4Address(address).replace(/%.*$/, '')
+  const plain = stripIpv4Mapping(address).replace(/%.*$/, '')
   const version = isIP(plain)
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-export function unmapIpv4Address(address: string | undefined): string {
+export function stripIpv4Mapping(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
 
@@ -46,6 +46,6 @@ export function reachableUrl(host: string, port: number): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
-export function isEveryInterface(host: string): boolean {
+export function isWildcardAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }

@@ -2,7 +2,7 @@ import { type Answer, refusalAnswer } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isAllowedAddress } from './addresses.ts'
-import type { RateSlot } from './clientRates.ts'
+import type { RateSlot } from './clientRateLimits.ts'
 import { isFormContentType } from './maskSecrets.ts'
 
 export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
@@ -26,7 +26,9 @@ export async function admitTokenRequest(parts: Parts, arrival: Arrival): Promise
   const page = refusePage(parts, arrival)
   if (page) return page
   const { contentType, body } = arrival
-  const client = isFormContentType(contentType) ? parts.clients.findAuthenticated(new URLSearchParams(body)) : null
+  const client = isFormContentType(contentType)
+    ? parts.clients.findAuthenticatedClientId(new URLSearchParams(body))
+    : null
   const live = parts.live(client)
   const arrivedUs = parts.clock.nowUs()
   const slot = parts.rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
@@ -42,7 +44,7 @@ export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
  * Names another site's web page that sent the request, by Origin and Sec-Fetch-Site. @see Fetch Metadata Request
  * Headers (W3C)
  */
-export function findForeignPage(header: (name: string) => string | undefined): string | undefined {
+export function findForeignPageOrigin(header: (name: string) => string | undefined): string | undefined {
   const [origin, site] = [header('origin'), header('sec-fetch-site')]
   if (origin !== undefined && origin.toLowerCase() !== `http://${header('host')?.toLowerCase()}`) return origin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
@@ -50,7 +52,7 @@ export function findForeignPage(header: (name: string) => string | undefined): s
 
 /** The refusal does not count, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
-  const page = findForeignPage(header)
+  const page = findForeignPageOrigin(header)
   if (page === undefined) return undefined
   const refusal = refusalAnswer(403, `A page of ${page} sent this. Web pages may not use the service.`)
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }

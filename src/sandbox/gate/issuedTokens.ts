@@ -26,7 +26,7 @@ interface Keys {
 }
 
 /** The key is in the database, so tokens survive a restart. */
-export class Tokens {
+export class IssuedTokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
   #revocations: Record<string, number>
@@ -37,13 +37,13 @@ export class Tokens {
     this.#revocations = revocations
   }
 
-  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
+  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<IssuedTokens> {
     const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
     const revocations = await readOrCreateState<Record<string, number>>(parts.pool, 'revocations', {})
     const keys = { privateKey: privateKey as CryptoKey, publicKey: publicKey as CryptoKey }
-    return new Tokens(parts, keys, revocations)
+    return new IssuedTokens(parts, keys, revocations)
   }
 
   async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {

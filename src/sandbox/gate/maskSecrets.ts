@@ -1,4 +1,4 @@
-import type { Endpoint } from '../endpoints/requestSchemas.ts'
+import type { Endpoint } from '../endpoints/apiSchemas.ts'
 
 const masked = '***'
 

@@ -1,10 +1,16 @@
-import { numberDigitsMax } from '../endpoints/parseExactly.ts'
+import { idempotencyKeyMax } from '../endpoints/apiSchemas.ts'
+import { numberDigitsMax } from '../endpoints/parseExactJson.ts'
 import { Problem } from '../endpoints/problemAnswer.ts'
-import { idempotencyKeyMax } from '../endpoints/requestSchemas.ts'
-import { componentHeaders, componentSchemas, type ExampleName, examples, type HeaderName } from './openapiSchemas.ts'
+import {
+  componentHeaders,
+  componentSchemas,
+  type ExampleName,
+  exampleBodies,
+  type HeaderName,
+} from './openapiSchemas.ts'
 
 /** Describes the service with the default settings. */
-export function openApiDocument(): Record<string, unknown> {
+export function buildOpenApiDocument(): Record<string, unknown> {
   return {
     openapi: '3.1.0',
     info,
@@ -173,7 +179,7 @@ function pathParameter(name: string, description: string, schema: Record<string,
 }
 
 function contentOf(mediaType: string, name: ExampleName) {
-  return { [mediaType]: { schema: schemaRef(name), example: examples[name] } }
+  return { [mediaType]: { schema: schemaRef(name), example: exampleBodies[name] } }
 }
 
 function headersOf(named: Record<string, HeaderName>) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import * as wire from '../endpoints/apiSchemas.ts'
 import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
-import * as wire from '../endpoints/requestSchemas.ts'
 import { defaultSecret, liveSettingsSchema } from '../sandboxSettings.ts'
 
 const live = liveSettingsSchema.parse({})
@@ -12,21 +12,21 @@ const requests = {
 }
 
 const answers = {
-  Token: wire.tokenSchema,
-  TokenError: wire.tokenErrorSchema,
-  DataAccepted: wire.submitAcceptedSchema,
-  TransactionStatus: wire.transactionSchema,
-  OrderAccepted: wire.orderCreatedSchema,
-  Order: wire.orderSchema,
+  Token: wire.tokenAnswerSchema,
+  TokenError: wire.tokenErrorAnswerSchema,
+  DataAccepted: wire.submitAnswerSchema,
+  TransactionStatus: wire.transactionAnswerSchema,
+  OrderAccepted: wire.orderCreatedAnswerSchema,
+  Order: wire.orderAnswerSchema,
   OrderCreatedEvent: wire.orderCreatedEventSchema,
 }
 
-export type ExampleName = keyof typeof examples
+export type ExampleName = keyof typeof exampleBodies
 
 export function componentSchemas(): Record<string, unknown> {
   return {
     ...components(requests, 'input'),
-    ...components({ ...answers, Problem: wire.problemSchema }, 'output'),
+    ...components({ ...answers, Problem: wire.problemAnswerSchema }, 'output'),
   }
 }
 
@@ -36,14 +36,14 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
       const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
         target: 'draft-2020-12',
         io,
-        override: ({ jsonSchema }) => loosen(jsonSchema),
+        override: ({ jsonSchema }) => loosenSchema(jsonSchema),
       })
       return [name, rest]
     }),
   )
 }
 /** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops a pattern if there is a format. */
-function loosen(schema: Record<string, unknown>): void {
+function loosenSchema(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.format !== undefined) delete schema.pattern
 }
@@ -53,7 +53,7 @@ const time = '2026-11-23T09:30:00.000Z'
 const order = { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [{ sku: 'A1', quantity: 2 }] }
 const created = { orderId, status: 'pending', createdAt: time }
 
-export const examples = {
+export const exampleBodies = {
   TokenRequest: { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: defaultSecret },
   DataSubmission: { customerId: 'C1', data: { field1: 'value1', field2: 'SO-000001', total_amount: '12.50' } },
   OrderRequest: order,

@@ -3,7 +3,7 @@ import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { findStepAfterAnswers } from '../scenario/recordScripts.ts'
-import { parseStatusWord, type Step } from '../scenario/scenarioSchema.ts'
+import { parseStatusWord, type ScriptStep } from '../scenario/scenarioSchema.ts'
 import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
 import type { SeededRandom } from './seededRandom.ts'
@@ -60,10 +60,10 @@ const tables = {
 }
 
 /** Tells the next step of a scripted record. @returns a fault, if that is the step */
-export async function tellNextStep(
+export async function advanceScriptedStatus(
   parts: Parts,
   which: ProcessedRecordRef,
-  statuses: readonly Step[],
+  statuses: readonly ScriptStep[],
 ): Promise<FaultAction | undefined> {
   const { of, id, client } = which
   const { rows } = await parts.pool.query<{ before: number }>(
@@ -83,7 +83,7 @@ export type ProcessingChange =
   /** Processing goes on as planned; what is overdue ends now. */
   | { kind: 'let go' }
 
-export type Changed =
+export type ProcessingResult =
   | { kind: 'changed'; row: Record<string, unknown> }
   | { kind: 'finished'; outcome: string; at: string }
 
@@ -100,7 +100,7 @@ export async function changeProcessing(
   { pool, clock }: Pick<Parts, 'pool' | 'clock'>,
   { of, id, client }: ProcessedRecordRef,
   change: ProcessingChange,
-): Promise<Changed> {
+): Promise<ProcessingResult> {
   const { name, columns, ending } = tables[of]
   const errorCode = of === 'transaction' ? [change.kind === 'finish' ? change.errorCode : null] : []
   const { rows } = await pool.query<Record<string, unknown>>(

@@ -29,11 +29,11 @@ export class SeededRandom {
   }
 
   share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
-    return drawShare(this.#seed() ?? anySeed, `${stream} ${client}`, position)
+    return drawFraction(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
   fault(client: string): number {
-    return drawShare(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
+    return drawFraction(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
 
   id(of: 'transaction' | 'order' | 'event', client: string, position: number): string {
@@ -66,14 +66,14 @@ export class SeededRandom {
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** Uses the secrets, too, because the seed is public. */
-export function seededKey(seed: number, secrets: readonly string[]): JWK {
+export function deriveSigningKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
   return key.export({ format: 'jwk' })
 }
 
 /** The n-th number from [0, 1) of a seeded stream. */
-export function drawShare(seed: number, stream: string, n: number): number {
+export function drawFraction(seed: number, stream: string, n: number): number {
   return drawBytes(seed, stream, n).readUIntBE(0, 6) / 2 ** 48
 }
 

@@ -46,7 +46,7 @@ export function loadScenario(given: string | object | undefined): Scenario | und
 }
 
 /** The scenario's settings win. @throws SettingsWrong if they contradict each other */
-export function mergeScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
+export function applyScenarioSettings(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
   const given = Object.entries({ clock, clients, unknownCustomers: customers?.unknown, ...changes })
@@ -67,10 +67,10 @@ function readText(file: string): string {
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)
-    await beginScenario(pool, faults, scenario)
+    await startScenario(pool, faults, scenario)
 }
 
-export async function beginScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
+export async function startScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   await pool.query('delete from sandbox.scripted_answers')
   await faults.removeAll(null)
   for (const fault of scenario?.faults ?? []) await faults.add(fault)

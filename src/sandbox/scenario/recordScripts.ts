@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import type { Endpoint } from '../endpoints/requestSchemas.ts'
+import type { Endpoint } from '../endpoints/apiSchemas.ts'
 import type { FaultAction } from '../faults/faults.ts'
-import { bodyDifferences, readBody } from './requestMatch.ts'
-import type { RecordScript, Step } from './scenarioSchema.ts'
+import { findBodyDifferences, parseJsonOrForm } from './requestMatch.ts'
+import type { RecordScript, ScriptStep } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; body: string }
 
@@ -25,16 +25,16 @@ export class RecordScripts {
     return findStepAfterAnswers(found.script.answers, await this.#countAnswer(key))
   }
 
-  statuses(request: Sent, client: string): readonly Step[] | null {
+  statuses(request: Sent, client: string): readonly ScriptStep[] | null {
     return this.#find(request, client)?.script.statuses ?? null
   }
 
   #find(request: Sent, sender: string): { script: RecordScript; index: number; body: unknown } | undefined {
     if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
-    const body = readBody(request.body)
+    const body = parseJsonOrForm(request.body)
     const index = this.#scripts.findIndex(
       ({ endpoint, client = sender, match }) =>
-        endpoint === request.endpoint && client === sender && bodyDifferences(match, body).length === 0,
+        endpoint === request.endpoint && client === sender && findBodyDifferences(match, body).length === 0,
     )
     const script = this.#scripts[index]
     return script && { script, index, body }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { exactNumberText, parseExactly } from '../endpoints/parseExactly.ts'
-import { endpoints } from '../endpoints/requestSchemas.ts'
+import { endpoints } from '../endpoints/apiSchemas.ts'
+import { findExactNumberText, parseExactJson } from '../endpoints/parseExactJson.ts'
 import { isRegularExpression } from '../interfaceGapSettings.ts'
 
 const patternSchema = z
@@ -22,7 +22,7 @@ const fieldMatch = z.union(
 )
 type FieldMatch = z.infer<typeof fieldMatch>
 
-export const bodyMatch = z
+export const bodyMatchSchema = z
   .record(z.string().min(1), fieldMatch)
   .describe('fields of the body by their path, such as data.field1 or items.0.sku, and their values')
 
@@ -32,7 +32,7 @@ const status = z.union([z.int().min(100).max(599), z.literal('dropped')], {
 
 const endpoint = z.enum([...endpoints, 'other'])
 
-export const requestMatch = z.strictObject({
+export const requestMatchSchema = z.strictObject({
   endpoint: z
     .union([endpoint, z.array(endpoint).min(1)])
     .optional()
@@ -46,9 +46,9 @@ export const requestMatch = z.strictObject({
     .describe('the status of the answer'),
   applied: z.boolean().optional().describe('it created a transaction or an order'),
   idempotencyKey: fieldMatch.optional(),
-  body: bodyMatch.optional(),
+  body: bodyMatchSchema.optional(),
 })
-type RequestMatch = z.infer<typeof requestMatch>
+type RequestMatch = z.infer<typeof requestMatchSchema>
 
 export interface LedgerRequest {
   sequence: number
@@ -81,10 +81,10 @@ export function findDifferences(match: RequestMatch, request: LedgerRequest): Di
   if (path !== undefined && !holds(path, request.path)) note('path', path, request.path)
   if (idempotencyKey !== undefined && !holds(idempotencyKey, request.idempotencyKey ?? undefined))
     note('idempotencyKey', idempotencyKey, request.idempotencyKey)
-  return body === undefined ? found : [...found, ...bodyDifferences(body, readBody(request.body))]
+  return body === undefined ? found : [...found, ...findBodyDifferences(body, parseJsonOrForm(request.body))]
 }
 
-export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown): Difference[] {
+export function findBodyDifferences(match: Record<string, FieldMatch>, body: unknown): Difference[] {
   return Object.entries(match).flatMap(([field, expected]) => {
     const value = valueAt(body, field)
     return holds(expected, value) ? [] : [{ field: `body.${field}`, expected, found: shown(value) }]
@@ -92,10 +92,10 @@ export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown
 }
 
 /** Undefined if it is neither JSON nor a form. */
-export function readBody(text: string | null): unknown {
+export function parseJsonOrForm(text: string | null): unknown {
   if (text === null) return undefined
   try {
-    return parseExactly(text)
+    return parseExactJson(text)
   } catch {
     return text.includes('=') ? Object.fromEntries(new URLSearchParams(text)) : undefined
   }
@@ -103,7 +103,7 @@ export function readBody(text: string | null): unknown {
 
 /** Numbers compare by value: 12.50 is 12.5. */
 function holds(match: FieldMatch, value: unknown): boolean {
-  const digits = exactNumberText(value)
+  const digits = findExactNumberText(value)
   if (typeof match === 'number') return digits !== undefined && Number(digits) === match
   if (typeof match !== 'object' || match === null) return match === value
   if ('exists' in match) return match.exists === (value !== undefined)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults/faults.ts'
 import { clientsSchema, clockSchema, type optionsSchema, settingsPatchSchema } from '../sandboxSettings.ts'
-import { bodyMatch, requestMatch } from './requestMatch.ts'
+import { bodyMatchSchema, requestMatchSchema } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
 const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault (as {kind: drop})'
@@ -11,13 +11,13 @@ const word = z
   .meta({ pattern: wordPattern.source })
 
 const step = z.union([word, faultActionSchema], { error: wordMessage })
-export type Step = z.infer<typeof step>
+export type ScriptStep = z.infer<typeof step>
 
 const recordScript = z
   .strictObject({
     endpoint: z.enum(['submit', 'order']).default('submit').describe('endpoint to which the record is sent'),
     client: z.string().optional().describe('only records of this client'),
-    match: bodyMatch,
+    match: bodyMatchSchema,
     answers: z
       .array(faultActionSchema)
       .optional()
@@ -41,7 +41,7 @@ const whole = () => z.int().min(0)
 export const expectationSchema = z
   .strictObject({
     name: z.string().optional().describe('its name in the answer'),
-    requests: requestMatch.describe('which requests are counted'),
+    requests: requestMatchSchema.describe('which requests are counted'),
     count: whole().optional().describe('exactly this many; 0 for none'),
     atLeast: whole().optional().describe('1 without count and atMost'),
     atMost: whole().optional(),

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Step } from '../scenario/scenarioSchema.ts'
+import type { ScriptStep } from '../scenario/scenarioSchema.ts'
 import { microsecondsSql, replaceNulCharacters, timeOfMicrosecondsSql } from './sandboxDatabase.ts'
 
 export interface Stored {
@@ -8,7 +8,7 @@ export interface Stored {
   doneUs: number
   /** Pending, even after doneUs. */
   held: boolean
-  statuses: readonly Step[] | null
+  statuses: readonly ScriptStep[] | null
 }
 
 interface StoredTransaction extends Stored {

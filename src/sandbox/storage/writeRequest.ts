@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { Endpoint, OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
-import type { Step } from '../scenario/scenarioSchema.ts'
+import type { Endpoint, OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
+import type { ScriptStep } from '../scenario/scenarioSchema.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { replaceNulCharacters, takeConnection, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
 
@@ -27,7 +27,7 @@ interface CommonEffect {
   sinceUs: number
   doneUs: number
   position: number
-  statuses: readonly Step[] | null
+  statuses: readonly ScriptStep[] | null
 }
 
 interface TransactionEffect extends CommonEffect {
@@ -73,7 +73,7 @@ export async function writeRequest({ pool, events }: Stores, row: LedgerRow, eff
 }
 
 /** True if Postgres refused a value or a constraint. */
-export function isEntryRefused(error: unknown): boolean {
+export function isValueRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }
 

@@ -6,14 +6,14 @@ import { z } from 'zod'
 export const idempotencyKeyMax = 255
 
 /** Section 2.3. */
-export const submitAcceptedSchema = z.object({
+export const submitAnswerSchema = z.object({
   transactionId: z.string(),
   status: z.literal('accepted'),
   timestamp: z.iso.datetime(),
 })
 
 /** Section 2.4. */
-export const transactionSchema = z.object({
+export const transactionAnswerSchema = z.object({
   transactionId: z.string(),
   status: z.enum(['pending', 'completed', 'failed']),
   result: z.object({ customerId: z.string(), processedAt: z.iso.datetime() }).optional(),
@@ -22,9 +22,13 @@ export const transactionSchema = z.object({
 
 const orderStatus = z.enum(['pending', 'completed'])
 
-export const orderCreatedSchema = z.object({ orderId: z.guid(), status: orderStatus, createdAt: z.iso.datetime() })
+export const orderCreatedAnswerSchema = z.object({
+  orderId: z.guid(),
+  status: orderStatus,
+  createdAt: z.iso.datetime(),
+})
 
-export const orderSchema = orderCreatedSchema.extend({ items: z.array(z.unknown()) })
+export const orderAnswerSchema = orderCreatedAnswerSchema.extend({ items: z.array(z.unknown()) })
 
 export const tokenRequestSchema = z.object({
   grant_type: z.literal('client_credentials'),
@@ -33,15 +37,15 @@ export const tokenRequestSchema = z.object({
 })
 
 /** Section 2.1. */
-export const tokenSchema = z.object({
+export const tokenAnswerSchema = z.object({
   access_token: z.string(),
   token_type: z.literal('Bearer'),
   expires_in: z.int().positive().max(31_536_000_000).describe('seconds'),
 })
 
-export const tokenErrorSchema = z.object({ error: z.string(), error_description: z.string().optional() })
+export const tokenErrorAnswerSchema = z.object({ error: z.string(), error_description: z.string().optional() })
 
-export const problemSchema = z.looseObject({
+export const problemAnswerSchema = z.looseObject({
   type: z.string(),
   title: z.string(),
   status: z.int().min(200).max(599),

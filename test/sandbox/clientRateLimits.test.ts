@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ClientRates } from '../../src/sandbox/gate/clientRates.ts'
+import { ClientRateLimits } from '../../src/sandbox/gate/clientRateLimits.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
 const second = 1_000_000
 
 class RateWindow {
-  readonly #rates: ClientRates
+  readonly #rates: ClientRateLimits
 
   constructor(rateLimitRequests: number, windowUs: number) {
     const live = liveSettingsSchema.parse({ rateLimitRequests, rateLimitWindowSeconds: windowUs / second })
-    this.#rates = new ClientRates(() => live)
+    this.#rates = new ClientRateLimits(() => live)
   }
 
   take(client: string, arrivedUs: number) {

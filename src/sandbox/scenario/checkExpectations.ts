@@ -11,7 +11,7 @@ interface NearMiss {
   differences: Difference[]
 }
 
-export interface Verdict {
+export interface ExpectationVerdict {
   name: string
   passed: boolean
   /** `exactly 1`, `at least 1`, `2 to 3`. */
@@ -35,11 +35,11 @@ interface Tally {
 }
 
 /** Checks expectations against the whole ledger. */
-export async function verify(
+export async function checkExpectations(
   pool: pg.Pool,
   expectations: readonly Expectation[],
   client: string | null,
-): Promise<Verdict[]> {
+): Promise<ExpectationVerdict[]> {
   const tallies = expectations.map((expectation): Tally => ({ expectation, found: 0, sequences: [], nearest: [] }))
   const page = { client, limit: pageRows, isNewest: false, endpoint: null, idempotencyKey: null }
   for (let since = 0; ; ) {
@@ -70,7 +70,7 @@ function criteria({ requests: { body = {}, ...others } }: Expectation): number {
   return Object.keys(body).length + Object.values(others).filter((each) => each !== undefined).length
 }
 
-function verdictOf({ expectation, found, sequences, nearest }: Tally, index: number): Verdict {
+function verdictOf({ expectation, found, sequences, nearest }: Tally, index: number): ExpectationVerdict {
   const { name = `expectation ${index + 1}`, count, atLeast, atMost } = expectation
   const least = count ?? atLeast ?? (atMost === undefined ? 1 : 0)
   const most = count ?? atMost ?? Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../endpoints/requestSchemas.ts'
+import type { Endpoint } from '../endpoints/apiSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 
@@ -26,7 +26,7 @@ const secondUs = 1_000_000
  *
  * @see docs/reference/interface.md, 8
  */
-export class ClientRates {
+export class ClientRateLimits {
   readonly #live: (client: string | null) => LiveSettings
   /** When the counted requests arrived, by client and by whose limit they share, oldest first. */
   readonly #arrivalsUs = new Map<string | null, Map<string, number[]>>()

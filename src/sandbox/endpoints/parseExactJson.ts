@@ -7,14 +7,14 @@ export const numberDigitsMax = 100
  *
  * @throws SyntaxError; RangeError if it is nested too deeply
  */
-export function parseExactly(text: string): unknown {
+export function parseExactJson(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, { source }) => {
     if (typeof value !== 'number' || source === undefined) return value
     return String(value) === source ? value : JSON.rawJSON(source)
   })
 }
 
-export function exactNumberText(value: unknown): string | undefined {
+export function findExactNumberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 }
@@ -30,7 +30,7 @@ export const jsonDepthMax = 100
 
 /** Finds the first part of a body that Postgres cannot store, or only in a multiple of its size. */
 export function findUnstorablePart(value: unknown, path: readonly string[] = []): FieldError | undefined {
-  const isContainer = typeof value === 'object' && value !== null && exactNumberText(value) === undefined
+  const isContainer = typeof value === 'object' && value !== null && findExactNumberText(value) === undefined
   const keys = isContainer && !Array.isArray(value) ? Object.keys(value).join() : ''
   const detail = whatIsBeyond(value) ?? whatIsBeyond(keys) ?? (isContainer ? whatIsTooDeep(path) : undefined)
   if (detail !== undefined) return { field: path.join('.') || '(body)', detail }
@@ -47,7 +47,7 @@ function whatIsBeyond(value: unknown): string | undefined {
     if (value.includes('\u0000')) return 'must not contain the character U+0000'
     return value.isWellFormed() ? undefined : 'holds half a character (a surrogate without its other half)'
   }
-  return countWrittenDigits(exactNumberText(value) ?? '0') > numberDigitsMax
+  return countWrittenDigits(findExactNumberText(value) ?? '0') > numberDigitsMax
     ? `must have at most ${numberDigitsMax} digits, written out without an exponent`
     : undefined
 }
