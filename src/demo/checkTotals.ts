@@ -27,7 +27,7 @@ export interface Totals {
   problems: string[]
 }
 
-/** `requests` that the service reads, and transactions or orders that it stores (`kept`). */
+/** The right result for each kind. `requests`: how many the service reads. `kept`: how many records it stores. */
 const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
@@ -53,7 +53,7 @@ export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
       .map((kind) => checked.filter((each) => each.kind === kind))
       .flatMap((all) => all.slice(0, 1).map(({ kind }) => ({ kind, written: all.length, right: countRight(all) }))),
     problems: [
-      ...wrong.map(({ reference, wanted, found }) => `${reference} should be ${wanted}, and is ${found}`),
+      ...wrong.map(({ reference, wanted, found }) => `${reference} should be ${wanted}, but is ${found}`),
       ...unknown.map((reference) => `${reference ?? 'something unreadable'} arrived, but the ERP never wrote it`),
     ],
   }
@@ -92,14 +92,14 @@ function endingOf({ status, errorCode, error }: OutboxRow): string {
   return `${status}${errorCode === null ? '' : ` (${errorCode})`}${why}`
 }
 
-/** Records are correct if the texts of expected and found are equal. */
+/** Describes what became of a record. The record is correct if the expected and the found text are equal. */
 function describe(ending: string, requests: number, kept: number, amounts: readonly string[]): string {
-  const sum = amounts.map((amount) => ` ${inCents(amount)}`).join('')
+  const sum = amounts.map((amount) => ` ${withCents(amount)}`).join('')
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
 }
 
-/** Compares digits, never doubles. */
-function inCents(amount: string): string {
+/** Writes an amount with two decimals. Uses its digits, never a double. */
+function withCents(amount: string): string {
   const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`
 }

@@ -12,11 +12,11 @@ export interface SalesOrder {
   customer: string
   category: string
   amount: string
-  /** Added to the amount without rounding, which makes three decimals. */
+  /** Added to the amount without rounding, so that the sum has three decimals. */
   surcharge: string | null
 }
 
-/** Of ten records six are right, two are orders, and one has each mistake. The first four have all kinds. */
+/** Of ten records, six are correct data, two are orders, and one has each mistake. The first four are one of each. */
 const kindOf = (index: number): RecordKind =>
   (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
 

@@ -15,7 +15,7 @@ export interface Installation extends AsyncDisposable {
   readonly sandboxUrl: string
   readonly daemonUrl: string
   readonly consoleUrl: string | null
-  /** The environment for every other command. */
+  /** Environment variables with which other commands use this installation. */
   readonly variables: Record<string, string>
   readonly folder: string
   watchStatus(onLine: (line: string) => void): RunningCommand
@@ -85,7 +85,7 @@ export async function installDemo({ env, signal, hasConsole, print: say }: Insta
   const broken = Promise.race(ends).then((why) => {
     throw new Error(`a part of the demo ended by itself. ${why ?? ''}`)
   })
-  broken.catch(() => {}) // they also end when they are stopped
+  broken.catch(() => {}) // the parts also end when the demo stops them
   const all = stack.move()
   return {
     ...{ erp, sandboxUrl: sandbox.url, daemonUrl, consoleUrl, variables, folder, broken },

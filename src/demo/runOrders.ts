@@ -21,7 +21,7 @@ interface RunOptions {
 const allowedInAMinute = 100
 const requestsPerRecord = 1.8
 
-/** Longer than the budget's window, in which at least one more record ends. */
+/** The run is stuck if no record ends in this time. It is longer than the budget's window, in which one must end. */
 const stuckMs = 120_000
 const lookMs = 250
 

@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
-  /** The first value of `field` in a line of JSON on stdout. */
+  /** The first value of `field` in a line of JSON. */
   readonly announced: Promise<string>
-  /** Resolves when it ends with 0. @throws Error with its last lines if it ends otherwise */
+  /** Resolves when the command ends with exit code 0. Otherwise rejects with its last lines. */
   readonly ended: Promise<void>
   stop(): Promise<void>
 }

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 export interface Program {
   initdb: string
   postgres: string
-  /** Empty for our own account. */
+  /** The account that runs the binaries. Empty for our own account. */
   owner: Owner
 }
 
@@ -22,7 +22,7 @@ const nobody = { uid: 65534, gid: 65534 }
 /**
  * Finds the binaries that npm installed, and copies them to `folder` if the account that runs them cannot reach them.
  *
- * @param folder is given to that account
+ * @param folder is given to the account that runs the binaries
  * @param binDir binaries of a different PostgreSQL
  * @throws Error naming the missing package if this platform has no binaries
  */
@@ -61,8 +61,8 @@ export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> 
 }
 
 /**
- * Makes a cluster in `dataDir`, which is empty or missing.
- * @param flags added to those of all our clusters
+ * Creates a cluster in `dataDir`, which is empty or missing.
+ * @param flags flags of initdb, besides those of all our clusters
  */
 export async function runInitdb(
   { initdb, owner }: Program,
@@ -71,7 +71,7 @@ export async function runInitdb(
   folder: string,
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
-  // A known time zone saves a comparison with all of this machine's, a third of initdb's work.
+  // Without TZ, initdb compares all time zones of this machine, which is a third of its work.
   const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder, { TZ: 'UTC' })
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
@@ -79,27 +79,24 @@ export async function runInitdb(
 export class ServerEnded extends Error {
   override name = 'ServerEnded'
   /** The end of its log. */
-  readonly said: string
-  constructor(said: string) {
-    super(`PostgreSQL did not start: ${said}`)
-    this.said = said
+  readonly log: string
+  constructor(log: string) {
+    super(`PostgreSQL did not start: ${log}`)
+    this.log = log
   }
 }
 
 export interface ServerOptions {
   dataDir: string
-  /** The folder of its socket, in which it runs. */
+  /** The working directory, which also has the socket. */
   folder: string
   settings: Record<string, string>
-  /** Runs in a separate session, so that a Ctrl-C in the terminal does not reach it. */
+  /** True runs it in a separate session, so that a Ctrl-C in the terminal does not reach it. */
   detached?: boolean
   onStart?: (pid: number) => void
 }
 
-/**
- * @returns when it accepts connections
- * @throws ServerEnded
- */
+/** Resolves when the server accepts connections. @throws ServerEnded */
 export async function startServer(
   { postgres, owner }: Program,
   { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
@@ -122,7 +119,7 @@ export async function startServer(
   return server
 }
 
-/** SIGQUIT ends it like a power cut, SIGINT after all is written. */
+/** SIGQUIT ends the server like a power cut. SIGINT lets it write everything first. */
 export async function stopServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const exited = once(server, 'exit')

@@ -31,21 +31,21 @@ const trust = ['--auth-local=trust', '--auth-host=reject']
 
 const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
-/** A socket's path has at most 103 bytes on macOS, of which the rest takes 41. */
+/** On macOS, a socket's path has at most 103 bytes. What follows the temporary folder takes 41. */
 const folderLengthMax = 60
 
-/** The time in which the server of a killed sandbox ends. */
+/** How long to wait until the server of a killed sandbox has ended. */
 const leavingMs = 10_000
 
-/** A signal to the whole process group may end the server before we stop it, so this wait comes first. */
+/** Waits so long before an end is a failure, because a signal to the process group may end the server before `stop`. */
 const stoppingMs = 100
 
 const lastWordsMax = 2000
 
 /**
- * Starts a PostgreSQL that ends with this process, however that ends.
+ * Starts a PostgreSQL that ends with this process, even if this process is killed.
  *
- * @param dataDir keeps its data; without it they are in a temporary folder
+ * @param dataDir folder for its data; without it, the data are removed at the end
  * @throws Error naming the missing package, or quoting the server
  */
 export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
@@ -63,7 +63,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   const end = isKept ? 'SIGINT' : 'SIGQUIT'
   let pid = 0
   const onStart = (started: number) => {
-    if (pid !== 0) reaper.removeProcess(pid) // an attempt that found the data in use
+    if (pid !== 0) reaper.removeProcess(pid) // of an earlier attempt, which found the data in use
     reaper.addProcess(started, end)
     pid = started
   }
@@ -77,7 +77,8 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   let isStopping = false
   server.once('exit', async (code, signal) => {
     await delay(stoppingMs, undefined, { ref: false })
-    if (!isStopping) fail(`its PostgreSQL ended (${signal ?? `exit code ${code}`}); it said last: ${lastWords.trim()}`)
+    if (!isStopping)
+      fail(`its PostgreSQL ended (${signal ?? `exit code ${code}`}). Its last output: ${lastWords.trim()}`)
   })
   stack.defer(async () => {
     isStopping = true
@@ -100,12 +101,12 @@ async function createTemporaryCluster(program: Program, folder: string): Promise
   return cluster
 }
 
-/** Finds the cluster in a folder, or makes one there, completely or not at all, even if this process is killed. */
+/** Finds the cluster in a folder, or creates one. If this process is killed, the folder has a whole cluster or none. */
 async function findOrCreateCluster(program: Program, dataDir: string, reaper: Reaper, folder: string): Promise<string> {
   const cluster = join(dataDir, 'postgres')
   if (existsSync(cluster)) return cluster
   await mkdir(dataDir, { recursive: true })
-  await chownTo(dataDir, program.owner) // it has to get into it
+  await chownTo(dataDir, program.owner) // the account must be able to enter it
   const unfinished = await mkdtemp(join(dataDir, 'unfinished-'))
   reaper.addFolder(unfinished)
   await chownTo(unfinished, program.owner)
@@ -115,7 +116,7 @@ async function findOrCreateCluster(program: Program, dataDir: string, reaper: Re
   return cluster
 }
 
-/** Waits for the server of a sandbox that was killed. @throws ServerEnded, which quotes the server */
+/** Starts the server. If its data are in use, waits until the server of a killed sandbox has ended. */
 async function startWhenFree(program: Program, options: ServerOptions): Promise<ChildProcess> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {
@@ -124,7 +125,7 @@ async function startWhenFree(program: Program, options: ServerOptions): Promise<
     } catch (error) {
       const isInUse =
         error instanceof ServerEnded &&
-        /"postmaster\.pid" already exists|shared memory block .*is still in use/.test(error.said)
+        /"postmaster\.pid" already exists|shared memory block .*is still in use/.test(error.log)
       if (!isInUse || performance.now() > givesUpMs) throw error
       await delay(100)
     }

@@ -20,7 +20,7 @@ export function startReaper(): Reaper {
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const ended = once(reaper, 'exit').catch(() => {})
-  reaper.stdin.on('error', () => {}) // a reaper that was killed ends nothing, and breaks nothing
+  reaper.stdin.on('error', () => {}) // a killed reaper must not end this process
   const tell = (line: string) => void reaper.stdin.write(`${line}\n`)
   return {
     addProcess: (pid, signal) => tell(`process ${pid} ${signal}`),

@@ -22,12 +22,13 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
 }
 
-for (const [pid, signal] of processes) isThere(pid, signal)
+for (const [pid, signal] of processes) sendSignal(pid, signal)
 // Bounded, because dead processes that their parent does not collect stay visible for ever.
-for (let looks = 0; looks < 50 && [...processes.keys()].some((pid) => isThere(pid, 0)); looks++) await delay(100)
+for (let looks = 0; looks < 50 && [...processes.keys()].some((pid) => sendSignal(pid, 0)); looks++) await delay(100)
 for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 
-function isThere(pid: number, signal: NodeJS.Signals | 0): boolean {
+/** Returns false if the process has ended. Signal 0 only asks. */
+function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
   } catch {

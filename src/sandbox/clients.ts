@@ -16,7 +16,7 @@ export class Clients {
     return this.#clients.some((client) => client.id === id)
   }
 
-  /** Takes the same time, whichever part is wrong. */
+  /** Returns null if the id or the secret is wrong. Takes the same time in both cases. */
   findAuthenticatedClientId(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {
@@ -31,7 +31,7 @@ export class Clients {
   }
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function areEqualSecrets(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }

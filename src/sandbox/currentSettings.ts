@@ -2,12 +2,12 @@ import type pg from 'pg'
 import type { ClientSettings, LiveSettings, SettingsPatch } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** The changes for all clients have this name. */
-const all = ''
+/** Key of the changes that hold for all clients. */
+const allClients = ''
 
 /**
- * The current settings. Later ones win: the settings of the start, /_sandbox/settings, the client's own settings of the
- * start, /_sandbox/settings?client=. Changes are in the database and outlive a restart.
+ * The current settings. Each of these wins over those before it: the settings of the start, /_sandbox/settings, the
+ * client's own settings of the start, /_sandbox/settings?client=. Changes are in the database, so a restart keeps them.
  */
 export class CurrentSettings {
   readonly #pool: pg.Pool
@@ -43,11 +43,11 @@ export class CurrentSettings {
   }
 
   changed(client: string | null): SettingsPatch {
-    return this.#changes[client ?? all] ?? {}
+    return this.#changes[client ?? allClients] ?? {}
   }
 
   change(client: string | null, more: SettingsPatch): Promise<void> {
-    return this.#put({ ...this.#changes, [client ?? all]: { ...this.changed(client), ...more } })
+    return this.#put({ ...this.#changes, [client ?? allClients]: { ...this.changed(client), ...more } })
   }
 
   resetChanges(client: string | null): Promise<void> {
@@ -60,7 +60,7 @@ export class CurrentSettings {
 
   get changedNames(): string[] {
     return Object.entries(this.#changes).flatMap(([client, patch]) =>
-      Object.keys(patch).map((name) => (client === all ? name : `${name} of ${client}`)),
+      Object.keys(patch).map((name) => (client === allClients ? name : `${name} of ${client}`)),
     )
   }
 

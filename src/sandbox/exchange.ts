@@ -24,40 +24,44 @@ export interface Parts {
   faults: Faults
   scripts: RecordScripts
   random: SeededRandom
-  /** Whatever reads or changes what is stored goes through it, so that no two requests apply the same thing. */
+  /** Runs the handlers one after the other, so that two requests cannot apply the same record. */
   oneAtATime: OneAtATime
-  /** Requests that the database did not answer. */
+  /** Number of requests that the database did not answer. */
   outages: { count: number }
-  /** Aborted when the sandbox closes, which ends all delays. */
+  /** Aborted when the sandbox closes, so that all delays end. */
   closing: AbortSignal
 }
 
-export interface Exchange {
+export interface Arrival {
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query. */
+  /** The path without its query. */
   path: string
   id: string
   address: string
   authorization: string | undefined
   contentType: string
   header(name: string): string | undefined
-  /** From the headers of the setting idempotencyHeaders. */
-  idempotencyKey: string | null
   body: string
   maskedBody: string
   /** If false, `body` has U+FFFD for invalid bytes. */
   isUtf8: boolean
 }
 
-export type Arrival = Omit<Exchange, 'idempotencyKey'>
+/** A request after the gate. */
+export interface Exchange extends Arrival {
+  /** Empty if the client is unknown. */
+  client: string
+  /** Value of the first header that the setting idempotencyHeaders names. */
+  idempotencyKey: string | null
+}
 
 export interface Admission {
   arrivedUs: number
   client: string | null
   counted: boolean
   headers: Record<string, string>
-  /** Takes the request out of the count. @returns the changed headers */
+  /** Takes a failed request out of the count of the limit. @returns the changed headers */
   ifItFails?: () => Record<string, string>
   refusal: Answer | undefined
 }
@@ -69,11 +73,11 @@ export interface Outcome {
 }
 
 export type Gate = (parts: Parts, exchange: Arrival) => Promise<Admission>
-export type Handler = (parts: Parts, exchange: Exchange, client: string) => Promise<Outcome>
+export type Handler = (parts: Parts, exchange: Exchange) => Promise<Outcome>
 
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 
-/** Runs functions in the order of the calls, each after the one before has ended. */
+/** Returns a function that runs the given functions one after the other, in the order of the calls. */
 export function createSequentialRunner(): OneAtATime {
   let before: Promise<unknown> = Promise.resolve()
   return (act) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** Settings for what the interface does not show. docs/why/contract.md says what the daemon does about each. */
 
-/** The first word is the default. */
+/** A setting whose value is one of `words`. The first one is the default. */
 export const choiceSetting = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
@@ -21,7 +21,7 @@ const optional = <T extends z.ZodType>(schema: T, description: string) =>
 const word = (byDefault: string, description: string) =>
   z
     .string()
-    .regex(/^\w{1,20}$/, 'must be a word')
+    .regex(/^\w{1,20}$/, 'must be a word of at most 20 letters, digits or _')
     .default(byDefault)
     .describe(description)
 
@@ -57,11 +57,11 @@ const ofTokens = {
   expiresInForm: choiceSetting(['number', 'text', 'absent'], 'form of expires_in'),
   tokenForm: choiceSetting(['jwt', 'opaque'], 'form of access_token'),
   tokenType: choiceSetting(['Bearer', 'bearer'], 'spelling of token_type'),
-  tokenMoreFields: flagSetting(false, 'the token answer has more fields'),
-  tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'real validity of a token, if not expires_in'),
+  tokenMoreFields: flagSetting(false, 'the token answer has extra fields, such as scope'),
+  tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'how long a token is really valid, if not expires_in'),
   wrongSecretStatus: status(401, 'status for wrong credentials'),
-  newTokenEndsOld: flagSetting(false, 'a new token ends the client’s earlier ones'),
-  tokenErrorShape: choiceSetting(['oauth', 'api'], 'token refusals follow RFC 6749 or errorShape'),
+  newTokenEndsOld: flagSetting(false, 'a new token ends the earlier tokens of its client'),
+  tokenErrorShape: choiceSetting(['oauth', 'api'], 'body of a token refusal; oauth: as in RFC 6749; api: errorShape'),
 }
 
 const ofRefusals = {
@@ -69,19 +69,25 @@ const ofRefusals = {
   unauthorizedShape: choiceSetting(['same', ...errorShapeNames], 'body of a 401'),
   wwwAuthenticate: choiceSetting(['error', 'scheme', 'none'], 'WWW-Authenticate of a 401'),
   addressStatus: status(401, 'status for an address that is not allow-listed'),
-  addressNamed: flagSetting(true, 'that answer names the address'),
+  addressNamed: flagSetting(true, 'the refusal of an address names it'),
   wrongMethodStatus: status(405, 'status for a wrong method'),
   tooLargeStatus: status(413, 'status for a body over bodyLimitBytes'),
   unknownIdStatus: z
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
     .default(404)
     .describe('status for an unknown id; if 200, the body is the refusal'),
-  oddIdStatus: optional(errorStatus, 'as unknownIdStatus, for ids beyond [A-Za-z0-9._-]'),
+  oddIdStatus: optional(
+    errorStatus,
+    'status for an unknown id with characters beyond [A-Za-z0-9._-], if not unknownIdStatus',
+  ),
   e001Status: status(400, 'status with E001'),
   invalidCustomerCode: choiceSetting(['none', 'E001'], 'code if customerId is missing or malformed'),
   e002Status: status(409, 'status with E002'),
   e003Status: status(503, 'status with E003'),
-  e003RetryAfterSeconds: wholeNumberSetting({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0: none'),
+  e003RetryAfterSeconds: wholeNumberSetting(
+    { min: 0, max: 86_400, byDefault: 300 },
+    'Retry-After with E003; 0: no header',
+  ),
   retryAfterForm: choiceSetting(['seconds', 'date', 'none'], 'form of Retry-After'),
 }
 
@@ -97,7 +103,10 @@ const ofRecords = {
     ['data', 'top', 'refused', 'ignored'],
     'place of customer_id, order_date, total_amount; top: beside data',
   ),
-  mappedFieldsRequired: flagSetting(false, 'these fields are required, if read'),
+  mappedFieldsRequired: flagSetting(
+    false,
+    'customer_id, order_date and total_amount are required, unless mappedFields ignores them',
+  ),
   amountForm: choiceSetting(['either', 'number', 'text'], 'form of total_amount'),
   dateFractions: flagSetting(true, 'order_date may have fractions of a second'),
   dateOffsets: choiceSetting(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
@@ -108,15 +117,18 @@ const ofRecords = {
 }
 
 const ofRepetition = {
-  idempotency: choiceSetting(['e002', 'replay', 'ignore'], 'answer to a used key; replay: the first answer'),
+  idempotency: choiceSetting(
+    ['e002', 'replay', 'ignore'],
+    'answer to a used idempotency key; replay: the first answer again',
+  ),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
     .default(['Idempotency-Key'])
-    .describe('headers for the key; the first present counts'),
+    .describe('headers that may hold the idempotency key; the first one present counts'),
   idempotencyDemanded: choiceSetting(
     ['none', 'any', 'bare', 'quoted', 'uuid'],
-    'key that a POST must have; uuid: without quotes',
+    'idempotency key that a POST must have; uuid: without quotes',
   ),
   ownIds: choiceSetting(['taken', 'required', 'ignored', 'refused'], 'the client’s own transactionId or orderId'),
 }
@@ -128,23 +140,26 @@ const ofTransactions = {
   errorCodeShown: flagSetting(true, 'a failed transaction has an errorCode'),
   orderFirstStatus: word('pending', 'status of an order in processing'),
   orderLastStatus: word('completed', 'status of a processed order'),
-  visibleAfterSeconds: z.number().min(0).max(86_400).default(0).describe('how long a new id looks unknown'),
-  createdAtOnRead: flagSetting(true, 'GET of an order has createdAt'),
+  visibleAfterSeconds: z.number().min(0).max(86_400).default(0).describe('how long a new id is answered as unknown'),
+  createdAtOnRead: flagSetting(true, 'the answer to GET of an order has createdAt'),
 }
 
 const ofTheLimit = {
   rateLimitScope: choiceSetting(
     ['client', 'token', 'address'],
-    'whose requests share the limit; a restart resets token and address',
+    'which requests share a limit; a restart forgets counts by token or address',
   ),
   rateLimitKind: choiceSetting(['sliding', 'fixed'], 'kind of window'),
-  rateLimitPolls: flagSetting(true, 'GET counts'),
-  rateLimitTokens: flagSetting(false, 'token requests count'),
-  rateLimitOrders: choiceSetting(['shared', 'apart'], 'limit of orders'),
+  rateLimitPolls: flagSetting(true, 'GET requests count against the limit'),
+  rateLimitTokens: flagSetting(false, 'token requests count against the limit'),
+  rateLimitOrders: choiceSetting(['shared', 'apart'], 'whether orders share the limit of data, or have a limit apart'),
   rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a second limit, per second'),
-  rateLimitFailures: flagSetting(true, 'errors count, except 429'),
-  rateLimitRefused: flagSetting(false, '429 counts'),
-  remainingHeader: choiceSetting(['all', 'api', 'none'], 'answers with X-RateLimit-Remaining'),
+  rateLimitFailures: flagSetting(true, 'requests with an error answer count, except 429'),
+  rateLimitRefused: flagSetting(false, 'requests with a 429 count'),
+  remainingHeader: choiceSetting(
+    ['all', 'api', 'none'],
+    'which answers have X-RateLimit-Remaining; api: all but those to token requests',
+  ),
   remainingValue: choiceSetting(
     ['true', 'double', 'full', 'zero'],
     'value of X-RateLimit-Remaining; full: rateLimitRequests',
@@ -152,18 +167,24 @@ const ofTheLimit = {
 }
 
 const ofAnswers = {
-  compression: choiceSetting(['never', 'asked', 'always'], 'gzip; asked: if Accept-Encoding asks'),
+  compression: choiceSetting(
+    ['never', 'asked', 'always'],
+    'whether answers are gzipped; asked: if Accept-Encoding asks for it',
+  ),
 }
 
-/** These cannot be set for one client. */
+/** Settings that cannot be set for one client. */
 export const serverWideSettings = {
   clockSkewSeconds: z
     .number()
     .min(-86_400)
     .max(86_400)
     .default(0)
-    .describe('how fast Date and times in answers are, not in tokens'),
-  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'idle connections are closed after this'),
+    .describe('how far Date and times in answers are ahead; tokens stay right'),
+  keepAliveSeconds: wholeNumberSetting(
+    { min: 0, max: 3600, byDefault: 72 },
+    'idle connections are closed after this time',
+  ),
 }
 
 export const interfaceGapTopics = {

@@ -6,7 +6,7 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: BorrowedVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A variable of the daemon that is used, because the sandbox's own is not set. */
+/** A variable of the daemon that the sandbox reads, because its own variable is not set. */
 export interface BorrowedVariable {
   from: string
   own: string
@@ -23,7 +23,7 @@ export function readEnvironment(
   const borrowed: BorrowedVariable[] = []
   for (const [key, { names, schema, secret }] of Object.entries(settingVariables)) {
     const [own = ''] = names
-    const ofDaemon = env.SANDBOX_CLIENTS || env.SANDBOX_CLIENTS_FILE ? clientNames : []
+    const ofDaemon = env.SANDBOX_CLIENTS || env.SANDBOX_CLIENTS_FILE ? daemonClientVariables : []
     for (const name of names.filter((each) => !ofDaemon.includes(each))) {
       const text = env[name] || (secret ? fromFile(env, name, readFile, problems) : undefined)
       if (!text || key in raw) continue
@@ -63,20 +63,20 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
   const names = settingVariables[key as keyof SandboxSettings]?.names ?? [String(key)]
   return String(key) in given
     ? [names[0], within.join('.'), message].filter((part) => part !== '').join(': ')
-    : `${names.join(' or ')} is not set: set it, or use --embedded`
+    : `none of ${names.join(', ')} is set: set one, or use --embedded`
 }
 
-/** SANDBOX_CLIENTS replaces the daemon's client. */
-const clientNames: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_CLIENT_SECRET']
+/** Not read if SANDBOX_CLIENTS is set, which names all clients. */
+const daemonClientVariables: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_CLIENT_SECRET']
 
-/** Variables of the daemon that are used if the sandbox's own is not set. */
+/** Variables of the daemon that the sandbox reads if its own variable is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],
   clientSecret: ['SERVICE_CLIENT_SECRET'],
 }
 
-/** May come from a file, such as `SANDBOX_CLIENTS_FILE`. */
+/** Settings that may come from a file: `SANDBOX_CLIENTS_FILE` names the file for `clients`. */
 const secrets: readonly string[] = ['databaseUrl', 'clientId', 'clientSecret', 'clients', 'controlToken']
 
 interface Variables {
@@ -93,7 +93,7 @@ export const settingVariables = Object.fromEntries(
   }),
 ) as Record<keyof SandboxSettings, Variables>
 
-/** Reads text as it is if the setting may be text, else as YAML, else as a list. The schema refuses what is wrong. */
+/** Keeps the text if the schema accepts text. Splits it at commas for a list of texts. Reads YAML for the rest. */
 function readValue(schema: z.ZodType, text: string): unknown {
   if (schema.safeParse(text).success) return text
   const value = asYaml(text)

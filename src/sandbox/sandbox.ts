@@ -5,9 +5,9 @@ export { SettingsWrong } from './sandboxSettings.ts'
 export type { Sandbox, SandboxOptions }
 
 /**
- * The package's export `outboxd/sandbox` (docs/start/sandbox.md, "In your own CI").
+ * Starts a sandbox for users of the package `outboxd/sandbox` (docs/start/sandbox.md, "In your own CI").
  *
- * @throws Error if this Node is too old; otherwise the same as startSandbox.ts
+ * @throws Error if this Node is too old, and the errors of startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** Before 2200 a double is exact to the microsecond. */
+/** The clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
 export const latestClockUs = Date.UTC(2200, 0, 1) * 1000
 
 export interface ClockReading {
@@ -16,8 +16,8 @@ interface Kept {
 }
 
 /**
- * The sandbox's clock: the system's time or a fixed moment, plus an offset in the database. It never steps back,
- * because a rate limit would then admit too many.
+ * The sandbox's clock: the system's time or a fixed moment, plus an offset in the database. The clock never steps back,
+ * because the rate limit would then admit too many requests.
  */
 export class SandboxClock {
   readonly #pool: pg.Pool
@@ -51,7 +51,7 @@ export class SandboxClock {
     return { now: preciseTime(this.nowUs()), offsetSeconds, stands: this.#standsAtUs !== undefined }
   }
 
-  /** @returns false, without a move, if it would pass `latestClockUs` */
+  /** @returns false if the clock would pass `latestClockUs`; it then does not move */
   async advance(seconds: number): Promise<boolean> {
     const byUs = Math.round(seconds * 1_000_000)
     if (this.nowUs() + byUs > latestClockUs) return false
@@ -59,8 +59,8 @@ export class SandboxClock {
     return true
   }
 
-  /** Delete everything with a time of this clock first. */
-  setBack(): Promise<void> {
+  /** Removes the offset. The caller must first delete all rows that have a time of this clock. */
+  reset(): Promise<void> {
     return this.#move(0)
   }
 
@@ -75,7 +75,7 @@ function systemUs(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000)
 }
 
-/** The time by the service's clock, which only its answers show. */
+/** Converts the sandbox's time to the service's, which may be wrong by `clockSkewSeconds`. Only answers show it. */
 export function toServiceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }

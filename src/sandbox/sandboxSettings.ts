@@ -38,7 +38,7 @@ export const liveSettingsSchema = z.strictObject({
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
-    .describe('customer ids that begin so get E001'),
+    .describe('customer ids that begin with one of these get E001'),
   processingTime: z
     .string()
     .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
@@ -51,7 +51,7 @@ export const liveSettingsSchema = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe('fixes all that is random, such as ids'),
+    .describe('makes ids and processing times the same in every run'),
   down: flagSetting(false, 'answer every API call with E003'),
   ...interfaceGapSettings,
 })
@@ -83,7 +83,7 @@ export type ClientSettings = z.infer<typeof clientSchema>
 export const clientsSchema = z
   .array(clientSchema, 'must be a list, as JSON or YAML: [{"id": "ci-1", "secret": "…"}, …]')
   .min(1)
-  .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, 'has an id twice')
+  .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, 'two clients have the same id')
 
 const clockMessage = 'must be system or a time such as 2026-01-01T00:00:00Z'
 export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset: true, error: clockMessage })], {
@@ -98,20 +98,23 @@ const fixedSettingsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Postgres for the schemas sandbox and sandbox_queue, if not embedded'),
-  embedded: flagSetting(false, 'start a PostgreSQL, removed at the end'),
+  embedded: flagSetting(false, 'start a PostgreSQL whose data are removed at the end'),
   dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
   port: wholeNumberSetting({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0: any free one'),
   clientId: z.string().min(1).default('sandbox').describe('client_id to accept'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('client_secret to accept'),
   clients: clientsSchema.optional().describe('JSON or YAML list: id, secret, live settings'),
-  insecureDefaults: flagSetting(false, 'listen beyond loopback with the public secret'),
+  insecureDefaults: flagSetting(false, 'allow a host beyond loopback although the default secret is public'),
   controlToken: z
     .string()
     .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
     .describe('token that /_sandbox/ then requires; 16 characters or more'),
-  bodyLimitBytes: wholeNumberSetting({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger body gets 413'),
+  bodyLimitBytes: wholeNumberSetting(
+    { min: 1024, max: 67_108_864, byDefault: 262_144 },
+    'largest body; a larger one gets 413',
+  ),
   clock: clockSchema.default('system').describe('system, or a fixed time that /_sandbox/clock moves'),
   startWaitSeconds: z.number().min(0).max(3600).default(5).describe('how long the start waits for another sandbox'),
   requestTimeoutSeconds: wholeNumberSetting(
@@ -141,13 +144,13 @@ export const optionsSchema = z
     {
       path: ['host'],
       error: ({ input }) =>
-        `others can reach ${(input as { host: string }).host}, and the client secret is the public default: set SANDBOX_CLIENT_SECRET, or allow it with --insecure-defaults`,
+        `other machines can reach ${(input as { host: string }).host}, but the client secret is the public default: set SANDBOX_CLIENT_SECRET, or allow the default with --insecure-defaults`,
     },
   )
   .refine(({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded, {
     path: ['databaseUrl'],
-    error: 'set it, or embedded',
-    when: () => true, // also if other fields are wrong
+    error: 'set databaseUrl, embedded or dataDir',
+    when: () => true, // report this also if other fields are wrong
   })
 
 export function clientSettingsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
@@ -159,7 +162,7 @@ export type SandboxSettings = z.infer<typeof optionsSchema>
 
 export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
 
-/** The embedded server wins over SANDBOX_DATABASE_URL. */
+/** True if the sandbox starts its own PostgreSQL, even if SANDBOX_DATABASE_URL is set. */
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
 }

@@ -17,26 +17,26 @@ import { isValueRefused, writeRequest } from './storage/writeRequest.ts'
  *     fault     finds the fault or script for it
  *     handler   makes the answer and its changes
  *     ledger    commits the request and the changes
- *     answer    leaves only now
+ *     answer    leaves only after the commit
  */
 export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, handler: Handler): Promise<Delivery> {
   const admission = await gate(parts, arrival)
   const live = parts.live(admission.client)
-  const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
-  const style = styleOf(parts, arrival, admission, live)
-  const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
+  const idempotencyKey = live.idempotencyHeaders.map((name) => arrival.header(name)).find((value) => value) ?? null
+  const exchange = { ...arrival, client: admission.client ?? '', idempotencyKey }
+  const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
+  const served = { exchange, admission, fault, style: styleOf(parts, exchange, admission, live) }
   try {
-    const action = admission.refusal
-      ? undefined
-      : (fault?.spec ?? (await parts.scripts.answer(exchange, admission.client ?? '')))
+    const action = admission.refusal ? undefined : (fault?.spec ?? (await parts.scripts.answer(exchange)))
     if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
     const outages = parts.outages.count
     const { delivery, delayMs } = await parts.oneAtATime(async () => {
-      // Behind a locked table each request takes a second, so those that wait do not try.
-      if (parts.outages.count > outages) throw new DatabaseAway('it did not answer the request before', false)
+      // If a table is locked, each request takes a second to fail. So the requests that waited for it fail at once.
+      if (parts.outages.count > outages)
+        throw new DatabaseAway('the database did not answer the request before this one', false)
       try {
-        const outcome = await decide(parts, exchange, admission, action, handler)
-        return await record(parts, { exchange, admission, style, outcome, action: outcome.fault ?? action, fault })
+        const outcome = await decide(parts, served, action, handler)
+        return await record(parts, served, outcome, outcome.fault ?? action)
       } catch (error) {
         parts.outages.count += 1
         throw error
@@ -45,21 +45,24 @@ export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, h
     await wait(parts, delayMs)
     return delivery
   } catch (error) {
-    return answerWithoutLedger(parts, exchange, admission, style, error)
+    return answerWithoutLedger(parts, served, error)
   }
 }
 
-function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSettings): string | null {
-  return idempotencyHeaders.map((name) => header(name)).find((value) => value) ?? null
+interface Served {
+  exchange: Exchange
+  admission: Admission
+  style: AnswerStyle
+  fault: Fault | undefined
 }
 
-function styleOf(parts: Parts, { header }: Arrival, { client, headers }: Admission, live: LiveSettings): AnswerStyle {
+function styleOf(parts: Parts, { header, client }: Exchange, { headers }: Admission, live: LiveSettings): AnswerStyle {
   const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
   return {
     headers,
     present: (answer) => applyAnswerSettings(answer, live, toServiceUs(parts.clock.nowUs(), live)),
     isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
-    newId: () => parts.random.wrongId(client ?? ''),
+    newId: () => parts.random.wrongId(client),
   }
 }
 
@@ -68,15 +71,14 @@ const failed = refusalAnswer(500, 'The sandbox failed. Its stderr has the error.
 
 async function decide(
   parts: Parts,
-  exchange: Exchange,
-  { refusal, client }: Admission,
+  { exchange, admission: { refusal } }: Served,
   action: FaultAction | undefined,
   handler: Handler,
 ): Promise<Outcome> {
   if (refusal) return { answer: refusal }
   if (isStoppedBeforeProcessing(action)) return { answer: stopped }
   try {
-    return await handler(parts, exchange, client ?? '')
+    return await handler(parts, exchange)
   } catch (error) {
     if (error instanceof DatabaseAway) throw error
     reportFailure(exchange, error)
@@ -84,16 +86,8 @@ async function decide(
   }
 }
 
-interface Decided {
-  exchange: Exchange
-  admission: Admission
-  style: AnswerStyle
-  outcome: Outcome
-  action: FaultAction | undefined
-  fault: Fault | undefined
-}
-
-async function record(parts: Parts, { exchange, admission, style, outcome, action, fault }: Decided) {
+async function record(parts: Parts, served: Served, outcome: Outcome, action: FaultAction | undefined) {
+  const { exchange, admission, style, fault } = served
   let delivery = applyFault(outcome.answer, action, style)
   let { counted } = admission
   if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
@@ -116,18 +110,15 @@ async function record(parts: Parts, { exchange, admission, style, outcome, actio
   }
 }
 
-/** Answers truthfully: a refusal stays, E003 if nothing was stored, no answer if something may have been. */
-function answerWithoutLedger(
-  parts: Parts,
-  exchange: Exchange,
-  { refusal, client }: Admission,
-  style: AnswerStyle,
-  error: unknown,
-): Delivery {
+/**
+ * Answers a request that could not be written to the ledger. Keeps a refusal of the gate. Otherwise answers E003
+ * (service unavailable) if nothing was stored, and drops the connection if something may have been stored.
+ */
+function answerWithoutLedger(parts: Parts, { exchange, admission, style }: Served, error: unknown): Delivery {
   reportFailure(exchange, error)
   if (!(error instanceof DatabaseAway)) return applyFault(failed, undefined, style)
   if (error.mayBeStored) return { kind: 'drop' }
-  return applyFault(refusal ?? unavailableServiceAnswer(parts, client), undefined, style)
+  return applyFault(admission.refusal ?? unavailableServiceAnswer(parts, exchange.client), undefined, style)
 }
 
 function reportFailure({ method, endpoint }: Exchange, error: unknown): void {

@@ -33,12 +33,12 @@ interface ServerLimits {
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
-      const twice = headerTwice(request, endpoint)
-      const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
+      const refusal = refuseRepeatedHeader(request, endpoint)
+      const answering: Handler = refusal === undefined ? handler : async () => ({ answer: refusal })
       return deliver(parts, reply, await serveRequest(parts, readArrival(parts, request, endpoint), gate, answering))
     }
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
-    const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
+    const handler: Handler = async (_parts, { client }) => ({ answer: answerBy(parts.live(client)) })
     return route(endpointOf(request), gateOf(request), handler)(request, reply)
   }
   const app = Fastify({
@@ -58,7 +58,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.decorateRequest('isUtf8', true)
   app.addHook('onSend', async (_request, reply) => {
     const nowUs = toServiceUs(parts.clock.nowUs(), parts.live(null))
-    reply.header('date', new Date(nowUs / 1000).toUTCString()) // else the system's
+    reply.header('date', new Date(nowUs / 1000).toUTCString()) // Node would send the system's time
     const { keepAliveSeconds } = parts.live(null)
     app.server.keepAliveTimeout = keepAliveSeconds * 1000 // the setting may have changed
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
@@ -70,15 +70,12 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     done(null, body.toString('utf8'))
   })
 
-  app.post('/oauth/token', route('token', admitTokenRequest, grantToken))
-  app.post('/api/v1/data', route('submit', admitApiRequest, submitData))
-  app.get('/api/v1/data/:id', route('status', admitApiRequest, readTransaction))
-  app.post('/api/v1/orders', route('order', admitApiRequest, createOrder))
-  app.get('/api/v1/orders/:id', route('order_status', admitApiRequest, readOrder))
+  for (const { endpoint, method, url, gate, handler } of routes)
+    app.route({ method, url, handler: route(endpoint, gate, handler) })
   app.get('/openapi.json', buildOpenApiDocument)
 
   app.setNotFoundHandler((request, reply) =>
-    otherwise(request, reply, (live) => notServed(request.method, pathOf(request), live)),
+    otherwise(request, reply, (live) => refuseWrongPathOrMethod(request.method, pathOf(request), live)),
   )
   app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
@@ -95,15 +92,17 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   return app
 }
 
-const methodsByPath = [
-  [/^\/oauth\/token$/, 'POST'],
-  [/^\/api\/v1\/(data|orders)$/, 'POST'],
-  [/^\/api\/v1\/(data|orders)\/[^/]+$/, 'GET'],
-  [/^\/openapi\.json$/, 'GET'],
+const routes = [
+  { endpoint: 'token', method: 'POST', url: '/oauth/token', gate: admitTokenRequest, handler: grantToken },
+  { endpoint: 'submit', method: 'POST', url: '/api/v1/data', gate: admitApiRequest, handler: submitData },
+  { endpoint: 'status', method: 'GET', url: '/api/v1/data/:id', gate: admitApiRequest, handler: readTransaction },
+  { endpoint: 'order', method: 'POST', url: '/api/v1/orders', gate: admitApiRequest, handler: createOrder },
+  { endpoint: 'order_status', method: 'GET', url: '/api/v1/orders/:id', gate: admitApiRequest, handler: readOrder },
 ] as const
 
-function notServed(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
-  const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
+function refuseWrongPathOrMethod(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
+  const route = routes.find(({ url }) => path.replace(/^(\/api\/v1\/\w+\/)[^/]+$/, '$1:id') === url)
+  const allow = path === '/openapi.json' ? 'GET' : route?.method
   if (allow === undefined) return refusalAnswer(404, `There is no ${method} ${path} here.`)
   return refusalAnswer(
     wrongMethodStatus,
@@ -131,8 +130,8 @@ function readArrival({ clients }: Parts, request: FastifyRequest, endpoint: Exch
   }
 }
 
-/** Node would take the first header, or join them. */
-function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
+/** Refuses a header that came twice, because Node would take the first one or join both. */
+function refuseRepeatedHeader({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
   const names = ['authorization', 'content-type', 'idempotency-key']
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
   if (name === undefined) return undefined
@@ -147,9 +146,8 @@ function gateOf(request: FastifyRequest): Gate {
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
-  const posts = { '/oauth/token': 'token', '/api/v1/data': 'submit', '/api/v1/orders': 'order' } as const
   const path = pathOf(request)
-  return request.method === 'POST' && Object.hasOwn(posts, path) ? posts[path as keyof typeof posts] : 'other'
+  return routes.find(({ method, url }) => method === request.method && url === path)?.endpoint ?? 'other'
 }
 
 function pathOf(request: FastifyRequest): string {
@@ -169,7 +167,7 @@ function deliver({ closing }: Parts, reply: FastifyReply, delivery: Delivery) {
   return reply.header('content-length', bytes.length).send(Readable.from(drip(bytes, dripMs, closing)))
 }
 
-/** Throws when the sandbox closes, which cuts the connection. */
+/** Sends one byte per `dripMs`. Throws when the sandbox closes, so that the connection is cut. */
 async function* drip(bytes: Buffer, dripMs: number, signal: AbortSignal) {
   for (const byte of bytes) {
     yield Buffer.of(byte)

@@ -30,19 +30,20 @@ import { takeServingLock } from './storage/servingLock.ts'
 export { SettingsWrong } from './sandboxSettings.ts'
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 
-/** SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
+/** A running sandbox. Disposal closes it. */
 export interface Sandbox extends AsyncDisposable {
+  /** For SERVICE_BASE_URL and SERVICE_AUTH_URL. */
   readonly url: string
   readonly port: number
   readonly databaseUrl: string
   readonly clientIds: readonly string[]
-  /** Names of settings changed at /_sandbox/settings, also before a restart. */
+  /** Names of the settings changed at /_sandbox/settings. A restart keeps the changes. */
   readonly changedSettings: readonly string[]
   /**
    * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended, or another sandbox has its database.
    */
   readonly failed: Promise<string>
-  /** Answers what has arrived and releases the database, within 5 s. Ends an embedded PostgreSQL. */
+  /** Answers the requests that have arrived, then releases the database, within 5 s. Ends an embedded PostgreSQL. */
   close(): Promise<void>
 }
 
@@ -50,7 +51,7 @@ const trimmingMs = 60_000
 
 /**
  * Starts the service of docs/reference/interface.md as a test environment. Its state is in Postgres (schemas `sandbox`
- * and `sandbox_queue`), so it continues after a kill.
+ * and `sandbox_queue`), so a start after a kill continues it.
  *
  * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors if the database cannot be reached, Error if
  * another sandbox serves it, EADDRINUSE, Error of an embedded server
@@ -61,7 +62,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settings = applyScenarioSettings(given, scenario)
   await using stack = new AsyncDisposableStack()
   const database = await openDatabase(settings)
-  stack.defer(() => database.close())
+  stack.defer(() => database.stop())
   const lock = await takeServingLock(database.url, settings.startWaitSeconds * 1000)
   stack.defer(() => lock.release())
   const pool = openPool(database.url, settings.synchronousCommit)
@@ -75,7 +76,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { parts, settings: current } = controls
   const app = buildServer(parts, settings)
   await app.register((instance) => registerControlRoutes(instance, controls), { prefix: '/_sandbox' })
-  // Node's default backlog of 511 loses connections of a burst.
+  // Node's default backlog of 511 would lose connections if more clients connect at once.
   const address = await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax })
   stack.defer(() => finishRequests(app))
   const longestWindowUs = () => current.longestWindowSeconds * 1_000_000
@@ -104,9 +105,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     get changedSettings() {
       return current.changedNames
     },
-    failed: Promise.race([database.failed, lock.lost]).then(async (words) => {
+    failed: Promise.race([database.failed, lock.lost]).then(async (reason) => {
       await close()
-      return words
+      return reason
     }),
     close,
     [Symbol.asyncDispose]: close,
@@ -147,7 +148,7 @@ async function assemble(
     else await deleteClientRequests(pool, client, everything)
     if (everything) random.restart(client)
     if (everything && client === null) {
-      await clock.setBack()
+      await clock.reset()
       if (scenario) await startScenario(pool, faults, scenario)
     }
     rates.clear(client)

@@ -127,7 +127,7 @@ describe('the check of totals', () => {
       ({ outbox }) => {
         if (outbox[0]) outbox[0].status = 'uncertain'
       },
-      /SO-1 should be completed, .*and is uncertain/,
+      /SO-1 should be completed, .*but is uncertain/,
     ],
     [
       'a record did not end',
@@ -148,12 +148,12 @@ describe('the check of totals', () => {
       ({ outbox }) => {
         if (outbox[2]) outbox[2].errorCode = null
       },
-      /SO-3 should be rejected \(E001\), .*and is rejected, /,
+      /SO-3 should be rejected \(E001\), .*but is rejected, /,
     ],
     [
       'three decimals were sent after all',
       ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-4', '20.00'), transactionId: 't-4' })),
-      /SO-4 .*never sent, .*and is rejected, sent once, kept by the service once/,
+      /SO-4 .*never sent, .*but is rejected, sent once, kept by the service once/,
     ],
     [
       'a rejected record does not say why',

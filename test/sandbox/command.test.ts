@@ -60,7 +60,7 @@ test('beyond loopback, the secret that everybody knows is refused, unless it is 
   expect(await sandbox.action(known, { port: 0 })).toBe(2)
   known.stderr.end()
   expect(await text(known.stderr)).toMatch(
-    /SANDBOX_HOST: others can reach 0\.0\.0\.0.*SANDBOX_CLIENT_SECRET.*--insecure-defaults/,
+    /SANDBOX_HOST: other machines can reach 0\.0\.0\.0.*SANDBOX_CLIENT_SECRET.*--insecure-defaults/,
   )
   expect(await sandbox.action(context({ ...env, SERVICE_CLIENT_SECRET: 'sandbox-secret' }), { port: 0 })).toBe(2)
   // These get past the settings, and end at the database.
@@ -110,7 +110,7 @@ test('says what is wrong with its settings and ends with 2', async () => {
   const message = await text(wrong.stderr)
   expect(message).toContain('SANDBOX_IDEMPOTENCY: ')
   expect(message).toContain('SANDBOX_PORT: ')
-  expect(message).toContain('DATABASE_URL is not set')
+  expect(message).toContain('DATABASE_URL is set: set one, or use --embedded')
 })
 
 test('ends with 1 when the database cannot be reached, and does not print its password', async () => {

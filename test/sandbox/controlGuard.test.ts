@@ -35,7 +35,7 @@ describe('the decision', () => {
   })
 
   test.each<[string, Headers, string]>([
-    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'the Host is not this machine'],
+    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'the Host header does not name this host'],
     ['a name that begins like loopback', { host: '127.0.0.1.evil.example' }, 'the Host'],
     ['a name in the place of a user', { host: 'evil.example@localhost' }, 'the Host'],
     ['a name that the network may answer for', { host: 'evil.localhost' }, 'the Host'],
@@ -68,7 +68,7 @@ describe('the decision', () => {
     ].map((name): [string, Headers, string] => [
       `a proxy that says ${name}`,
       { [name]: 'x' },
-      `the header ${name} shows that a proxy sent this`,
+      `the header ${name} shows that a proxy sent the request`,
     ]),
   ])('%s is refused, and told what to do', (_, headers, says) => {
     const refusal = judge(headers)

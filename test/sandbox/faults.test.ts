@@ -187,7 +187,7 @@ test('faults can be switched off one by one', async () => {
   await fault({ kind: 'answer', status: 502 })
   await s.control('DELETE', `/faults/${id}`)
   expect((await submit()).status).toBe(502)
-  await expect(s.control('DELETE', `/faults/${id}`)).rejects.toThrow('There is no such fault')
+  await expect(s.control('DELETE', `/faults/${id}`)).rejects.toThrow('There is no fault with this id')
 })
 
 test.each<[Record<string, unknown>, string]>([

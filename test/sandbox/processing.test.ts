@@ -73,7 +73,7 @@ test('one that is finished cannot be changed, and it says when and how it ended'
   await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
   for (const patch of [{ finish: 'failed' }, { hold: true }])
     await expect(on.control('PATCH', `/transactions/${id}`, patch)).rejects.toThrow(
-      /"status":409,"detail":"The transaction \S+ was completed at \S+Z\. A finished one cannot change\."/,
+      /"status":409,"detail":"The transaction \S+ was completed at \S+Z\. A finished transaction cannot change\."/,
     )
   expect((await statusOf(`data/${id}`)).status).toBe('completed')
 })

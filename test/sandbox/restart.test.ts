@@ -93,7 +93,7 @@ test('the database of a newer outboxd is left alone, and named as such', async (
   await using database = await createDatabase('sandbox_template')
   await database.pool.query('insert into sandbox.steps (number) select generate_series(1001, 1100)')
   await expect(startSandbox({ databaseUrl: database.url, port: 0 })).rejects.toThrow(
-    /the schema sandbox is of a newer outboxd/,
+    /the schema sandbox was made by a newer outboxd/,
   )
 })
 
@@ -105,6 +105,6 @@ test('a schema of before 0.2.0 is refused, with what to do; that of 0.2.0 is tak
   expect(rows[0].newest).toBe(8)
   await database.pool.query('update sandbox.steps set number = number - 5')
   await expect(startSandbox({ databaseUrl: database.url, port: 0 })).rejects.toThrow(
-    /is of an older outboxd\. Drop it \(`drop schema sandbox, sandbox_queue cascade`\)/,
+    /was made by an older outboxd\. Drop it \(`drop schema sandbox, sandbox_queue cascade`\)/,
   )
 })

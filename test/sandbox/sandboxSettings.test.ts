@@ -70,7 +70,7 @@ test('everything that is wrong is reported at once, by the name of its variable'
   expect(problems).toContain('SANDBOX_DOWN: ')
   expect(problems).toContain('SANDBOX_CLIENT_SECRET_FILE: /nowhere cannot be read')
   expect(problems).toContain('SANDBOX_PORT: ')
-  expect(problems).toContain('SANDBOX_DATABASE_URL or STATE_DATABASE_URL or DATABASE_URL is not set')
+  expect(problems).toContain('none of SANDBOX_DATABASE_URL, STATE_DATABASE_URL, DATABASE_URL is set')
 })
 
 test.each([
@@ -98,7 +98,7 @@ test.each([
   expect(readEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({ kind: 'invalid', problems: [problem] })
 })
 
-const none = 'databaseUrl: set it, or embedded'
+const none = 'databaseUrl: set databaseUrl, embedded or dataDir'
 test.each<[string, unknown, string[]]>([
   ['nothing', undefined, [none]],
   ['an empty object', {}, [none]],
@@ -158,7 +158,11 @@ describe('several clients', () => {
   test.each([
     ['no list', 'a: [', 'SANDBOX_CLIENTS: must be a list'],
     ['an empty list', '[]', 'SANDBOX_CLIENTS: '],
-    ['an id twice', '[{id: a, secret: hidden}, {id: a, secret: hidden}]', 'SANDBOX_CLIENTS: has an id twice'],
+    [
+      'an id twice',
+      '[{id: a, secret: hidden}, {id: a, secret: hidden}]',
+      'SANDBOX_CLIENTS: two clients have the same id',
+    ],
     ['a client without a secret', '[{id: a}]', 'SANDBOX_CLIENTS: 0.secret: '],
     ['a setting of all', '[{id: a, secret: hidden, seed: 1}]', 'SANDBOX_CLIENTS: 0: '],
     ['a setting that is wrong', '[{id: a, secret: hidden, failureShare: 2}]', 'SANDBOX_CLIENTS: 0.failureShare: '],

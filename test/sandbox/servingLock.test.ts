@@ -113,7 +113,9 @@ test('one that lost its session closes itself and says why, once another serves 
   await using first = await setup()
   const successor = await serveInstead(first.database.pool)
   try {
-    expect(await first.sandbox.failed).toMatch(/its session was lost. Another sandbox serves this database/)
+    expect(await first.sandbox.failed).toMatch(
+      /its session on the database was lost. Another sandbox serves this database/,
+    )
     await expect(fetch(first.sandbox.url)).rejects.toThrow()
   } finally {
     successor.release(true)
@@ -137,5 +139,5 @@ test('the command of one that lost its database to another ends with 1', async (
   expect(await ended).toBe(1)
   successor.release(true)
   stderr.end()
-  expect(await text(stderr)).toContain('its session was lost')
+  expect(await text(stderr)).toContain('its session on the database was lost')
 })

@@ -41,11 +41,11 @@ const clockBody = z.strictObject({
   advanceSeconds: z.number().min(0, 'the clock cannot go back; DELETE /_sandbox/ledger?everything=true resets it'),
 })
 
-/** Serves /_sandbox/ (docs/start/sandbox.md). Its requests neither count nor enter the ledger. */
+/** Serves /_sandbox/ (docs/start/sandbox.md). Requests to it neither count against the limit nor enter the ledger. */
 export async function registerControlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, settings } = controls
   const { pool, clients, clock, faults } = parts
-  // A misspelt id would look like a client without requests.
+  // Refuses unknown ids, because a misspelt id would look like a client without requests.
   const knownClient = z
     .string()
     .refine((id) => clients.has(id), `there is no such client; the clients are ${clients.ids.join(', ')}`)
@@ -103,7 +103,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   app.delete('/faults', async ({ query }) => ({ removed: await faults.removeAll(clientOf(query)) }))
   app.delete('/faults/:id', async ({ params }, reply) => {
     const removed = await faults.remove(idParameter.parse(params).id)
-    return removed === 0 ? sendRefusal(reply, 404, 'There is no such fault.') : { removed }
+    return removed === 0 ? sendRefusal(reply, 404, 'There is no fault with this id.') : { removed }
   })
 
   const shownSettings = (client: string | null) => ({
@@ -133,7 +133,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
     await parts.tokens.revoke(clientOf(query))
     return { revoked: true }
   })
-  // Answers 422 if a request differs, so that `curl --fail-with-body` fails.
+  // Answers 422 if an expectation fails, so that `curl --fail-with-body` fails.
   app.post('/verify', async ({ query, body }, reply) => {
     const asked = body ? verifyBody.parse(parseJsonBody(body)).expectations : controls.expectations
     if (asked.length === 0) {
@@ -145,5 +145,5 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   })
 }
 
-/** Less than the timeout of a container's health check. */
+/** Shorter than the timeout of a container's health check. */
 const healthMs = 2_000

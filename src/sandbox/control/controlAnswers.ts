@@ -7,7 +7,7 @@ export class BodyWrong extends Error {
   override name = 'BodyWrong'
 }
 
-/** @throws BodyWrong if it is not JSON, or cannot be stored */
+/** @throws BodyWrong if the body is not JSON, or has a part that Postgres cannot store */
 export function parseJsonBody(body: unknown): unknown {
   let value: unknown
   try {
@@ -15,8 +15,8 @@ export function parseJsonBody(body: unknown): unknown {
   } catch {
     throw new BodyWrong('The body is not JSON.')
   }
-  const beyond = findUnstorablePart(value)
-  if (beyond !== undefined) throw new BodyWrong(`${beyond.field}: ${beyond.detail}`)
+  const unstorable = findUnstorablePart(value)
+  if (unstorable !== undefined) throw new BodyWrong(`${unstorable.field}: ${unstorable.detail}`)
   return value
 }
 
@@ -24,7 +24,7 @@ export function sendRefusal(reply: FastifyReply, status: number, detail: string)
   return sendAnswer(reply, refusalAnswer(status, detail))
 }
 
-/** Refuses instead of leaving out rows, because a test counts them. */
+/** Refuses a page that is too large instead of leaving out rows, because tests count the rows. */
 export function sendRows(reply: FastifyReply, { rows, isCut }: RowsPage): FastifyReply {
   if (isCut)
     return sendRefusal(reply, 413, `The rows have more than ${pageBytesMax} bytes. Ask for fewer with ?limit=.`)

@@ -8,16 +8,16 @@ interface Page {
 
 interface LedgerFilter extends Page {
   since: number
-  /** Takes the newest of the requests. */
+  /** True to return the newest requests. */
   isNewest: boolean
   endpoint: string | null
   idempotencyKey: string | null
 }
 
 export interface RowsPage {
-  /** Each as JSON. */
+  /** Each row as JSON text. */
   rows: string[]
-  /** True if the rest of the page was left out, because it would have more than `pageBytesMax`. */
+  /** True if rows were left out, because the page would have more than `pageBytesMax` bytes. */
   isCut: boolean
 }
 
@@ -42,7 +42,7 @@ interface List {
   direction?: 'desc'
 }
 
-/** @param values of the parameters in `where`, and at last the limit */
+/** @param values for the parameters in `where`; the last value is the limit */
 async function readPage(pool: pg.Pool, list: List, values: unknown[]): Promise<RowsPage> {
   const { schema = 'sandbox', table, columns, where, order, direction = '' } = list
   const ordered = order.map((column) => `${table}.${column}`)
@@ -102,7 +102,7 @@ export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<Rows
   const where = `
     job.name = $1
     and ($2::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $2))`
-  // created_on is of the system's clock: the sandbox's may stand.
+  // created_on has the system's time. The sandbox's clock may stand still.
   const list = {
     schema: queueSchema,
     table: 'job',

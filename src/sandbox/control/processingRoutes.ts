@@ -9,7 +9,7 @@ const patchSchema = z
   .strictObject({
     finish: z.enum(['completed', 'failed']).optional(),
     errorCode: errorCodeSchema.optional(),
-    hold: z.boolean().optional(), // true keeps it pending until false or finish
+    hold: z.boolean().optional(), // true keeps the record pending until false or finish is sent
   })
   .refine(({ finish, hold }) => (finish === undefined) !== (hold === undefined), 'either finish or hold must be given')
   .refine(({ finish, errorCode }) => errorCode === undefined || finish === 'failed', {
@@ -26,7 +26,7 @@ const patches = {
   }),
 }
 
-/** Changes only what is pending, because a client may have read the end. */
+/** Registers the PATCH routes. They change only pending records, because a client may have read the end of others. */
 export function registerProcessingRoutes(
   app: FastifyInstance,
   parts: Parts,
@@ -42,7 +42,7 @@ export function registerProcessingRoutes(
 interface Asked {
   of: 'transaction' | 'order'
   id: string
-  /** Null: the only client that has a record of this id. */
+  /** Null means the only client that has a record with this id. */
   client: string | null
 }
 
@@ -57,7 +57,7 @@ async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: 
   const code = patch.finish === 'failed' ? (patch.errorCode ?? parts.live(owner).failureCode) : null
   const changed = await changeProcessing(parts, { of, id, client: owner }, processingChange(code, patch.hold))
   if (changed.kind === 'changed') return changed.row
-  const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished one cannot change.`
+  const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished ${of} cannot change.`
   return sendRefusal(reply, 409, detail)
 }
 

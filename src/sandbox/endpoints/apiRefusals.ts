@@ -43,11 +43,7 @@ const keyForms = {
   },
 }
 
-export function refuseMalformedIdempotencyKey(
-  parts: Parts,
-  { idempotencyKey }: Exchange,
-  client: string,
-): Answer | undefined {
+function refuseMalformedIdempotencyKey(parts: Parts, { idempotencyKey, client }: Exchange): Answer | undefined {
   const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
   if (idempotencyDemanded === 'none') return undefined
   const { pattern, says } = keyForms[idempotencyDemanded]
@@ -55,18 +51,17 @@ export function refuseMalformedIdempotencyKey(
 }
 
 /**
- * Answers if the idempotency key was used before; undefined if the request is to be applied. A key counts as used if
- * its request was applied, even if the answer was lost. Under `replay` a different body with the same key is E002.
+ * Answers a request whose idempotency key was used before; undefined if the request is to be applied. A key counts as
+ * used if its request was applied, even if the answer was lost. Under `replay` a different body with the key is E002.
  *
  * @param replay makes the first answer again
  */
 export async function answerUsedIdempotencyKey(
   parts: Parts,
   exchange: Exchange,
-  client: string,
   replay: (before: AppliedBefore) => Answer,
 ): Promise<Answer | undefined> {
-  const { idempotencyKey, endpoint, maskedBody: body } = exchange
+  const { idempotencyKey, endpoint, client, maskedBody: body } = exchange
   const mode = parts.live(client).idempotency
   if (idempotencyKey === null) return undefined
   if (idempotencyKey.length > idempotencyKeyMax) {
@@ -82,22 +77,25 @@ export async function answerUsedIdempotencyKey(
 
 type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-export function readJsonBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
+/** Refuses if the service is down, or the idempotency key, the media type or the body is wrong. */
+export function readRecord<T>(parts: Parts, exchange: Exchange, schema: z.ZodType<T>): BodyRead<T> {
+  const refusal = answerIfDown(parts, exchange.client) ?? refuseMalformedIdempotencyKey(parts, exchange)
+  if (refusal) return wrong(refusal)
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(refusalAnswer(415, 'The Content-Type must be application/json.'))
   }
   if (!isUtf8Request(exchange)) return wrong(refusalAnswer(400, 'The body must be UTF-8.'))
   const json = parsed(exchange.body)
   if (json.kind === 'invalid') return json
-  const beyond = findUnstorablePart(json.value)
-  if (beyond !== undefined) return wrong(notValid([beyond]))
+  const unstorable = findUnstorablePart(json.value)
+  if (unstorable !== undefined) return wrong(notValid([unstorable]))
   const checked = schema.safeParse(json.value)
   if (checked.success) return { kind: 'value', value: checked.data }
   const errors = checked.error.issues.map(({ path, message }) => ({
     field: path.join('.') || '(body)',
     detail: message,
   }))
-  return wrong(notValid(errors, parts.live(client).invalidCustomerCode))
+  return wrong(notValid(errors, parts.live(exchange.client).invalidCustomerCode))
 }
 
 export function isUtf8Request({ contentType, isUtf8 }: Pick<Exchange, 'contentType' | 'isUtf8'>): boolean {
@@ -116,7 +114,7 @@ function parsed(body: string): BodyRead<unknown> {
   }
 }
 
-/** @param customerCode for a wrong customerId (docs/reference/interface.md, 7.2) */
+/** @param customerCode the code if customerId is wrong (docs/reference/interface.md, 7.2) */
 function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'): Answer {
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =

@@ -2,17 +2,17 @@ import { z } from 'zod'
 
 /** Schemas of token requests and all answers with the default settings, for the OpenAPI document. */
 
-/** Postgres bounds index entries. */
+/** Limited, because Postgres limits the size of index entries. */
 export const idempotencyKeyMax = 255
 
-/** Section 2.3. */
+/** @see docs/reference/interface.md, 2.3 */
 export const submitAnswerSchema = z.object({
   transactionId: z.string(),
   status: z.literal('accepted'),
   timestamp: z.iso.datetime(),
 })
 
-/** Section 2.4. */
+/** @see docs/reference/interface.md, 2.4 */
 export const transactionAnswerSchema = z.object({
   transactionId: z.string(),
   status: z.enum(['pending', 'completed', 'failed']),
@@ -36,7 +36,7 @@ export const tokenRequestSchema = z.object({
   client_secret: z.string(),
 })
 
-/** Section 2.1. */
+/** @see docs/reference/interface.md, 2.1 */
 export const tokenAnswerSchema = z.object({
   access_token: z.string(),
   token_type: z.literal('Bearer'),

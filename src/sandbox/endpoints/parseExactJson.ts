@@ -3,9 +3,9 @@ import type { FieldError } from './problemAnswer.ts'
 export const numberDigitsMax = 100
 
 /**
- * Keeps a number that a double would change as `JSON.rawJSON`, which `JSON.stringify` writes unchanged.
+ * Parses JSON. A number that a double would change becomes a `JSON.rawJSON`, which `JSON.stringify` writes unchanged.
  *
- * @throws SyntaxError; RangeError if it is nested too deeply
+ * @throws SyntaxError; RangeError if the text is nested too deeply
  */
 export function parseExactJson(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, { source }) => {
@@ -32,26 +32,26 @@ export const jsonDepthMax = 100
 export function findUnstorablePart(value: unknown, path: readonly string[] = []): FieldError | undefined {
   const isContainer = typeof value === 'object' && value !== null && findExactNumberText(value) === undefined
   const keys = isContainer && !Array.isArray(value) ? Object.keys(value).join() : ''
-  const detail = whatIsBeyond(value) ?? whatIsBeyond(keys) ?? (isContainer ? whatIsTooDeep(path) : undefined)
+  const detail = explainUnstorable(value) ?? explainUnstorable(keys) ?? (isContainer ? explainDepth(path) : undefined)
   if (detail !== undefined) return { field: path.join('.') || '(body)', detail }
   if (!isContainer) return undefined
   for (const [key, member] of Object.entries(value)) {
-    const beyond = findUnstorablePart(member, [...path, key])
-    if (beyond !== undefined) return beyond
+    const unstorable = findUnstorablePart(member, [...path, key])
+    if (unstorable !== undefined) return unstorable
   }
   return undefined
 }
 
-function whatIsBeyond(value: unknown): string | undefined {
+function explainUnstorable(value: unknown): string | undefined {
   if (typeof value === 'string') {
     if (value.includes('\u0000')) return 'must not contain the character U+0000'
-    return value.isWellFormed() ? undefined : 'holds half a character (a surrogate without its other half)'
+    return value.isWellFormed() ? undefined : 'must not contain half a character (a surrogate without its other half)'
   }
   return countWrittenDigits(findExactNumberText(value) ?? '0') > numberDigitsMax
     ? `must have at most ${numberDigitsMax} digits, written out without an exponent`
     : undefined
 }
 
-function whatIsTooDeep(path: readonly string[]): string | undefined {
+function explainDepth(path: readonly string[]): string | undefined {
   return path.length >= jsonDepthMax ? `lies too deep: at most ${jsonDepthMax} levels` : undefined
 }

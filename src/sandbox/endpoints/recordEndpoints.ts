@@ -8,8 +8,7 @@ import {
   answerIfDown,
   answerUsedIdempotencyKey,
   duplicateAnswer,
-  readJsonBody,
-  refuseMalformedIdempotencyKey,
+  readRecord,
   refuseUnknownCustomer,
   unknownIdAnswer,
 } from './apiRefusals.ts'
@@ -19,15 +18,16 @@ import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 
 /** POST /api/v1/data. @see docs/reference/interface.md, 4.2 */
-export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+export async function submitData(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const { client } = exchange
   const live = parts.live(client)
-  const read = readRecord(parts, exchange, client, submissionSchema(live))
+  const read = readRecord(parts, exchange, submissionSchema(live))
   if (read.kind === 'invalid') return read
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
     successAnswer({ transactionId: id, status: 'accepted', timestamp: formatIsoTime(toServiceUs(us, live)) })
-  const refusal = await refuse(parts, exchange, client, {
+  const refusal = await refuse(parts, exchange, {
     of: 'transaction',
     ownId,
     customerId,
@@ -38,15 +38,15 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const position = parts.random.next(client)
   const id = ownId ?? inForm(parts.random.id('transaction', client, position), live.transactionIdForm)
   const course = planProcessing(parts, client, position, sinceUs, data.field2)
-  const statuses = parts.scripts.statuses(exchange, client)
+  const statuses = parts.scripts.statuses(exchange)
   const effect = { kind: 'transaction' as const, id, customerId, sinceUs, position, statuses, ...course }
   return { answer: accepted(id, sinceUs), effect }
 }
 
 /** GET /api/v1/data/{transactionId}. @see docs/reference/interface.md, 4.3 */
-export function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
-  const live = parts.live(client)
-  return readOne(parts, exchange, { of: 'transaction', id: exchange.id, client }, findTransaction, (found, nowUs) => {
+export function readTransaction(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const live = parts.live(exchange.client)
+  return readOne(parts, exchange, 'transaction', findTransaction, (found, nowUs) => {
     const { id, sinceUs, doneUs, held, outcome, errorCode } = found
     if (held || nowUs < doneUs) {
       const isEarly = nowUs < (sinceUs + doneUs) / 2
@@ -60,16 +60,17 @@ export function readTransaction(parts: Parts, exchange: Exchange, client: string
 }
 
 /** POST /api/v1/orders. @see docs/reference/interface.md, 4.4 and 6 */
-export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+export async function createOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const { client } = exchange
   const live = parts.live(client)
-  const read = readRecord(parts, exchange, client, orderRequestSchema(live))
+  const read = readRecord(parts, exchange, orderRequestSchema(live))
   if (read.kind === 'invalid') return read
   const order = read.value
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
     successAnswer({ orderId, status: live.orderFirstStatus, createdAt: formatIsoTime(toServiceUs(us, live)) }, 201)
-  const refusal = await refuse(parts, exchange, client, {
+  const refusal = await refuse(parts, exchange, {
     of: 'order',
     ownId,
     customerId,
@@ -81,16 +82,16 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const id = ownId ?? parts.random.id('order', client, position)
   const { doneUs } = planProcessing(parts, client, position, sinceUs, '')
   const event = orderCreated(parts.random.id('event', client, position), id, order, sinceUs, live)
-  const statuses = parts.scripts.statuses(exchange, client)
+  const statuses = parts.scripts.statuses(exchange)
   const items = JSON.stringify(order.items)
   const effect = { kind: 'order' as const, id, customerId, sinceUs, doneUs, position, statuses, items, event }
   return { answer: created(id, sinceUs), effect }
 }
 
 /** GET /api/v1/orders/{orderId}. @see docs/reference/interface.md, 4.5 */
-export function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
-  const live = parts.live(client)
-  return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
+export function readOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const live = parts.live(exchange.client)
+  return readOne(parts, exchange, 'order', findOrder, (found, nowUs) => {
     const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
     const createdAt = live.createdAtOnRead ? { createdAt: formatIsoTime(toServiceUs(sinceUs, live)) } : {}
@@ -100,13 +101,6 @@ export function readOrder(parts: Parts, exchange: Exchange, client: string): Pro
 
 function takesOwnIds({ ownIds }: LiveSettings): boolean {
   return ownIds === 'taken' || ownIds === 'required'
-}
-
-type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
-
-function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
-  const refusal = answerIfDown(parts, client) ?? refuseMalformedIdempotencyKey(parts, exchange, client)
-  return refusal ? { kind: 'invalid', answer: refusal } : readJsonBody(parts, exchange, client, schema)
 }
 
 interface Sent {
@@ -119,12 +113,11 @@ interface Sent {
 async function refuse(
   parts: Parts,
   exchange: Exchange,
-  client: string,
   { of, ownId, customerId, replay }: Sent,
 ): Promise<Answer | undefined> {
+  const { client } = exchange
   const refusal =
-    refuseUnknownCustomer(parts, customerId, client) ??
-    (await answerUsedIdempotencyKey(parts, exchange, client, replay))
+    refuseUnknownCustomer(parts, customerId, client) ?? (await answerUsedIdempotencyKey(parts, exchange, replay))
   if (refusal || ownId === undefined) return refusal
   const find = of === 'order' ? findOrder : findTransaction
   return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
@@ -134,12 +127,11 @@ type Find<S> = (pool: Parts['pool'], client: string, id: string) => Promise<S | 
 
 async function readOne<S extends Stored>(
   parts: Parts,
-  { id }: Exchange,
-  which: ProcessedRecordRef,
+  { id, client }: Exchange,
+  of: ProcessedRecordRef['of'],
   find: Find<S>,
   bodyOf: (found: S, nowUs: number) => unknown,
 ): Promise<Outcome> {
-  const { of, client } = which
   const down = answerIfDown(parts, client)
   if (down) return { answer: down }
   if (of === 'order' && !z.guid().safeParse(id).success)
@@ -153,7 +145,7 @@ async function readOne<S extends Stored>(
   if (found === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
   const nowUs = parts.clock.nowUs()
   if (!found.held || found.statuses === null) return { answer: successAnswer(bodyOf(found, nowUs)) }
-  const fault = await advanceScriptedStatus(parts, which, found.statuses)
+  const fault = await advanceScriptedStatus(parts, { of, id, client }, found.statuses)
   return { answer: successAnswer(bodyOf((await findVisible()) ?? found, parts.clock.nowUs())), fault }
 }
 

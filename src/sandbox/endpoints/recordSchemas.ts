@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { findExactNumberText } from './parseExactJson.ts'
 
-/** The settings decide what docs/reference/interface.md leaves open. */
+/** Schemas of requests. Settings decide what docs/reference/interface.md leaves open. */
 
 const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
 
-/** Settings keep their object until they change. A schema takes a millisecond to make. */
-function madeOnce<S>(make: (live: LiveSettings) => S): (live: LiveSettings) => S {
+/** Makes one schema per settings object, because that takes a millisecond. A change of settings makes a new object. */
+function oncePerSettings<S>(make: (live: LiveSettings) => S): (live: LiveSettings) => S {
   const made = new WeakMap<LiveSettings, S>()
   return (live) => {
     const schema = made.get(live) ?? make(live)
@@ -16,7 +16,7 @@ function madeOnce<S>(make: (live: LiveSettings) => S): (live: LiveSettings) => S
   }
 }
 
-export const submissionSchema = madeOnce((live) => {
+export const submissionSchema = oncePerSettings((live) => {
   const fields = mappedFields(live)
   const place = live.mappedFields
   const objectOf = place === 'refused' ? z.strictObject : z.looseObject
@@ -33,7 +33,7 @@ export const submissionSchema = madeOnce((live) => {
   })
 })
 
-export const orderRequestSchema = madeOnce((live) =>
+export const orderRequestSchema = oncePerSettings((live) =>
   z.looseObject({
     customerId: guid(),
     items: itemsOf(live),
@@ -58,7 +58,7 @@ function field2Of({ field2Empty, field2LengthMax, field2Pattern }: LiveSettings)
     .meta({ maxLength: field2LengthMax })
 }
 
-/** JSON Schema's maxLength counts characters; other units allow no more of them. */
+/** JSON Schema's maxLength counts characters. It holds for the other units, too: they allow fewer characters. */
 function upToTen(schema: z.ZodString, { customerIdUnit }: LiveSettings) {
   const length = lengths[customerIdUnit]
   const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
@@ -70,7 +70,7 @@ function transactionIdText() {
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
     .describe(
-      "The client's own id for the transaction; the interface does not show one, the sandbox takes it when it is there",
+      "The client's own id for the transaction; the interface does not show one, but the sandbox uses it if it is given",
     )
 }
 
@@ -84,7 +84,7 @@ function ownId(taken: z.ZodType<string>, { ownIds }: LiveSettings): z.ZodType<st
   return schemas[ownIds]
 }
 
-/** Section 2.5. */
+/** @see docs/reference/interface.md, 2.5 */
 function mappedFields(live: LiveSettings) {
   const fields = z.object({
     customer_id: upToTen(z.string(), live),
@@ -149,7 +149,7 @@ function itemsOf({ orderItems }: LiveSettings): z.ZodType<unknown[]> {
   }
 }
 
-/** Keeps the value: a `JSON.rawJSON` number is an object. */
+/** Accepts an object with these keys. A `JSON.rawJSON` is a number here, although it is an object. */
 function objectWith(keys: readonly string[]) {
   const isOne = (value: unknown) =>
     typeof value === 'object' &&

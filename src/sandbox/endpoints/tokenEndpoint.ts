@@ -6,14 +6,12 @@ import { type Answer, refusalAnswer, successAnswer, tokenErrorAnswer } from './p
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
-/**
- * @param client '' if id or secret is wrong
- * @see docs/reference/interface.md, 4.1; RFC 6749, 4.4 and 5
- */
-export async function grantToken(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+/** POST /oauth/token. @see docs/reference/interface.md, 4.1; RFC 6749, 4.4 and 5 */
+export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const { client } = exchange
   const form = new URLSearchParams(exchange.body)
   const live = parts.live(client)
-  const refusal = refuse(exchange, form, client, live)
+  const refusal = refuse(exchange, form, live)
   if (refusal) return { answer: said(refusal, live, exchange) }
   const { tokenLifetimeSeconds, expiresInUnit, tokenForm } = live
   const expiresIn = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
@@ -45,16 +43,11 @@ function said({ status, error, description }: Refusal, { tokenErrorShape }: Live
   return tokenErrorShape === 'oauth' ? answer : refusalAnswer(status, description, {}, answer.headers)
 }
 
-function refuse(
-  exchange: Exchange,
-  form: URLSearchParams,
-  client: string,
-  { wrongSecretStatus }: LiveSettings,
-): Refusal | undefined {
+function refuse(exchange: Exchange, form: URLSearchParams, { wrongSecretStatus }: LiveSettings): Refusal | undefined {
   if (!isFormContentType(exchange.contentType)) {
     return invalid('The Content-Type must be application/x-www-form-urlencoded.')
   }
-  if (!isUtf8Request(exchange) || !decodes(exchange.body)) return invalid('The form must be UTF-8.')
+  if (!isUtf8Request(exchange) || !isEncodedUtf8(exchange.body)) return invalid('The form must be UTF-8.')
   const repeated = ['grant_type', 'client_id', 'client_secret'].find((field) => form.getAll(field).length > 1)
   if (repeated) return invalid(`${repeated} is given more than once.`)
   if (!form.get('grant_type')) return invalid('grant_type is missing.')
@@ -64,7 +57,7 @@ function refuse(
   }
   const missing = ['client_id', 'client_secret'].find((field) => !form.get(field))
   if (missing) return invalid(`${missing} is missing.`)
-  if (client === '') {
+  if (exchange.client === '') {
     return { status: wrongSecretStatus, error: 'invalid_client', description: 'Client id or secret is wrong.' }
   }
   if (form.get('grant_type') !== 'client_credentials') {
@@ -77,8 +70,8 @@ function invalid(description: string, error = 'invalid_request'): Refusal {
   return { status: 400, error, description }
 }
 
-/** URLSearchParams turns invalid UTF-8 into U+FFFD. */
-function decodes(form: string): boolean {
+/** False for invalid UTF-8, which URLSearchParams would turn into U+FFFD. */
+function isEncodedUtf8(form: string): boolean {
   try {
     return (form.match(/(?:%[0-9a-f]{2})+/gi) ?? []).every((encoded) => decodeURIComponent(encoded) !== undefined)
   } catch {

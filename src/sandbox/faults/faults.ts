@@ -12,9 +12,14 @@ const which = {
   endpoint: z
     .union([endpointName, z.array(endpointName).min(1)])
     .optional()
-    .describe('endpoints; without it, the four of the API, not token'),
+    .describe('endpoints; without it, the four of the API but not token'),
   times,
-  share: z.number().gt(0).max(1).default(1).describe('share of the requests, by the seed'),
+  share: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(1)
+    .describe('share of the requests that get the fault; the seed decides which'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
   client: z.string().min(1).optional().describe('only requests of this client, by its id'),
   pathContains: z
@@ -24,7 +29,10 @@ const which = {
     .describe('only requests whose path contains this text, such as a transaction’s id'),
 }
 const when = (fallback: 'before' | 'after') =>
-  z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
+  z
+    .enum(['before', 'after'])
+    .default(fallback)
+    .describe('before: the request is not applied; after: it is applied first')
 const headerText = z
   .string()
   .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
@@ -43,7 +51,7 @@ function passes(check: () => void): boolean {
 const answer = {
   status: z.int().min(200).max(599),
   code: z.string().optional().describe('an error code for the problem document'),
-  body: z.unknown().optional().describe('instead of the problem document; text is sent as it is'),
+  body: z.unknown().optional().describe('body instead of the problem document; text is sent as it is'),
   contentType: headerText.optional(),
   headers: z
     .record(headerName, headerText)
@@ -88,7 +96,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
 
 export const faultSchema = kindsWith(which)
 
-/** A fault within a script, which selects the requests. */
+/** A fault in a record script. It selects no requests, because the script does. */
 export const faultActionSchema = kindsWith({
   times: times.describe('number of times in a row; without it, once'),
 })
@@ -103,7 +111,7 @@ export interface Fault {
   hits: number
 }
 
-/** The faults in use. Hits are counted in the database with the ledger. */
+/** The faults in use. The statement that writes a request to the ledger also counts the hit of its fault. */
 export class Faults {
   readonly #pool: pg.Pool
   readonly #random: SeededRandom
@@ -132,15 +140,15 @@ export class Faults {
   }
 
   remove(id: number): Promise<number> {
-    return this.#removeThose((fault) => fault.id === id)
+    return this.#removeIf((fault) => fault.id === id)
   }
 
   removeAll(client: string | null): Promise<number> {
-    return this.#removeThose(({ spec }) => client === null || spec.client === client)
+    return this.#removeIf(({ spec }) => client === null || spec.client === client)
   }
 
-  async #removeThose(concerned: (fault: Fault) => boolean): Promise<number> {
-    const ids = this.#faults.filter(concerned).map(({ id }) => id)
+  async #removeIf(isConcerned: (fault: Fault) => boolean): Promise<number> {
+    const ids = this.#faults.filter(isConcerned).map(({ id }) => id)
     await this.#pool.query('delete from sandbox.faults where id = any($1)', [ids])
     this.#faults = this.#faults.filter(({ id }) => !ids.includes(id))
     return ids.length
@@ -153,7 +161,7 @@ export class Faults {
   /** Finds the first fault for this request and uses up one of its times. */
   choose(request: FaultRequest): Fault | undefined {
     for (const fault of this.#faults) {
-      if (!concerns(fault, request) || !this.#drawn(fault, request.client ?? '')) continue
+      if (!concerns(fault, request) || !this.#drawn(fault, request.client)) continue
       fault.hits += 1
       if (fault.left !== undefined) fault.left -= 1
       return fault
@@ -170,7 +178,7 @@ function armed(id: number, spec: FaultSpec, hits: number): Fault {
   return { id, spec, hits, left: spec.times === undefined ? undefined : Math.max(0, spec.times - hits) }
 }
 
-type FaultRequest = Record<'endpoint' | 'body' | 'path', string> & { client: string | null }
+type FaultRequest = Record<'endpoint' | 'body' | 'path' | 'client', string>
 
 function concerns({ spec, left }: Fault, { endpoint, body, path, client }: FaultRequest): boolean {
   if (left === 0 || endpoint === 'other') return false

@@ -2,7 +2,7 @@ import type { Endpoint } from '../endpoints/apiSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 
-interface Asker {
+interface Requester {
   client: string | null
   tokenId: string | null
   address: string
@@ -14,7 +14,7 @@ export interface RateSlot {
   counted: boolean
   remaining: number
   retryAfterSeconds: number
-  /** Takes the request out of the count. @returns what remains */
+  /** Takes the request out of the count. @returns the requests that remain in the window */
   giveBack(): number
 }
 
@@ -28,22 +28,22 @@ const secondUs = 1_000_000
  */
 export class ClientRateLimits {
   readonly #live: (client: string | null) => LiveSettings
-  /** When the counted requests arrived, by client and by whose limit they share, oldest first. */
+  /** Arrival times of the counted requests, oldest first, by client and by the name of their limit. */
   readonly #arrivalsUs = new Map<string | null, Map<string, number[]>>()
 
   constructor(live: (client: string | null) => LiveSettings) {
     this.#live = live
   }
 
-  /** @param nowUs at least that of the call before */
-  take(asker: Asker, nowUs: number): RateSlot {
-    const live = this.#live(asker.client)
+  /** @param nowUs not before that of the last call */
+  take(requester: Requester, nowUs: number): RateSlot {
+    const live = this.#live(requester.client)
     const { rateLimitRequests, rateLimitPerSecond, rateLimitRefused } = live
-    const timesUs = this.#arrivalsOf(live, asker.client, whoseLimit(live, asker))
+    const timesUs = this.#arrivalsOf(live, requester.client, nameOfLimit(live, requester))
     const beginUs = windowBeginUs(live, nowUs)
     timesUs.splice(0, countBefore(timesUs, Math.min(beginUs, nowUs - secondUs + 1)))
     const remaining = () => Math.max(0, rateLimitRequests - (timesUs.length - countBefore(timesUs, beginUs)))
-    if (!counts(live, asker))
+    if (!isCounted(live, requester))
       return { admitted: true, counted: false, remaining: remaining(), retryAfterSeconds: 0, giveBack: remaining }
     const hasRoom = remaining() > 0
     const inSecond = () => timesUs.length - countBefore(timesUs, nowUs - secondUs + 1)
@@ -80,18 +80,18 @@ export class ClientRateLimits {
   }
 }
 
-function counts({ rateLimitPolls, rateLimitTokens }: LiveSettings, { endpoint }: Asker): boolean {
+function isCounted({ rateLimitPolls, rateLimitTokens }: LiveSettings, { endpoint }: Requester): boolean {
   if (endpoint === 'token') return rateLimitTokens
   return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
 }
 
-function whoseLimit(live: LiveSettings, { client, tokenId, address, endpoint }: Asker): string {
-  const whose = { client: client ?? address, token: tokenId ?? address, address }[live.rateLimitScope]
+function nameOfLimit(live: LiveSettings, { client, tokenId, address, endpoint }: Requester): string {
+  const name = { client: client ?? address, token: tokenId ?? address, address }[live.rateLimitScope]
   const isApart = live.rateLimitOrders === 'apart' && (endpoint === 'order' || endpoint === 'order_status')
-  return isApart ? `${whose} orders` : whose
+  return isApart ? `${name} orders` : name
 }
 
-/** The first moment that shares the window with `nowUs`. */
+/** The first moment of the window that ends at `nowUs`, or that contains it if windows are fixed. */
 function windowBeginUs({ rateLimitKind, rateLimitWindowSeconds }: LiveSettings, nowUs: number): number {
   const windowUs = Math.round(rateLimitWindowSeconds * secondUs)
   return rateLimitKind === 'fixed' ? Math.floor(nowUs / windowUs) * windowUs : nowUs - windowUs + 1

@@ -41,7 +41,7 @@ export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
 }
 
 /**
- * Names another site's web page that sent the request, by Origin and Sec-Fetch-Site. @see Fetch Metadata Request
+ * Returns the origin of the web page that sent the request, if it is another site's. @see Fetch Metadata Request
  * Headers (W3C)
  */
 export function findForeignPageOrigin(header: (name: string) => string | undefined): string | undefined {
@@ -54,7 +54,7 @@ export function findForeignPageOrigin(header: (name: string) => string | undefin
 function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
   const page = findForeignPageOrigin(header)
   if (page === undefined) return undefined
-  const refusal = refusalAnswer(403, `A page of ${page} sent this. Web pages may not use the service.`)
+  const refusal = refusalAnswer(403, `A page of ${page} sent the request. Web pages may not use the service.`)
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }
 }
 
@@ -89,7 +89,7 @@ function notListed({ address, authorization }: Arrival, live: LiveSettings): Ans
   return addressStatus === 401 ? unauthorized(detail, authorization, live) : refusalAnswer(addressStatus, detail)
 }
 
-/** @see RFC 6750, 3: names no error if the token was missing */
+/** Names no error if the token is missing. @see RFC 6750, 3 */
 function unauthorized(
   detail: string,
   authorization: string | undefined,

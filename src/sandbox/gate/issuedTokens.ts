@@ -25,7 +25,7 @@ interface Keys {
   publicKey: CryptoKey
 }
 
-/** The key is in the database, so tokens survive a restart. */
+/** Issues and checks access tokens. The signing key is in the database, so tokens survive a restart. */
 export class IssuedTokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
@@ -38,7 +38,7 @@ export class IssuedTokens {
   }
 
   static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<IssuedTokens> {
-    const jwk = givenKey ?? (await keptKey(parts.pool))
+    const jwk = givenKey ?? (await readOrCreateKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
     const revocations = await readOrCreateState<Record<string, number>>(parts.pool, 'revocations', {})
@@ -57,7 +57,7 @@ export class IssuedTokens {
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
       .setJti(this.#parts.random.tokenId(clientId))
       .sign(this.#keys.privateKey)
-    return form === 'jwt' ? jwt : opaque(jwt)
+    return form === 'jwt' ? jwt : toOpaque(jwt)
   }
 
   async identify(authorization: string | undefined): Promise<Caller> {
@@ -94,15 +94,15 @@ export class IssuedTokens {
   }
 }
 
-async function keptKey(pool: pg.Pool): Promise<JWK> {
+async function readOrCreateKey(pool: pg.Pool): Promise<JWK> {
   const fresh = await generateKeyPair(algorithm, { extractable: true })
   return readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
 }
 
 const opaquePrefix = 'o_'
 
-/** Opaque to a client, and needs no row in the database. */
-function opaque(jwt: string): string {
+/** Hides the JWT from the client. The token then needs no row in the database. */
+function toOpaque(jwt: string): string {
   return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
 }
 
@@ -111,7 +111,7 @@ function asJwt(token: string): string {
   return Buffer.from(token.slice(opaquePrefix.length), 'base64url').reverse().toString()
 }
 
-/** Refuses other texts for the same signature: decoders ignore the last bits of base64url. */
+/** False for another text of the same signature, because decoders ignore the last bits of base64url. */
 function isCanonical(token: string): boolean {
   const parts = token.startsWith(opaquePrefix) ? [token.slice(opaquePrefix.length)] : token.split('.')
   return parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

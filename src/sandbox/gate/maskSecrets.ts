@@ -2,12 +2,12 @@ import type { Endpoint } from '../endpoints/apiSchemas.ts'
 
 const masked = '***'
 
-/** Other fields of a token request may hold a secret under a mistyped name. */
+/** Readable fields of a token request. Every other field may hold a secret under a mistyped name. */
 const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
-/** Other bodies need no parsing. A backslash may hide a name. */
+/** Bodies that match are parsed for secrets. `\u` is here because an escape may hide a name. */
 const suspicious = /secret|pass|pwd|token|assertion|authorization|credential|key|\\u/i
 
 interface Arrived {
@@ -17,8 +17,8 @@ interface Arrived {
 }
 
 /**
- * Removes the values of fields named like a secret. Drops a body sent to no endpoint, because a mistyped token path
- * gets the secret.
+ * Masks the values of fields named like a secret. Drops a body that was sent to an unknown path, because that may be a
+ * mistyped token path.
  */
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
@@ -32,8 +32,8 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
 }
 
 /**
- * For a path without an endpoint: replaces segments by their length, except plain words and short numbers before a
- * segment named like a secret.
+ * Masks a path that is not an endpoint's: replaces each segment by its length, except plain words and short numbers.
+ * After a segment named like a secret, every segment is replaced.
  */
 export function maskPath(path: string): string {
   let isAfterSecret = false
@@ -54,12 +54,12 @@ export function isFormContentType(contentType: string): boolean {
   return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)
 }
 
-/** Ignores case and separators, as in client_secret, Client-Secret. */
+/** Ignores case and separators: client_secret and Client-Secret are the same. */
 function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
-/** Masks names, too, because a mistyped separator makes a secret part of a name. */
+/** Masks names, too, because a secret is part of a name if the separator is mistyped. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)
@@ -75,7 +75,10 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
   return new URLSearchParams([...new URLSearchParams(body)].map(([name, value]) => change(name, value))).toString()
 }
 
-/** Changes the text, because a parser drops the first of two equal names. Undefined for what cannot be masked so. */
+/**
+ * Masks within the text, because a parser drops the first of two equal names. Undefined if the body is not JSON, or if
+ * a secret is a list or an object.
+ */
 function maskJson(body: string): string | undefined {
   try {
     JSON.parse(body)
@@ -97,6 +100,6 @@ function unescaped(text: string): string {
   try {
     return JSON.parse(text)
   } catch {
-    return text // spans the end of one string and the start of the next
+    return text // not a name: the match spans two strings
   }
 }

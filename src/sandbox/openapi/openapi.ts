@@ -76,7 +76,7 @@ function answered(name: ExampleName, description: string, headers: Record<string
   return { description, headers: headersOf(headers), content: contentOf('application/json', name) }
 }
 
-/** Node answers this before there is a request. */
+/** Node itself sends this answer, before the sandbox sees a request. */
 const tooSlow = { 408: { description: 'the request took too long to arrive; its connection is closed' } }
 
 const notStored = { 'Cache-Control': 'NotStored' } as const
@@ -85,7 +85,8 @@ const security = [{ oauth: [] }]
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
-  description: 'Not in the interface; a key used before gets E002 (settable). An empty one counts as missing.',
+  description:
+    'Not in docs/reference/interface.md. A used key gets E002; the setting `idempotency` can change that. An empty key counts as missing.',
   schema: { type: 'string', maxLength: idempotencyKeyMax },
 }
 

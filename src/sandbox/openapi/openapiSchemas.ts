@@ -42,7 +42,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
     }),
   )
 }
-/** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops a pattern if there is a format. */
+/** Allows added fields in answers (docs/why/contract.md, row 9). Drops a pattern if there is a format. */
 function loosenSchema(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.format !== undefined) delete schema.pattern
@@ -90,7 +90,7 @@ export const componentHeaders = {
     example: 20,
   },
   RetryLater: {
-    description: 'Seconds after which to try again; may be missing (settable).',
+    description: 'Seconds after which to try again. The setting e003RetryAfterSeconds can remove this header.',
     required: false,
     schema: { type: 'integer', minimum: 1, maximum: 86_400 },
     example: 300,

@@ -1,7 +1,7 @@
 interface Distribution {
   form: string
   pattern: RegExp
-  /** @param numbers NaN for one that is left out @param random two draws from [0, 1) */
+  /** @param numbers NaN for one that is left out @param random two numbers from [0, 1) */
   draw(numbers: readonly number[], random: readonly [number, number]): number
   isValid?(numbers: readonly number[]): boolean
 }
@@ -43,10 +43,10 @@ export const distributionForms = distributions
 
 const secondsMax = 86_400
 
-/** Seconds, at most a day, from two draws from [0, 1). */
-type ProcessingTime = (random: readonly [number, number]) => number
+/** Returns seconds, at most a day, for two random numbers from [0, 1). */
+type DrawSeconds = (random: readonly [number, number]) => number
 
-export function parseDistribution(text: string): ProcessingTime | undefined {
+export function parseDistribution(text: string): DrawSeconds | undefined {
   for (const { pattern, isValid, draw } of distributions) {
     const [, ...found] = pattern.exec(text) ?? []
     const numbers = found.map(Number)

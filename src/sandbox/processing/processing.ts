@@ -30,7 +30,7 @@ export function planProcessing(
   field2: string,
 ): ProcessingPlan {
   const { processingTime, failureShare, failureCode } = live(client)
-  const share = (stream: Parameters<SeededRandom['share']>[0]) => random.share(stream, client, position)
+  const share = (stream: Parameters<SeededRandom['fraction']>[0]) => random.fraction(stream, client, position)
   const seconds = parseDistribution(processingTime)?.([share('time'), share('time again')]) ?? 0
   const errorCode = orderedFailure.exec(field2)?.[1] ?? (share('failure') < failureShare ? failureCode : null)
   return {
@@ -59,7 +59,7 @@ const tables = {
   order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
 }
 
-/** Tells the next step of a scripted record. @returns a fault, if that is the step */
+/** Takes the next step of a record's script, because a poll arrived. @returns the fault, if the step is one */
 export async function advanceScriptedStatus(
   parts: Parts,
   which: ProcessedRecordRef,
@@ -80,7 +80,7 @@ export async function advanceScriptedStatus(
 export type ProcessingChange =
   | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
   | { kind: 'hold' }
-  /** Processing goes on as planned; what is overdue ends now. */
+  /** Processing goes on as planned. An overdue record ends now. */
   | { kind: 'let go' }
 
 export type ProcessingResult =
@@ -120,7 +120,7 @@ export async function changeProcessing(
   return { kind: 'finished', outcome: String(found[0]?.outcome), at: String(found[0]?.doneAt) }
 }
 
-/** A let-go record that is overdue ends now, because earlier polls saw it pending. */
+/** If an overdue record is let go, it ends now and not in the past, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
     when 'finish' then ${timeOfMicrosecondsSql('$3::bigint')}

@@ -3,7 +3,7 @@ import type { JWK } from 'jose'
 
 const anySeed = 1
 
-/** Numbers drawn for a client: `stored` since the beginning, others since the start of the process. */
+/** How many values were drawn for a client. `stored` counts over restarts, the others since the process started. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 /**
@@ -28,7 +28,7 @@ export class SeededRandom {
     else this.#clients.delete(client)
   }
 
-  share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
+  fraction(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
     return drawFraction(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
@@ -65,7 +65,7 @@ export class SeededRandom {
 /** Header of a private Ed25519 key (RFC 8410). */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Uses the secrets, too, because the seed is public. */
+/** Derives the key from the seed and the client secrets, because the seed is public. */
 export function deriveSigningKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })

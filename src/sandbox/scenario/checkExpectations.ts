@@ -17,9 +17,9 @@ export interface ExpectationVerdict {
   /** `exactly 1`, `at least 1`, `2 to 3`. */
   expected: string
   found: number
-  /** The first requests that match. */
+  /** Sequence numbers of the first requests that match. */
   sequences: number[]
-  /** If too few match: requests that differ least, of those that meet at least one criterion. */
+  /** If too few requests match: those that differ least, and meet at least one criterion. */
   nearest: NearMiss[]
 }
 
@@ -34,7 +34,7 @@ interface Tally {
   nearest: NearMiss[]
 }
 
-/** Checks expectations against the whole ledger. */
+/** Counts the requests in the whole ledger that match each expectation. */
 export async function checkExpectations(
   pool: pg.Pool,
   expectations: readonly Expectation[],
@@ -47,26 +47,26 @@ export async function checkExpectations(
     for (const text of rows) {
       const row: Omit<LedgerRequest, 'applied'> & { transactionId: unknown; orderId: unknown } = JSON.parse(text)
       since = row.sequence
-      for (const tally of tallies) see(tally, { ...row, applied: (row.transactionId ?? row.orderId) !== null })
+      for (const tally of tallies) tallyRequest(tally, { ...row, applied: (row.transactionId ?? row.orderId) !== null })
     }
     if (rows.length === 0) return tallies.map(verdictOf)
   }
 }
 
-function see(tally: Tally, request: LedgerRequest): void {
+function tallyRequest(tally: Tally, request: LedgerRequest): void {
   const { sequence, method, path, status } = request
   const differences = findDifferences(tally.expectation.requests, request)
   if (differences.length === 0) {
     tally.found += 1
     if (tally.sequences.length < shownMax) tally.sequences.push(sequence)
-  } else if (differences.length < criteria(tally.expectation)) {
+  } else if (differences.length < countCriteria(tally.expectation)) {
     tally.nearest.push({ sequence, method, path, status: status ?? 'dropped', differences })
     tally.nearest.sort((a, b) => a.differences.length - b.differences.length)
     tally.nearest.length = Math.min(tally.nearest.length, nearestMax)
   }
 }
 
-function criteria({ requests: { body = {}, ...others } }: Expectation): number {
+function countCriteria({ requests: { body = {}, ...others } }: Expectation): number {
   return Object.keys(body).length + Object.values(others).filter((each) => each !== undefined).length
 }
 
@@ -75,10 +75,10 @@ function verdictOf({ expectation, found, sequences, nearest }: Tally, index: num
   const least = count ?? atLeast ?? (atMost === undefined ? 1 : 0)
   const most = count ?? atMost ?? Number.POSITIVE_INFINITY
   const passed = found >= least && found <= most
-  return { name, passed, expected: words(least, most), found, sequences, nearest: found < least ? nearest : [] }
+  return { name, passed, expected: describeRange(least, most), found, sequences, nearest: found < least ? nearest : [] }
 }
 
-function words(least: number, most: number): string {
+function describeRange(least: number, most: number): string {
   if (most === 0) return 'none'
   if (least === most) return `exactly ${least}`
   if (most === Number.POSITIVE_INFINITY) return `at least ${least}`

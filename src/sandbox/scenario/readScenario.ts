@@ -21,7 +21,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
-/** Of alternatives, reports only the first whose errors lie inside it. */
+/** If a value may have several forms, reports only the first form whose errors are all inside the value. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath): void {
   const path = [...within, ...(issue.path as YamlPath)]
   if (issue.code === 'unrecognized_keys') {
@@ -45,7 +45,7 @@ export function loadScenario(given: string | object | undefined): Scenario | und
     : parseSettings(scenarioSchema, given, ['scenario'])
 }
 
-/** The scenario's settings win. @throws SettingsWrong if they contradict each other */
+/** The scenario's settings win. @throws SettingsWrong if the result is not valid */
 export function applyScenarioSettings(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
@@ -63,7 +63,7 @@ function readText(file: string): string {
   }
 }
 
-/** Begins a scenario, unless the database has already begun the same one. */
+/** Starts a scenario, unless the database has already started the same one. */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)

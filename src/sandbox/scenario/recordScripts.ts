@@ -5,7 +5,7 @@ import type { FaultAction } from '../faults/faults.ts'
 import { findBodyDifferences, parseJsonOrForm } from './requestMatch.ts'
 import type { RecordScript, ScriptStep } from './scenarioSchema.ts'
 
-type Sent = { endpoint: Endpoint | 'other'; body: string }
+type Sent = { endpoint: Endpoint | 'other'; client: string; body: string }
 
 export class RecordScripts {
   readonly #pool: pg.Pool
@@ -16,25 +16,25 @@ export class RecordScripts {
     this.#scripts = scripts
   }
 
-  async answer(request: Sent, client: string): Promise<FaultAction | undefined> {
-    const found = this.#find(request, client)
+  async answer(request: Sent): Promise<FaultAction | undefined> {
+    const found = this.#find(request)
     if (found === undefined || found.script.answers === undefined) return undefined
     const key = createHash('sha256')
-      .update(JSON.stringify([found.index, client, request.endpoint, recordOf(found.body)]))
+      .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
       .digest('hex')
     return findStepAfterAnswers(found.script.answers, await this.#countAnswer(key))
   }
 
-  statuses(request: Sent, client: string): readonly ScriptStep[] | null {
-    return this.#find(request, client)?.script.statuses ?? null
+  statuses(request: Sent): readonly ScriptStep[] | null {
+    return this.#find(request)?.script.statuses ?? null
   }
 
-  #find(request: Sent, sender: string): { script: RecordScript; index: number; body: unknown } | undefined {
+  #find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
     if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
     const body = parseJsonOrForm(request.body)
     const index = this.#scripts.findIndex(
-      ({ endpoint, client = sender, match }) =>
-        endpoint === request.endpoint && client === sender && findBodyDifferences(match, body).length === 0,
+      ({ endpoint, client = request.client, match }) =>
+        endpoint === request.endpoint && client === request.client && findBodyDifferences(match, body).length === 0,
     )
     const script = this.#scripts[index]
     return script && { script, index, body }
@@ -67,7 +67,7 @@ function timesOf(step: unknown): number {
   return typeof step === 'object' && step !== null && 'times' in step ? Number(step.times ?? 1) : 1
 }
 
-/** Without the client's own id. */
+/** Returns the body without the client's own ids. */
 function recordOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   const { transactionId: _transaction, orderId: _order, ...record } = body as Record<string, unknown>

@@ -10,21 +10,21 @@ const patternSchema = z
       .refine(isRegularExpression, 'must be a regular expression, as new RegExp(…, "u") takes it')
       .describe('a regular expression for the text or the digits of the number'),
   })
-  .describe('something like this')
+  .describe('text or number that matches a pattern')
 
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: fieldWords })
 
 const fieldMatch = z.union(
-  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: it is missing') })],
+  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: the field is missing') })],
   { error: fieldWords },
 )
 type FieldMatch = z.infer<typeof fieldMatch>
 
 export const bodyMatchSchema = z
   .record(z.string().min(1), fieldMatch)
-  .describe('fields of the body by their path, such as data.field1 or items.0.sku, and their values')
+  .describe('expected values in the body by path, such as data.field1 or items.0.sku')
 
 const status = z.union([z.int().min(100).max(599), z.literal('dropped')], {
   error: 'must be an HTTP status, or dropped for a connection that was closed without an answer',
@@ -58,7 +58,7 @@ export interface LedgerRequest {
   client: string | null
   idempotencyKey: string | null
   body: string | null
-  /** Null: dropped. */
+  /** Null if the connection was dropped. */
   status: number | null
   applied: boolean
 }
@@ -78,8 +78,8 @@ export function findDifferences(match: RequestMatch, request: LedgerRequest): Di
     const value = field === 'status' ? (request.status ?? 'dropped') : request[field as keyof typeof plain]
     if (![expected].flat().includes(value as never)) note(field, expected, value)
   }
-  if (path !== undefined && !holds(path, request.path)) note('path', path, request.path)
-  if (idempotencyKey !== undefined && !holds(idempotencyKey, request.idempotencyKey ?? undefined))
+  if (path !== undefined && !isMatch(path, request.path)) note('path', path, request.path)
+  if (idempotencyKey !== undefined && !isMatch(idempotencyKey, request.idempotencyKey ?? undefined))
     note('idempotencyKey', idempotencyKey, request.idempotencyKey)
   return body === undefined ? found : [...found, ...findBodyDifferences(body, parseJsonOrForm(request.body))]
 }
@@ -87,11 +87,11 @@ export function findDifferences(match: RequestMatch, request: LedgerRequest): Di
 export function findBodyDifferences(match: Record<string, FieldMatch>, body: unknown): Difference[] {
   return Object.entries(match).flatMap(([field, expected]) => {
     const value = valueAt(body, field)
-    return holds(expected, value) ? [] : [{ field: `body.${field}`, expected, found: shown(value) }]
+    return isMatch(expected, value) ? [] : [{ field: `body.${field}`, expected, found: shorten(value) }]
   })
 }
 
-/** Undefined if it is neither JSON nor a form. */
+/** Returns undefined for a text that is neither JSON nor a form. */
 export function parseJsonOrForm(text: string | null): unknown {
   if (text === null) return undefined
   try {
@@ -101,8 +101,8 @@ export function parseJsonOrForm(text: string | null): unknown {
   }
 }
 
-/** Numbers compare by value: 12.50 is 12.5. */
-function holds(match: FieldMatch, value: unknown): boolean {
+/** Compares numbers by value: 12.50 equals 12.5. */
+function isMatch(match: FieldMatch, value: unknown): boolean {
   const digits = findExactNumberText(value)
   if (typeof match === 'number') return digits !== undefined && Number(digits) === match
   if (typeof match !== 'object' || match === null) return match === value
@@ -113,7 +113,7 @@ function holds(match: FieldMatch, value: unknown): boolean {
 
 const shownCharactersMax = 200
 
-function shown(value: unknown): unknown {
+function shorten(value: unknown): unknown {
   if (value === undefined) return '(not there)'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length <= shownCharactersMax ? value : `${text.slice(0, shownCharactersMax).toWellFormed()}…`

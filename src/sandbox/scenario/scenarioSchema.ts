@@ -29,7 +29,7 @@ const recordScript = z
       .min(1)
       .refine((steps) => typeof steps.at(-1) === 'string', 'must end with pending, completed or failed')
       .optional()
-      .describe('what the first, second … poll finds; the last stays'),
+      .describe('status that the first, second … poll finds; the last one stays'),
   })
   .refine(({ endpoint, statuses = [] }) => endpoint === 'submit' || !statuses.some(isFailure), {
     path: ['statuses'],
@@ -40,10 +40,10 @@ export type RecordScript = z.infer<typeof recordScript>
 const whole = () => z.int().min(0)
 export const expectationSchema = z
   .strictObject({
-    name: z.string().optional().describe('its name in the answer'),
+    name: z.string().optional().describe('name of the expectation in the answer'),
     requests: requestMatchSchema.describe('which requests are counted'),
-    count: whole().optional().describe('exactly this many; 0 for none'),
-    atLeast: whole().optional().describe('1 without count and atMost'),
+    count: whole().optional().describe('exactly this many requests; 0 for none'),
+    atLeast: whole().optional().describe('at least this many; 1 if count and atMost are missing'),
     atMost: whole().optional(),
   })
   .refine(({ count, atLeast, atMost }) => count === undefined || (atLeast ?? atMost) === undefined, {
@@ -61,7 +61,7 @@ export const scenarioSchema = z.strictObject({
   clients: clientsSchema.optional().describe('like SANDBOX_CLIENTS: id, secret and their own live settings'),
   customers: z
     .strictObject({
-      unknown: z.array(z.string().min(1)).describe('customer ids that begin so get E001'),
+      unknown: z.array(z.string().min(1)).describe('customer ids that begin with one of these get E001'),
     })
     .optional(),
   settings: settingsPatchSchema.optional().describe('like /_sandbox/settings; they win over variables and options'),

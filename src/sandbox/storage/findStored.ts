@@ -6,7 +6,7 @@ export interface Stored {
   id: string
   sinceUs: number
   doneUs: number
-  /** Pending, even after doneUs. */
+  /** If true, the record stays pending, even after `doneUs`. */
   held: boolean
   statuses: readonly ScriptStep[] | null
 }
@@ -84,7 +84,7 @@ export async function findAppliedRequest(
   return rows[0]
 }
 
-/** The first free position of each client, so that no id is drawn twice. */
+/** Returns the first free position of each client, so that no id is drawn twice. */
 export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
@@ -98,7 +98,7 @@ export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<str
 }
 
 export interface CountedArrivals {
-  /** Null if unknown; the address then counts. */
+  /** Null if unknown. The limit then holds for the address. */
   client: string | null
   address: string
   arrivalsUs: number[]

@@ -10,7 +10,7 @@ const tenYearsSeconds = 315_360_000
 export class OrderEvents {
   readonly #boss: PgBoss
 
-  /** @param pool runs pg-boss's statements; pg-boss has no background work */
+  /** @param pool runs pg-boss's statements. Its background work is off. */
   constructor(pool: pg.Pool) {
     this.#boss = new PgBoss({
       db: { executeSql: (text, values) => pool.query(text, values) },
@@ -26,7 +26,7 @@ export class OrderEvents {
     await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   }
 
-  /** @param session in whose transaction the event is put on the queue */
+  /** Puts the event on the queue, in the transaction of `session`. */
   async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
     const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
     await this.#boss.insert(queueName, [{ id: event.id, data: event }], { db })

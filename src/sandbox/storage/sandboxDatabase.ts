@@ -1,27 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { startPrivatePostgres } from '../../embedded/privatePostgres.ts'
+import { type PrivatePostgres, startPrivatePostgres } from '../../embedded/privatePostgres.ts'
 import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
-interface SandboxDatabase {
-  readonly url: string
-  readonly failed: Promise<string>
-  close(): Promise<void>
-}
-
 /** @throws Error if the embedded server cannot start */
-export async function openDatabase(settings: DatabasePlace): Promise<SandboxDatabase> {
+export async function openDatabase(settings: DatabasePlace): Promise<Omit<PrivatePostgres, 'pid'>> {
   const { databaseUrl, dataDir } = settings
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
-    return { url: databaseUrl, failed: new Promise(() => {}), async close() {} }
+    return { url: databaseUrl, failed: new Promise(() => {}), async stop() {} }
   }
-  const server = await startPrivatePostgres(dataDir)
-  return { url: server.url, failed: server.failed, close: server.stop }
+  return startPrivatePostgres(dataDir)
 }
 
 /**
- * Its `query` throws DatabaseAway, and is for repeatable statements. The timeouts let a request be answered within
- * seconds, also if a table is locked.
+ * The pool's `query` throws DatabaseAway, and is only for statements that may be repeated. The timeouts let a request
+ * be answered within seconds, even if a table is locked.
  */
 export function openPool(databaseUrl: string, synchronousCommit: 'on' | 'off'): pg.Pool {
   const pool = new pg.Pool({
@@ -47,12 +40,12 @@ export function openPool(databaseUrl: string, synchronousCommit: 'on' | 'off'): 
 
 const patienceAtEndMs = 300
 
-/** Does not wait for a session that hangs. */
+/** Closes the pool, but does not wait for a session that hangs. */
 export async function endPool(pool: pg.Pool): Promise<void> {
   await Promise.race([pool.end(), delay(patienceAtEndMs)])
 }
 
-/** The database does not answer in time. */
+/** The database cannot be used now. `mayBeStored`: a commit may have succeeded. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
   readonly mayBeStored: boolean
@@ -72,15 +65,15 @@ export async function takeConnection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** SQLSTATEs about the database, not about a statement. 25006 is read-only. */
+/** SQLSTATEs of errors whose cause is the database, not a statement. 25006: it is read-only. */
 const ofTheDatabase = /^(08|25006|40|53|55|57|58)/
 
 /** SQLSTATEs that end a session, perhaps after its commit. */
 const ofTheSession = /^(08|57P|58)/
 
 /**
- * Wraps an error, unless a statement or its values are the cause. @param isCommitting true if a commit may have been
- * under way
+ * Wraps an error as DatabaseAway, unless a statement or its values are the cause.
+ * @param isCommitting true if a commit may have been under way
  */
 export function wrapAsDatabaseAway(error: unknown, isCommitting: boolean): unknown {
   if (error instanceof DatabaseAway) return error
@@ -102,7 +95,7 @@ export const microsecondsSql = (column: string) => `(extract(epoch from ${column
 /** Exact below 2^53 microseconds. */
 export const timeOfMicrosecondsSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
-/** Postgres cannot store U+0000. */
+/** Replaces U+0000, because Postgres cannot store it. */
 export function replaceNulCharacters(text: string | null): string | null {
   return text?.replaceAll('\u0000', '\ufffd') ?? null
 }

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 
-/** The number in sandbox.steps. The schema of 0.2.0, number 7, has no hits. */
+/** Numbers in sandbox.steps: of the newest schema, and of 0.2.0's schema, which has no column `hits`. */
 const [newest, withoutHits] = [8, 7]
 
 const hitsSql = `
-  -- Requests that a fault was applied to: counted here, so that the ledger can be emptied.
+  -- How many requests the fault was applied to. Not counted in the ledger, because that can be emptied.
   alter table sandbox.faults add column hits bigint not null default 0;
 `
 
@@ -37,7 +37,7 @@ const schemaSql = `
   create index ledger_applied_key on sandbox.ledger (idempotency_key)
     where idempotency_key is not null and (transaction_id is not null or order_id is not null);
 
-  -- Decided on arrival: whether it is done yet is a comparison of done_at with the clock, restart or not.
+  -- The end is decided on arrival. A transaction is done when the clock passes done_at, even after a restart.
   create table sandbox.transactions (
     client      text not null,
     id          text,
@@ -46,9 +46,9 @@ const schemaSql = `
     done_at     timestamptz not null,
     outcome     text not null check (outcome in ('completed', 'failed')),
     error_code  text,
-    position    bigint not null default 0, -- in the client's stream of draws: what came first if the clock stands
-    held        boolean not null default false, -- pending until it is let go or finished, whatever done_at says
-    statuses    jsonb,           -- what polls find if it goes by a script, which holds it
+    position    bigint not null default 0, -- in the client's random stream; also the order if the clock stands still
+    held        boolean not null default false, -- stays pending until it is let go or finished, even after done_at
+    statuses    jsonb,           -- what polls find if a script decides; held is then true
     told        integer not null default 0, -- how many polls there were
     primary key (id, client),
     check ((outcome = 'failed') = (error_code is not null))
@@ -77,7 +77,7 @@ const schemaSql = `
     spec jsonb not null
   );
 
-  -- How often a record was answered by its script, that is: was sent.
+  -- How often a record with a script was sent.
   create table sandbox.scripted_answers (
     record   text primary key,   -- a hash of the script, the client and the record
     answered integer not null
@@ -95,7 +95,7 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   if (done === newest) return
   if (done !== 0 && done !== withoutHits)
     throw new Error(
-      `the schema sandbox is of ${done > newest ? 'a newer' : 'an older'} outboxd. Drop it (\`drop schema sandbox, sandbox_queue cascade\`), or use another database`,
+      `the schema sandbox was made by ${done > newest ? 'a newer' : 'an older'} outboxd. Drop it (\`drop schema sandbox, sandbox_queue cascade\`), or use another database`,
     )
   await session.query(
     `begin; ${done === 0 ? schemaSql : ''} ${hitsSql} insert into sandbox.steps (number) values (${newest}); commit`,

@@ -5,7 +5,7 @@ import pg from 'pg'
 /** An advisory lock in its own session: one sandbox serves a database. */
 interface ServingLock {
   readonly session: pg.Client
-  /** Resolves if the session was lost and another sandbox has the lock. Until then the lock is tried again. */
+  /** Resolves with the reason if the session was lost and another sandbox got the lock. Tries to lock again before. */
   readonly lost: Promise<string>
   release(): Promise<void>
 }
@@ -54,7 +54,8 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
       }
       const holder = isHeld === false && next ? await describeHolder(next).catch(() => '') : ''
       await next?.end().catch(() => {})
-      if (holder !== '' && !holder.includes(nameOfProcess())) return lost.resolve(`its session was lost. ${holder}`)
+      if (holder !== '' && !holder.includes(nameOfProcess()))
+        return lost.resolve(`its session on the database was lost. ${holder}`)
       await delay(retryMs, undefined, { signal: released.signal }).catch(() => {})
     }
   }
@@ -72,7 +73,7 @@ async function connect(databaseUrl: string): Promise<pg.Client> {
     application_name: nameOfProcess(),
     options: keepAlive,
   })
-  session.on('error', () => {}) // 'end' follows
+  session.on('error', () => {}) // the event 'end' follows an error
   await session.connect()
   return session
 }

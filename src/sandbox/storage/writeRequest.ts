@@ -12,7 +12,7 @@ export interface LedgerRow {
   client: string | null
   address: string
   idempotencyKey: string | null
-  /** Without the client secret. */
+  /** With masked secrets. */
   body: string
   status: number | null
   counted: boolean
@@ -72,7 +72,7 @@ export async function writeRequest({ pool, events }: Stores, row: LedgerRow, eff
   }
 }
 
-/** True if Postgres refused a value or a constraint. */
+/** True if Postgres refused a value, or a value violates a constraint. */
 export function isValueRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }
@@ -102,11 +102,11 @@ function writeStatement(row: LedgerRow, effect: Effect | undefined) {
 }
 
 const commonColumns = 'client, id, customer_id, position, statuses, held, done_at'
-/** @param id the parameter of the ledger's own column */
+/** @param id the parameter for the record's id */
 const commonSql = (id: string) =>
   `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timeOfMicrosecondsSql('$17::bigint')}`
 
-/** Stores items as json, which keeps their digits. */
+/** Items are json, because it keeps their digits. */
 const effectSql = {
   nothing: '',
   transaction: `, effect as (
