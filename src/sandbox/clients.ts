@@ -1,33 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ClientSettings } from './sandboxSettings.ts'
 
-export class Clients {
-  readonly #clients: readonly ClientSettings[]
+export type Clients = ReturnType<typeof createClients>
 
-  constructor(clients: readonly ClientSettings[]) {
-    this.#clients = clients
-  }
-
-  get ids(): string[] {
-    return this.#clients.map(({ id }) => id)
-  }
-
-  has(id: string): boolean {
-    return this.#clients.some((client) => client.id === id)
-  }
-
-  /** Returns null if the id or the secret is wrong. Takes the same time in both cases. */
-  findAuthenticatedClientId(form: URLSearchParams): string | null {
-    let found: string | null = null
-    for (const { id, secret } of this.#clients) {
-      const isId = areEqualSecrets(form.get('client_id') ?? '', id)
-      if (areEqualSecrets(form.get('client_secret') ?? '', secret) && isId) found = id
-    }
-    return found
-  }
-
-  containsSecret(text: string): boolean {
-    return this.#clients.some(({ secret }) => text.includes(secret))
+export function createClients(clients: readonly ClientSettings[]) {
+  return {
+    ids: clients.map(({ id }) => id),
+    has: (id: string) => clients.some((client) => client.id === id),
+    /** Returns null if the id or the secret is wrong. Takes the same time in both cases. */
+    findAuthenticatedClientId(form: URLSearchParams): string | null {
+      let found: string | null = null
+      for (const { id, secret } of clients) {
+        const isId = areEqualSecrets(form.get('client_id') ?? '', id)
+        if (areEqualSecrets(form.get('client_secret') ?? '', secret) && isId) found = id
+      }
+      return found
+    },
+    containsSecret: (text: string) => clients.some(({ secret }) => text.includes(secret)),
   }
 }
 

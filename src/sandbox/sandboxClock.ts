@@ -4,69 +4,36 @@ import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 /** The clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
 export const latestClockUs = Date.UTC(2200, 0, 1) * 1000
 
-export interface ClockReading {
-  now: string
-  offsetSeconds: number
-  stands: boolean
-}
-
-interface Kept {
-  base: string
-  offsetUs: number
-}
+export type SandboxClock = Awaited<ReturnType<typeof createSandboxClock>>
 
 /**
- * The sandbox's clock: the system's time or a fixed moment, plus an offset in the database. The clock never steps back,
- * because the rate limit would then admit too many requests.
+ * Creates the sandbox's clock: the system's time or a fixed moment, plus an offset in the database. Continues with the
+ * stored offset if the base is the same. The clock never steps back, because the rate limit would then admit too many
+ * requests.
+ *
+ * @param base `system`, or a fixed moment (ISO 8601)
  */
-export class SandboxClock {
-  readonly #pool: pg.Pool
-  readonly #base: string
-  readonly #standsAtUs: number | undefined
-  #offsetUs: number
-
-  private constructor(pool: pg.Pool, { base, offsetUs }: Kept) {
-    this.#pool = pool
-    this.#base = base
-    this.#standsAtUs = base === 'system' ? undefined : Date.parse(base) * 1000
-    this.#offsetUs = offsetUs
+export async function createSandboxClock(pool: pg.Pool, base: string) {
+  const isFixed = base !== 'system'
+  const kept = await readOrCreateState(pool, 'clock', { base, offsetUs: 0 })
+  let offsetUs = kept.base === base ? kept.offsetUs : 0
+  const nowUs = (): number => (isFixed ? Date.parse(base) * 1000 : systemUs()) + offsetUs
+  const setOffset = async (changedUs: number): Promise<void> => {
+    await writeState(pool, 'clock', { base, offsetUs: changedUs })
+    offsetUs = changedUs
   }
-
-  /**
-   * Continues from the stored offset if the base is the same.
-   * @param base `system`, or a fixed moment (ISO 8601)
-   */
-  static async open(pool: pg.Pool, base: string): Promise<SandboxClock> {
-    const fresh: Kept = { base, offsetUs: 0 }
-    const kept = await readOrCreateState(pool, 'clock', fresh)
-    return new SandboxClock(pool, kept.base === base ? kept : fresh)
-  }
-
-  nowUs(): number {
-    return (this.#standsAtUs ?? systemUs()) + this.#offsetUs
-  }
-
-  read(): ClockReading {
-    const offsetSeconds = this.#offsetUs / 1_000_000
-    return { now: preciseTime(this.nowUs()), offsetSeconds, stands: this.#standsAtUs !== undefined }
-  }
-
-  /** @returns false if the clock would pass `latestClockUs`; it then does not move */
-  async advance(seconds: number): Promise<boolean> {
-    const byUs = Math.round(seconds * 1_000_000)
-    if (this.nowUs() + byUs > latestClockUs) return false
-    await this.#move(this.#offsetUs + byUs)
-    return true
-  }
-
-  /** Removes the offset. The caller must first delete all rows that have a time of this clock. */
-  reset(): Promise<void> {
-    return this.#move(0)
-  }
-
-  async #move(offsetUs: number): Promise<void> {
-    await writeState(this.#pool, 'clock', { base: this.#base, offsetUs } satisfies Kept)
-    this.#offsetUs = offsetUs
+  return {
+    nowUs,
+    read: () => ({ now: preciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
+    /** @returns false if the clock would pass `latestClockUs`; it then does not move */
+    async advance(seconds: number): Promise<boolean> {
+      const byUs = Math.round(seconds * 1_000_000)
+      if (nowUs() + byUs > latestClockUs) return false
+      await setOffset(offsetUs + byUs)
+      return true
+    },
+    /** Removes the offset. The caller must first delete all rows that have a time of this clock. */
+    reset: () => setOffset(0),
   }
 }
 

@@ -1,15 +1,15 @@
 import type pg from 'pg'
-import { Clients } from './clients.ts'
+import { createClients } from './clients.ts'
 import { type Controls, registerControlRoutes } from './control/control.ts'
 import { deleteAllRequests, deleteClientRequests, deleteOldLedgerRows } from './control/controlQueries.ts'
-import { CurrentSettings } from './currentSettings.ts'
+import { readCurrentSettings } from './currentSettings.ts'
 import { createSequentialRunner, type Parts } from './exchange.ts'
-import { Faults } from './faults/faults.ts'
+import { readFaults } from './faults/faults.ts'
 import { reachableUrl } from './gate/addresses.ts'
 import { ClientRateLimits } from './gate/clientRateLimits.ts'
-import { IssuedTokens } from './gate/issuedTokens.ts'
-import { deriveSigningKey, SeededRandom } from './processing/seededRandom.ts'
-import { SandboxClock } from './sandboxClock.ts'
+import { createIssuedTokens } from './gate/issuedTokens.ts'
+import { createSeededRandom, deriveSigningKey } from './processing/seededRandom.ts'
+import { createSandboxClock } from './sandboxClock.ts'
 import {
   clientSettingsOf,
   liveSettingsSchema,
@@ -18,11 +18,11 @@ import {
   type SandboxSettings,
 } from './sandboxSettings.ts'
 import { applyScenarioSettings, continueScenario, loadScenario, startScenario } from './scenario/readScenario.ts'
-import { RecordScripts } from './scenario/recordScripts.ts'
+import { createRecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { findNextIdPositionByClient, readCountedArrivals } from './storage/findStored.ts'
-import { OrderEvents } from './storage/orderEvents.ts'
+import { type OrderEvents, openOrderEvents } from './storage/orderEvents.ts'
 import { endPool, openDatabase, openPool } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
 import { takeServingLock } from './storage/servingLock.ts'
@@ -68,9 +68,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const pool = openPool(database.url, settings.synchronousCommit)
   stack.defer(() => endPool(pool))
   await prepareSchema(lock.session)
-  const events = new OrderEvents(pool)
+  const events = await openOrderEvents(pool)
   stack.defer(() => events.close())
-  await events.open()
   const closing = new AbortController()
   const controls = await assemble(pool, events, settings, scenario, closing.signal)
   const { parts, settings: current } = controls
@@ -79,7 +78,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   // Node's default backlog of 511 would lose connections if more clients connect at once.
   const address = await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax })
   stack.defer(() => finishRequests(app))
-  const longestWindowUs = () => current.longestWindowSeconds * 1_000_000
+  const longestWindowUs = () => current.longestWindowSeconds() * 1_000_000
   const trim = () =>
     deleteOldLedgerRows(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
       process.stderr.write(`sandbox: the ledger could not be trimmed: ${error}\n`)
@@ -103,7 +102,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     databaseUrl: database.url,
     clientIds: parts.clients.ids,
     get changedSettings() {
-      return current.changedNames
+      return current.changedNames()
     },
     failed: Promise.race([database.failed, lock.lost]).then(async (reason) => {
       await close()
@@ -121,25 +120,24 @@ async function assemble(
   scenario: Scenario | undefined,
   closing: AbortSignal,
 ): Promise<Controls> {
-  const clock = await SandboxClock.open(pool, settings.clock)
+  const clock = await createSandboxClock(pool, settings.clock)
   const given = clientSettingsOf(settings)
-  const clients = new Clients(given)
-  const current = await CurrentSettings.open(pool, liveSettingsSchema.strip().parse(settings), given)
+  const clients = createClients(given)
+  const current = await readCurrentSettings(pool, liveSettingsSchema.strip().parse(settings), given)
   const live = (client: string | null) => current.of(client)
   const rates = new ClientRateLimits(live)
-  for (const arrivals of await readCountedArrivals(pool, clock.nowUs() - current.longestWindowSeconds * 1_000_000))
+  for (const arrivals of await readCountedArrivals(pool, clock.nowUs() - current.longestWindowSeconds() * 1_000_000))
     rates.restore(arrivals)
-  const random = new SeededRandom(() => live(null).seed, await findNextIdPositionByClient(pool))
-  const faults = new Faults(pool, random)
-  await faults.load()
+  const random = createSeededRandom(() => live(null).seed, await findNextIdPositionByClient(pool))
+  const faults = await readFaults(pool, random)
   await continueScenario(pool, faults, scenario)
   const secrets = given.map(({ secret }) => secret)
   const givenKey = settings.seed === null ? undefined : deriveSigningKey(settings.seed, secrets)
   const parts: Parts = {
     ...{ pool, events, clock, live, clients, rates, faults, random, closing },
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await IssuedTokens.open({ pool, clock, random, live, clients }, givenKey),
-    scripts: new RecordScripts(pool, scenario?.records ?? []),
+    tokens: await createIssuedTokens({ pool, clock, random, live, clients }, givenKey),
+    scripts: createRecordScripts(pool, scenario?.records ?? []),
     oneAtATime: createSequentialRunner(),
     outages: { count: 0 },
   }

@@ -35,7 +35,7 @@ export async function submitData(parts: Parts, exchange: Exchange): Promise<Outc
   })
   if (refusal) return { answer: refusal }
   const sinceUs = parts.clock.nowUs()
-  const position = parts.random.next(client)
+  const position = parts.random.nextPosition(client)
   const id = ownId ?? inForm(parts.random.id('transaction', client, position), live.transactionIdForm)
   const course = planProcessing(parts, client, position, sinceUs, data.field2)
   const statuses = parts.scripts.statuses(exchange)
@@ -78,7 +78,7 @@ export async function createOrder(parts: Parts, exchange: Exchange): Promise<Out
   })
   if (refusal) return { answer: refusal }
   const sinceUs = parts.clock.nowUs()
-  const position = parts.random.next(client)
+  const position = parts.random.nextPosition(client)
   const id = ownId ?? parts.random.id('order', client, position)
   const { doneUs } = planProcessing(parts, client, position, sinceUs, '')
   const event = orderCreated(parts.random.id('event', client, position), id, order, sinceUs, live)

@@ -111,66 +111,41 @@ export interface Fault {
   hits: number
 }
 
-/** The faults in use. The statement that writes a request to the ledger also counts the hit of its fault. */
-export class Faults {
-  readonly #pool: pg.Pool
-  readonly #random: SeededRandom
-  #faults: Fault[] = []
+export type Faults = Awaited<ReturnType<typeof readFaults>>
 
-  constructor(pool: pg.Pool, random: SeededRandom) {
-    this.#pool = pool
-    this.#random = random
+/** Reads the faults in use. The statement that writes a request to the ledger also counts the hit of its fault. */
+export async function readFaults(pool: pg.Pool, random: SeededRandom) {
+  const { rows } = await pool.query<{ id: string; spec: FaultSpec; hits: number }>(
+    'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
+  )
+  let faults = rows.map(({ id, spec, hits }) => armed(Number(id), spec, hits))
+  const ofClient = (client: string | null) => faults.filter(({ spec }) => client === null || spec.client === client)
+  const remove = async (removed: readonly Fault[]): Promise<number> => {
+    await pool.query('delete from sandbox.faults where id = any($1)', [removed.map(({ id }) => id)])
+    faults = faults.filter((fault) => !removed.includes(fault))
+    return removed.length
   }
-
-  async load(): Promise<void> {
-    const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(
-      'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
-    )
-    this.#faults = rows.map(({ id, spec, hits }) => armed(Number(id), spec, hits))
-  }
-
-  async add(spec: FaultSpec): Promise<Fault> {
-    const { rows } = await this.#pool.query<{ id: string }>(
-      'insert into sandbox.faults (spec) values ($1) returning id',
-      [JSON.stringify(spec)],
-    )
-    const fault = armed(Number(rows[0]?.id), spec, 0)
-    this.#faults.push(fault)
-    return fault
-  }
-
-  remove(id: number): Promise<number> {
-    return this.#removeIf((fault) => fault.id === id)
-  }
-
-  removeAll(client: string | null): Promise<number> {
-    return this.#removeIf(({ spec }) => client === null || spec.client === client)
-  }
-
-  async #removeIf(isConcerned: (fault: Fault) => boolean): Promise<number> {
-    const ids = this.#faults.filter(isConcerned).map(({ id }) => id)
-    await this.#pool.query('delete from sandbox.faults where id = any($1)', [ids])
-    this.#faults = this.#faults.filter(({ id }) => !ids.includes(id))
-    return ids.length
-  }
-
-  list(client: string | null): readonly Fault[] {
-    return this.#faults.filter(({ spec }) => client === null || spec.client === client)
-  }
-
-  /** Finds the first fault for this request and uses up one of its times. */
-  choose(request: FaultRequest): Fault | undefined {
-    for (const fault of this.#faults) {
-      if (!concerns(fault, request) || !this.#drawn(fault, request.client)) continue
+  return {
+    async add(spec: FaultSpec): Promise<Fault> {
+      const { rows } = await pool.query<{ id: string }>('insert into sandbox.faults (spec) values ($1) returning id', [
+        JSON.stringify(spec),
+      ])
+      const fault = armed(Number(rows[0]?.id), spec, 0)
+      faults.push(fault)
+      return fault
+    },
+    remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
+    removeAll: (client: string | null) => remove(ofClient(client)),
+    list: ofClient,
+    /** Finds the first fault for this request and uses up one of its times. */
+    choose(request: FaultRequest): Fault | undefined {
+      const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
+      const fault = faults.find((each) => concerns(each, request) && isDrawn(each))
+      if (fault === undefined) return undefined
       fault.hits += 1
       if (fault.left !== undefined) fault.left -= 1
       return fault
-    }
-    return undefined
-  }
-
-  #drawn({ spec }: Fault, client: string): boolean {
-    return spec.share === 1 || this.#random.fault(client) < spec.share
+    },
   }
 }
 

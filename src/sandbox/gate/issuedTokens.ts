@@ -1,4 +1,4 @@
-import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
 import type { Clients } from '../clients.ts'
 import type { SeededRandom } from '../processing/seededRandom.ts'
@@ -20,77 +20,57 @@ interface TokenParts {
   clients: Clients
 }
 
-interface Keys {
-  privateKey: CryptoKey
-  publicKey: CryptoKey
-}
+export type IssuedTokens = Awaited<ReturnType<typeof createIssuedTokens>>
 
 /** Issues and checks access tokens. The signing key is in the database, so tokens survive a restart. */
-export class IssuedTokens {
-  readonly #parts: TokenParts
-  readonly #keys: Keys
-  #revocations: Record<string, number>
-
-  private constructor(parts: TokenParts, keys: Keys, revocations: Record<string, number>) {
-    this.#parts = parts
-    this.#keys = keys
-    this.#revocations = revocations
-  }
-
-  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<IssuedTokens> {
-    const jwk = givenKey ?? (await readOrCreateKey(parts.pool))
-    const { d: _private, ...publicJwk } = jwk
-    const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
-    const revocations = await readOrCreateState<Record<string, number>>(parts.pool, 'revocations', {})
-    const keys = { privateKey: privateKey as CryptoKey, publicKey: publicKey as CryptoKey }
-    return new IssuedTokens(parts, keys, revocations)
-  }
-
-  async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
-    const nowSeconds = this.#parts.clock.nowUs() / 1_000_000
-    const jwt = await new SignJWT({ generation: this.#generationOf(clientId) })
-      .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
-      .setSubject(clientId)
-      .setIssuer(tokenIssuer)
-      .setAudience(tokenAudience)
-      .setIssuedAt(Math.floor(nowSeconds))
-      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
-      .setJti(this.#parts.random.tokenId(clientId))
-      .sign(this.#keys.privateKey)
-    return form === 'jwt' ? jwt : toOpaque(jwt)
-  }
-
-  async identify(authorization: string | undefined): Promise<Caller> {
-    const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
-    if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
-    const { clock, clients, live } = this.#parts
-    const nowSeconds = clock.nowUs() / 1_000_000
-    const verified = await jwtVerify(asJwt(shown), this.#keys.publicKey, {
-      algorithms: [algorithm],
-      issuer: tokenIssuer,
-      audience: tokenAudience,
-      requiredClaims: ['sub', 'exp', 'generation'],
-      currentDate: new Date(nowSeconds * 1000),
-    }).catch(() => undefined)
-    if (verified === undefined || !isCanonical(shown))
-      return refused('The access token was not issued here, or has expired.')
-    const { sub: id = '', jti: tokenId = '', iat = 0, generation } = verified.payload
-    if (!clients.has(id)) return refused('The access token belongs to an unknown client.')
-    if (iat + (live(id).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) <= nowSeconds)
-      return refused('The access token has expired.')
-    if (generation !== this.#generationOf(id)) return refused('The access token has been revoked.')
-    return { kind: 'client', id, tokenId }
-  }
-
-  async revoke(client: string | null): Promise<void> {
-    const concerned = client === null ? this.#parts.clients.ids : [client]
-    const more = Object.fromEntries(concerned.map((id) => [id, this.#generationOf(id)]))
-    this.#revocations = { ...this.#revocations, ...more }
-    await writeState(this.#parts.pool, 'revocations', this.#revocations)
-  }
-
-  #generationOf(client: string): number {
-    return (this.#revocations[client] ?? 0) + 1
+export async function createIssuedTokens(
+  { pool, clock, random, live, clients }: TokenParts,
+  givenKey: JWK | undefined,
+) {
+  const privateKey = givenKey ?? (await readOrCreateKey(pool))
+  const { d: _private, ...publicKey } = privateKey
+  let revocations = await readOrCreateState<Record<string, number>>(pool, 'revocations', {})
+  const generationOf = (client: string) => (revocations[client] ?? 0) + 1
+  return {
+    async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
+      const nowSeconds = clock.nowUs() / 1_000_000
+      const jwt = await new SignJWT({ generation: generationOf(clientId) })
+        .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
+        .setSubject(clientId)
+        .setIssuer(tokenIssuer)
+        .setAudience(tokenAudience)
+        .setIssuedAt(Math.floor(nowSeconds))
+        .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
+        .setJti(random.tokenId(clientId))
+        .sign(privateKey)
+      return form === 'jwt' ? jwt : toOpaque(jwt)
+    },
+    async identify(authorization: string | undefined): Promise<Caller> {
+      const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+      if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
+      const nowSeconds = clock.nowUs() / 1_000_000
+      const verified = await jwtVerify(asJwt(shown), publicKey, {
+        algorithms: [algorithm],
+        issuer: tokenIssuer,
+        audience: tokenAudience,
+        requiredClaims: ['sub', 'exp', 'generation'],
+        currentDate: new Date(nowSeconds * 1000),
+      }).catch(() => undefined)
+      if (verified === undefined || !isCanonical(shown))
+        return refused('The access token was not issued here, or has expired.')
+      const { sub: id = '', jti: tokenId = '', iat = 0, generation } = verified.payload
+      if (!clients.has(id)) return refused('The access token belongs to an unknown client.')
+      if (iat + (live(id).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) <= nowSeconds)
+        return refused('The access token has expired.')
+      if (generation !== generationOf(id)) return refused('The access token has been revoked.')
+      return { kind: 'client', id, tokenId }
+    },
+    /** @param client null for all clients */
+    async revoke(client: string | null): Promise<void> {
+      const revoked = client === null ? clients.ids : [client]
+      revocations = { ...revocations, ...Object.fromEntries(revoked.map((id) => [id, generationOf(id)])) }
+      await writeState(pool, 'revocations', revocations)
+    },
   }
 }
 

@@ -6,7 +6,6 @@ import { findStepAfterAnswers } from '../scenario/recordScripts.ts'
 import { parseStatusWord, type ScriptStep } from '../scenario/scenarioSchema.ts'
 import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
-import type { SeededRandom } from './seededRandom.ts'
 
 interface ProcessingPlan {
   doneUs: number
@@ -30,9 +29,14 @@ export function planProcessing(
   field2: string,
 ): ProcessingPlan {
   const { processingTime, failureShare, failureCode } = live(client)
-  const share = (stream: Parameters<SeededRandom['fraction']>[0]) => random.fraction(stream, client, position)
-  const seconds = parseDistribution(processingTime)?.([share('time'), share('time again')]) ?? 0
-  const errorCode = orderedFailure.exec(field2)?.[1] ?? (share('failure') < failureShare ? failureCode : null)
+  const seconds =
+    parseDistribution(processingTime)?.([
+      random.fraction('time', client, position),
+      random.fraction('time again', client, position),
+    ]) ?? 0
+  const errorCode =
+    orderedFailure.exec(field2)?.[1] ??
+    (random.fraction('failure', client, position) < failureShare ? failureCode : null)
   return {
     doneUs: arrivedUs + Math.round(seconds * 1_000_000),
     outcome: errorCode === null ? 'completed' : 'failed',

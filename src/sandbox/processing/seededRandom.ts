@@ -6,59 +6,41 @@ const anySeed = 1
 /** How many values were drawn for a client. `stored` counts over restarts, the others since the process started. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
+export type SeededRandom = ReturnType<typeof createSeededRandom>
+
 /**
  * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and time in every run,
  * independent of other clients.
+ *
+ * @param nextPositions the next position of each client
  */
-export class SeededRandom {
-  readonly #seed: () => number | null
-  readonly #clients = new Map<string, Counts>()
-
-  constructor(seed: () => number | null, positions: ReadonlyMap<string, number>) {
-    this.#seed = seed
-    for (const [client, stored] of positions) this.#of(client).stored = stored
+export function createSeededRandom(seed: () => number | null, nextPositions: ReadonlyMap<string, number>) {
+  const counts = new Map<string, Counts>()
+  const countsOf = (client: string): Counts => {
+    const found = counts.get(client) ?? { stored: 0, token: 0, 'wrong id': 0, fault: 0 }
+    counts.set(client, found)
+    return found
   }
-
-  next(client: string): number {
-    return this.#of(client).stored++
-  }
-
-  restart(client: string | null): void {
-    if (client === null) this.#clients.clear()
-    else this.#clients.delete(client)
-  }
-
-  fraction(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
-    return drawFraction(this.#seed() ?? anySeed, `${stream} ${client}`, position)
-  }
-
-  fault(client: string): number {
-    return drawFraction(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
-  }
-
-  id(of: 'transaction' | 'order' | 'event', client: string, position: number): string {
-    return this.#uuid(`${of} ${client}`, position)
-  }
-
-  tokenId(client: string): string {
-    return this.#uuid(`token ${client}`, this.#of(client).token++)
-  }
-
-  wrongId(client: string): string {
-    return this.#uuid(`wrong id ${client}`, this.#of(client)['wrong id']++)
-  }
-
-  #of(client: string): Counts {
-    const counts = this.#clients.get(client) ?? { stored: 0, token: 0, 'wrong id': 0, fault: 0 }
-    this.#clients.set(client, counts)
-    return counts
-  }
-
-  #uuid(stream: string, n: number): string {
-    const seed = this.#seed()
-    if (seed === null) return crypto.randomUUID()
-    const hex = drawBytes(seed, stream, n).toString('hex')
+  for (const [client, position] of nextPositions) countsOf(client).stored = position
+  const fraction = (stream: string, n: number) => drawFraction(seed() ?? anySeed, stream, n)
+  const uuid = (stream: string, n: number): string => {
+    const current = seed()
+    if (current === null) return crypto.randomUUID()
+    const hex = drawBytes(current, stream, n).toString('hex')
     return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')
+  }
+  return {
+    nextPosition: (client: string) => countsOf(client).stored++,
+    restart(client: string | null): void {
+      if (client === null) counts.clear()
+      else counts.delete(client)
+    },
+    fraction: (stream: 'time' | 'time again' | 'failure', client: string, position: number) =>
+      fraction(`${stream} ${client}`, position),
+    faultFraction: (client: string) => fraction(`fault ${client}`, countsOf(client).fault++),
+    id: (of: 'transaction' | 'order' | 'event', client: string, position: number) => uuid(`${of} ${client}`, position),
+    tokenId: (client: string) => uuid(`token ${client}`, countsOf(client).token++),
+    wrongId: (client: string) => uuid(`wrong id ${client}`, countsOf(client)['wrong id']++),
   }
 }
 

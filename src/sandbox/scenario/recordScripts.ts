@@ -7,51 +7,44 @@ import type { RecordScript, ScriptStep } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; client: string; body: string }
 
-export class RecordScripts {
-  readonly #pool: pg.Pool
-  readonly #scripts: readonly RecordScript[]
+export type RecordScripts = ReturnType<typeof createRecordScripts>
 
-  constructor(pool: pg.Pool, scripts: readonly RecordScript[]) {
-    this.#pool = pool
-    this.#scripts = scripts
-  }
-
-  async answer(request: Sent): Promise<FaultAction | undefined> {
-    const found = this.#find(request)
-    if (found === undefined || found.script.answers === undefined) return undefined
-    const key = createHash('sha256')
-      .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
-      .digest('hex')
-    return findStepAfterAnswers(found.script.answers, await this.#countAnswer(key))
-  }
-
-  statuses(request: Sent): readonly ScriptStep[] | null {
-    return this.#find(request)?.script.statuses ?? null
-  }
-
-  #find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
-    if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
+export function createRecordScripts(pool: pg.Pool, scripts: readonly RecordScript[]) {
+  function find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
+    if (!scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
     const body = parseJsonOrForm(request.body)
-    const index = this.#scripts.findIndex(
+    const index = scripts.findIndex(
       ({ endpoint, client = request.client, match }) =>
         endpoint === request.endpoint && client === request.client && findBodyDifferences(match, body).length === 0,
     )
-    const script = this.#scripts[index]
+    const script = scripts[index]
     return script && { script, index, body }
   }
-
-  async #countAnswer(key: string): Promise<number> {
-    const { rows } = await this.#pool.query<{ before: number }>({
-      name: 'sandbox-count-answer',
-      text: `
-        insert into sandbox.scripted_answers as a (record, answered) values ($1, 1)
-        on conflict (record) do update set answered = a.answered + 1
-        returning answered - 1 as before
-      `,
-      values: [key],
-    })
-    return rows[0]?.before ?? 0
+  return {
+    async answer(request: Sent): Promise<FaultAction | undefined> {
+      const found = find(request)
+      if (found?.script.answers === undefined) return undefined
+      const key = createHash('sha256')
+        .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
+        .digest('hex')
+      return findStepAfterAnswers(found.script.answers, await countAnswer(pool, key))
+    },
+    statuses: (request: Sent): readonly ScriptStep[] | null => find(request)?.script.statuses ?? null,
   }
+}
+
+/** Returns how often this record was answered before. */
+async function countAnswer(pool: pg.Pool, key: string): Promise<number> {
+  const { rows } = await pool.query<{ before: number }>({
+    name: 'sandbox-count-answer',
+    text: `
+      insert into sandbox.scripted_answers as a (record, answered) values ($1, 1)
+      on conflict (record) do update set answered = a.answered + 1
+      returning answered - 1 as before
+    `,
+    values: [key],
+  })
+  return rows[0]?.before ?? 0
 }
 
 export function findStepAfterAnswers<T>(steps: readonly T[], answered: number): T | undefined {

@@ -7,32 +7,25 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-export class OrderEvents {
-  readonly #boss: PgBoss
+export type OrderEvents = Awaited<ReturnType<typeof openOrderEvents>>
 
-  /** @param pool runs pg-boss's statements. Its background work is off. */
-  constructor(pool: pg.Pool) {
-    this.#boss = new PgBoss({
-      db: { executeSql: (text, values) => pool.query(text, values) },
-      schema: queueSchema,
-      supervise: false,
-      schedule: false,
-    })
-    this.#boss.on('error', (error) => process.stderr.write(`sandbox: message queue: ${error.message}\n`))
-  }
-
-  async open(): Promise<void> {
-    await this.#boss.start()
-    await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
-  }
-
-  /** Puts the event on the queue, in the transaction of `session`. */
-  async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
-    const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
-    await this.#boss.insert(queueName, [{ id: event.id, data: event }], { db })
-  }
-
-  async close(): Promise<void> {
-    await this.#boss.stop({ graceful: false, close: false })
+/** @param pool runs pg-boss's statements. Its background work is off. */
+export async function openOrderEvents(pool: pg.Pool) {
+  const boss = new PgBoss({
+    db: { executeSql: (text, values) => pool.query(text, values) },
+    schema: queueSchema,
+    supervise: false,
+    schedule: false,
+  })
+  boss.on('error', (error) => process.stderr.write(`sandbox: message queue: ${error.message}\n`))
+  await boss.start()
+  await boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
+  return {
+    /** Puts the event on the queue, in the transaction of `session`. */
+    async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
+      const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
+      await boss.insert(queueName, [{ id: event.id, data: event }], { db })
+    },
+    close: () => boss.stop({ graceful: false, close: false }),
   }
 }
