@@ -76,18 +76,12 @@ const ofRefusals = {
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
     .default(404)
     .describe('status for an unknown id; if 200, the body is the refusal'),
-  oddIdStatus: optional(
-    errorStatus,
-    'status for an unknown id with characters beyond [A-Za-z0-9._-], if not unknownIdStatus',
-  ),
+  oddIdStatus: optional(errorStatus, 'the same for an id with characters beyond [A-Za-z0-9._-]'),
   e001Status: status(400, 'status with E001'),
   invalidCustomerCode: choiceSetting(['none', 'E001'], 'code if customerId is missing or malformed'),
   e002Status: status(409, 'status with E002'),
   e003Status: status(503, 'status with E003'),
-  e003RetryAfterSeconds: wholeNumberSetting(
-    { min: 0, max: 86_400, byDefault: 300 },
-    'Retry-After with E003; 0: no header',
-  ),
+  e003RetryAfterSeconds: wholeNumberSetting({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0: none'),
   retryAfterForm: choiceSetting(['seconds', 'date', 'none'], 'form of Retry-After'),
 }
 
@@ -103,10 +97,7 @@ const ofRecords = {
     ['data', 'top', 'refused', 'ignored'],
     'place of customer_id, order_date, total_amount; top: beside data',
   ),
-  mappedFieldsRequired: flagSetting(
-    false,
-    'customer_id, order_date and total_amount are required, unless mappedFields ignores them',
-  ),
+  mappedFieldsRequired: flagSetting(false, 'customer_id, order_date, total_amount are required, if read'),
   amountForm: choiceSetting(['either', 'number', 'text'], 'form of total_amount'),
   dateFractions: flagSetting(true, 'order_date may have fractions of a second'),
   dateOffsets: choiceSetting(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
@@ -117,10 +108,7 @@ const ofRecords = {
 }
 
 const ofRepetition = {
-  idempotency: choiceSetting(
-    ['e002', 'replay', 'ignore'],
-    'answer to a used idempotency key; replay: the first answer again',
-  ),
+  idempotency: choiceSetting(['e002', 'replay', 'ignore'], 'answer to a used key; replay: the first answer again'),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
@@ -156,10 +144,7 @@ const ofTheLimit = {
   rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a second limit, per second'),
   rateLimitFailures: flagSetting(true, 'requests with an error answer count, except 429'),
   rateLimitRefused: flagSetting(false, 'requests with a 429 count'),
-  remainingHeader: choiceSetting(
-    ['all', 'api', 'none'],
-    'which answers have X-RateLimit-Remaining; api: all but those to token requests',
-  ),
+  remainingHeader: choiceSetting(['all', 'api', 'none'], 'which answers have X-RateLimit-Remaining'),
   remainingValue: choiceSetting(
     ['true', 'double', 'full', 'zero'],
     'value of X-RateLimit-Remaining; full: rateLimitRequests',
@@ -167,10 +152,7 @@ const ofTheLimit = {
 }
 
 const ofAnswers = {
-  compression: choiceSetting(
-    ['never', 'asked', 'always'],
-    'whether answers are gzipped; asked: if Accept-Encoding asks for it',
-  ),
+  compression: choiceSetting(['never', 'asked', 'always'], 'gzip answers; asked: if Accept-Encoding asks for it'),
 }
 
 /** Settings that cannot be set for one client. */
@@ -181,10 +163,7 @@ export const serverWideSettings = {
     .max(86_400)
     .default(0)
     .describe('how far Date and times in answers are ahead; tokens stay right'),
-  keepAliveSeconds: wholeNumberSetting(
-    { min: 0, max: 3600, byDefault: 72 },
-    'idle connections are closed after this time',
-  ),
+  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'idle connections are closed after this'),
 }
 
 export const interfaceGapTopics = {
