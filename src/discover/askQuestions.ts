@@ -76,7 +76,7 @@ export async function askQuestions(
   return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
 }
 
-/** These two say themselves why the service lets nothing in. */
+/** These two questions themselves find out why the service lets nothing in. */
 const firstQuestions = ['token-unit', 'address']
 
 async function askOne(question: Question, parts: QuestionParts): Promise<Finding> {

@@ -38,7 +38,7 @@ export type AnsweredExchange = Exchange & { answer: Response }
 
 export const isSuccess = (seen: SeenAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
-/** True if the request itself was refused: not for the limit, its token or its address, and not redirected. */
+/** True if the service refused the request itself. A redirect, or a refusal for limit, token or address, does not count. */
 export const isRefusal = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
@@ -47,7 +47,7 @@ export const isRefusal = (seen: SeenAnswer): boolean =>
 export const isThrottled = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
-/** Null if the answer is about the request, not about the service's trouble, the limit or the token. */
+/** Says why an answer is about the service's trouble, the limit or the token; null if it is about the request. */
 export function whyAnswerIsUnusable(seen: SeenAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null

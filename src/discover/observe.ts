@@ -21,6 +21,7 @@ import { CannotAsk, NoUsableAnswer, type QuestionParts } from './question.ts'
  */
 
 export interface Observation {
+  /** True if the record was accepted. */
   taken: boolean
   exchange: AnsweredExchange
   name: string
@@ -64,7 +65,7 @@ export const describeObserved = (observed: Readonly<Record<string, Observation>>
     .map(([what, { name }]) => `${what}: ${name}`)
     .join('; ')
 
-/** True for a success whose body does not say otherwise. */
+/** True for a 2xx whose body does not say that the record was refused. */
 export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
   isSuccess(answer) && readAcceptance(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
@@ -80,7 +81,7 @@ export async function sendAgainIfEarlierAttemptArrived(
   return provesEarlierAttemptArrived(parts.exchanges(), exchange) ? send() : exchange
 }
 
-/** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
+/** True if an exchange is E002, and the exchange before it had the same body and got a 5xx or no answer. */
 export function provesEarlierAttemptArrived(exchanges: readonly Exchange[], exchange: Exchange): boolean {
   const before = exchanges[exchanges.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false

@@ -2,7 +2,7 @@ import type { Contract, DiscoverConfig } from '../config.ts'
 import type { AnsweredExchange, Exchange } from './exchange.ts'
 
 export interface GivenOptions {
-  /** Without it, and without `record`, no record is created. */
+  /** If this and `record` are null, no record is created. */
   customer: string | null
   unknownCustomer: string | null
   orderCustomer: string | null
@@ -19,11 +19,11 @@ export type RequestBody = Readonly<Record<string, unknown>>
 
 export type NeededOption = Exclude<keyof GivenOptions, 'record' | 'order'>
 
-/** A thing that the interface does not show (docs/why/contract.md). */
+/** A question that docs/reference/interface.md leaves open (docs/why/contract.md). */
 export interface Question {
   /** Must not change, because users give it to `--only` and read it in `--json`. */
   name: string
-  /** The section of docs/reference/interface.md that says nothing about it. */
+  /** The section of docs/reference/interface.md that leaves the question open. */
   section: string
   asks: string
   /** A variable, a part of the mapping or advice. */
@@ -106,12 +106,12 @@ export interface QuestionParts {
   post(path: string, body: string, headers?: RequestHeaders): Promise<AnsweredExchange>
   /** Sends a request once and returns any answer. */
   call(request: ApiCall): Promise<Exchange>
-  /** A token that is granted becomes the shared one. */
+  /** Requests a token. If the issuer grants one, it becomes the shared token. */
   askToken(): Promise<Exchange>
   token(): Promise<string>
   /** Takes a sample, or returns it if it was taken before. */
   sample<T>(sample: Sample<T>): Promise<T>
-  /** Nothing more is sent. */
+  /** Ends all sending. */
   stop(why: string): void
   exchanges(): readonly Exchange[]
   throttles(): readonly Throttle[]

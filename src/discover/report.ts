@@ -76,7 +76,7 @@ export const isSettingsFile = (text: string): boolean => text.startsWith(beginni
 const beginning = '# What outboxd discover found of '
 
 const contractAbout =
-  'What the service answered. outboxd check --contract compares with it, and the daemon counts answers that contradict it (contract_breaches_total).'
+  'What the service answered. outboxd check --contract compares later answers with this, and the daemon counts answers that contradict it (contract_breaches_total).'
 
 /** Makes every line a comment, because an answer of the service may hold line breaks. */
 const commentOf = (text: string) =>
@@ -92,7 +92,7 @@ export function describeSideObservations(exchanges: readonly Exchange[], throttl
   const troubles = exchanges.filter(({ answer }) => answer.kind === 'no-answer' || answer.status >= 500)
   return [
     late.length > 0 &&
-      `${late.length} records were answered 404 at first, for up to ${formatDuration(Math.max(...late))} after they were taken`,
+      `${late.length} records were answered 404 at first, for up to ${formatDuration(Math.max(...late))} after they were accepted`,
     ...throttles.slice(0, 1).map(({ refused: { answer }, waitedMs }) => {
       const retryAfter = (answer.kind === 'response' && answer.headers['retry-after']) || 'none'
       return `${throttles.length} requests were answered 429, the first let in after ${formatDuration(waitedMs)} (Retry-After: ${retryAfter}): ${describeAnswer(answer)}`

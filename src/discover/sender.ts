@@ -83,7 +83,7 @@ export class Sender {
       return exchange
     }
     if (isDown) {
-      const why = 'the service says that it is down (E003): ask again when it is up'
+      const why = 'the service says that it is down (E003): ask again when the service is up'
       if (answer.code === 'E003' || this.#unanswered >= unansweredMax) this.stop(why)
       throw new QuestionsStopped(why)
     }
@@ -119,7 +119,7 @@ export class Sender {
   async #sendOnce({ accessToken, beyondLimit, ...request }: Request): Promise<Exchange> {
     const { signal, budget, nowMs, http } = this.#deps
     for (;;) {
-      if (signal.aborted) throw new QuestionsStopped('it was interrupted')
+      if (signal.aborted) throw new QuestionsStopped('the command was interrupted')
       if (this.#stopped !== null) throw new QuestionsStopped(this.#stopped)
       if (this.requests >= budget) throw new QuestionsStopped(`the ${budget} requests of --budget were used up`)
       this.requests++ // before it is sent, because requests may go out side by side
@@ -146,7 +146,7 @@ export class Sender {
       if (slot.kind === 'paused')
         throw new QuestionsStopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
       throw new QuestionsStopped(
-        `no slot of the budget was free for ${formatDuration(2 * config.rateLimit.windowMs)}: a daemon uses them`,
+        `no slot of the budget was free for ${formatDuration(2 * config.rateLimit.windowMs)}: a daemon uses them all`,
       )
     }
   }

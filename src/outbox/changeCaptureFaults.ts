@@ -5,7 +5,7 @@ import type { ChangeCaptureFault } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
 export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCaptureFault[]> {
-  // A pooled session's search path may have operators of other roles.
+  // Qualifies names, because a pooled session's search path may have operators of other roles.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
@@ -37,7 +37,7 @@ async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
 
 /**
  * Reads the view `trouble` if it and the views below it run only Postgres's own code, because views run functions with
- * the reader's rights. Without the right to read the view, it is not tried: each error would be in the ERP's log.
+ * the reader's rights. Does not try without the right to read it, because Postgres would log an error each time.
  */
 async function readView(db: Database): Promise<{ isForeign: boolean; rows: ChangeCaptureFault[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
@@ -115,5 +115,5 @@ function sentence({ notes, hasUnknown, since, reason, insecure }: ChangeCaptureF
     return `SECURITY: ${reason}. Install change capture again, as docs/start/change-capture.md says under “Upgrading from 0.2”`
   if (notes === 0) return `changes are not captured: ${reason}`
   const which = hasUnknown ? ', not all of them known' : ''
-  return `changes were not captured since ${since}, ${notes} noted${which}: ${reason}`
+  return `changes since ${since} were not captured (${notes} noted${which}): ${reason}`
 }

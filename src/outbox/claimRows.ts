@@ -12,8 +12,8 @@ import { stateExpressions } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
- * Claims waiting rows in their order. The caller holds capture's lock, because only a single claimer keeps the order of
- * each key.
+ * Claims waiting rows in their order. The caller holds capture's lock, because two claimers at once would break the
+ * order of a key.
  */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
@@ -51,7 +51,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     leftTypes,
     isRemembered: true,
     read: () => readFirstWaitingRows(outbox, table.db, table, outboxIds),
-    // The rows are not locked, so a later state may be written already.
+    // The rows are not locked and may show a later state already, so the report writes their states.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
   }
@@ -83,7 +83,7 @@ async function heldRows(
   }
 }
 
-/** If the state column has no value for discarded, marks the row as queued, so that it no longer waits. */
+/** Replaces discarded by queued if the state column has no value for discarded, so that the row no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeBackStatements(table)?.states
   const saysDiscarded = stateExpressions(table.table.state)?.isWrittenAt('discarded') ?? true
@@ -120,8 +120,8 @@ type ClaimStatements = ReturnType<typeof claimStatements>
 export function claimStatements({ rows }: OpenTable) {
   const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
-  // A sort value sent as text may lose digits, so Postgres reads it from the row. NULL sorts last and needs a case of
-  // its own.
+  // A sort value sent as text may lose digits, so Postgres reads the value from the last row. NULL sorts last and needs
+  // a case of its own.
   const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
     second === undefined || first === undefined
@@ -148,8 +148,8 @@ export function claimStatements({ rows }: OpenTable) {
 }
 
 /**
- * Locks up to `limit` waiting rows, lowest first. Leaves a row if an earlier row of its key waits and was not locked:
- * because it is skipped, left to another instance, or locked by another session.
+ * Locks up to `limit` waiting rows, lowest first. Leaves a row if an earlier row of its key waits and was not locked,
+ * because the earlier row is skipped, left to another instance, or locked by another session.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request

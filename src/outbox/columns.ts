@@ -6,7 +6,7 @@ export interface Column {
   readonly type: string
   /** For writing: with length and precision, so that a cast of text cuts what is too long. */
   readonly exactType: string
-  /** For decisions: the SQL name of the base type, such as character. A cast to it would cut to one character. */
+  /** For decisions: the SQL name of the base type. Do not cast to it: a cast to `character` cuts to one character. */
   readonly baseType: string
   readonly notNull: boolean
 }
@@ -32,7 +32,7 @@ export function columnOf(shape: TableShape, name: string): Column {
 
 export const isJsonColumn = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
 
-/** Joins to pg_attribute a: `base.type`, the oid of a column's base type below all domains. */
+/** Adds `base.type` to pg_attribute a: the oid of the column's base type below all domains. */
 export const baseTypeJoinSql = `cross join lateral (
       with recursive below as (
         select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid

@@ -18,7 +18,7 @@ import {
 export interface TableComparison {
   /** False if rows do not show that they were captured. */
   canTell: boolean
-  /** Rows that say that they were captured and that the ledger does not know. */
+  /** Rows marked as captured that are missing from the ledger. */
   rows: readonly RowUnderWay[]
   /** The ids of waiting rows behind the cursor; null if reading them took too long. */
   passed: readonly string[] | null
@@ -42,7 +42,7 @@ interface ComparisonBounds {
 interface ComparisonTasks {
   /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
-  /** True leaves out the rows that no claim reads because of their place or status. */
+  /** True skips the search for waiting rows behind the cursor and for unknown statuses. */
   onlyLost?: boolean
   /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
@@ -96,7 +96,7 @@ interface ComparisonOptions {
   outbox: Outbox
   who: string
   sliceRows: number
-  /** The most slices of one comparison. The next comparison continues there. */
+  /** The most slices of one comparison. The next comparison continues where this one stopped. */
   slicesMax: number
 }
 
@@ -177,7 +177,7 @@ async function updateProblem(
 export function ledgerGapMessage({ rows, isCut }: Pick<TableComparison, 'rows' | 'isCut'>): string {
   const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const many = `${rows.length}${isCut ? ' or more' : ''}`
-  return `${many} rows say that they were captured and the ledger does not know them, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
+  return `${many} rows say that they were captured and are missing from the ledger, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
 }
 
 /** The next comparison comes after this time, not after an hour, so that the problem ends soon. */

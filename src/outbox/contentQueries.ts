@@ -20,7 +20,7 @@ export interface CapturedTable {
   key: string
   /** SQL about the row `n`; null if every document is sent. */
   condition: string | null
-  /** Pairs of a name and a column; null for all columns. */
+  /** Names and columns by turns; null for all columns. */
   payload: readonly string[] | null
 }
 
@@ -40,7 +40,7 @@ export function parseDocumentReference(payload: string): DocumentReference | nul
 
 /**
  * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
- * rights, so it trusts the view only if the view's owner may insert into the outbox.
+ * rights, so it reads their view only if the view's owner may insert into the outbox.
  *
  * @param outbox quoted, with its schema
  */
@@ -93,7 +93,7 @@ export interface IdsQuery {
   sql: string
 }
 
-/** Finds which documents exist, as rows of `at` and `meets`. */
+/** Finds which documents exist and whether they meet the condition, as rows of `at` and `meets`. */
 export const existingDocumentsQuery = (captured: CapturedTable): IdsQuery => ({
   what: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
@@ -115,7 +115,7 @@ export interface ContentRow {
   /** Position among the ids that were asked for, from 1. */
   at: number
   bytes: number
-  /** Null if it is too large, or exceeds what may be in memory at once. */
+  /** Null if the content is too large, alone or together with those before. */
   json: string | null
 }
 
@@ -156,7 +156,7 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
-/** A query that catches the server's cancel continues. After this time we end its session. */
+/** A query may catch the server's cancel and continue. After this time the daemon ends its session. */
 const cancelMs = 1_000
 
 /** SQLSTATE of a statement that took too long. */

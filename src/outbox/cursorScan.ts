@@ -47,10 +47,10 @@ export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
   #differences: RowDifferences = { conflicts: [], edited: [] }
-  /** True if the rows behind the cursor differ, and `#differences` has had them. */
+  /** True if the rows behind the cursor differ and were already added to `#differences`. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
-  /** The next scan continues here if this one met only known rows. */
+  /** The next scan continues here, because the last scan met only known rows. */
   #resumeAt: CursorPosition | null = null
 
   constructor(table: ScannedTable) {
@@ -63,8 +63,8 @@ export class CursorScan {
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-    // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed the
-    // skipped row.
+    // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin behind the
+    // skipped row, so it reads the keys first.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
     const choice = createKeyOrderChoice(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
@@ -147,7 +147,7 @@ export class CursorScan {
     let rowsKnown = 0
     let firstId: string | null = null
     let at = from
-    // Without a cursor many rows are known, and do not count. With a cursor one page is enough.
+    // Known rows do not count as waiting. Without a cursor there are many; with a cursor one page has most of them.
     for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
       const read = await this.#readPage(at, settled.upTo)
       const { known } = await memory.findKnown(read)
@@ -165,7 +165,8 @@ export class CursorScan {
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
     const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // `adopt --same` declared these rows known. If the table was set back among them, it is read again.
+    // `adopt --same` declared the rows up to `sameUpto` known. If the sequence was set back to one of these rows, the
+    // table is read from its beginning.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
     const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored
@@ -181,7 +182,8 @@ export class CursorScan {
   }
 
   /**
-   * Numbers drawn again lie behind the cursor, where no scan reads.
+   * Refuses a table whose numbers started again, because its new rows lie behind the cursor, where no scan reads.
+   *
    * @throws ForeignOutbox
    */
   async #assertAhead({ drawn, sequenceFile }: SettledPosition): Promise<void> {
@@ -192,7 +194,7 @@ export class CursorScan {
     if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'restarted') return
     const why = isSetBack
       ? ` and its sequence stands at ${drawn}: it was set back`
-      : ', and the rows there are not those that were'
+      : ', and the rows up to there have changed'
     throw new ForeignOutbox(
       name,
       `the ids of the outbox ${name} started again (the table has been read up to number ${cursor.position[0]}${why})`,

@@ -6,7 +6,7 @@ import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 /** An entry of `outbox.yaml` with one or more forms. The first key of a form tells it from the others. */
 export interface OutboxFileEntry<Form extends z.ZodObject> {
   readonly forms: readonly Form[]
-  /** The form of a text, which stands for the form's first key, and of a mapping without a known key. */
+  /** The form for a plain text, which gives the form's first key, and for a mapping without a known key. */
   readonly usual: Form | null
   /** What the entry may be, for messages. */
   readonly expected: string

@@ -16,7 +16,7 @@ import { readContentsOfAllRecords } from './readRecordContents.ts'
 import { readWaitingRows } from './readRows.ts'
 
 interface ExaminedSourceQueries {
-  /** What stops capture. */
+  /** Problems that stop capture. */
   problems: string[]
   /** Slow queries, and records for which a query fails. */
   warnings: string[]
@@ -95,7 +95,7 @@ async function findLargeScans(db: Database, { what, sql }: IdsQuery): Promise<st
   )
   return rows.map(
     ({ table, rows }) =>
-      `${what} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which it finds them`,
+      `${what} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query finds them`,
   )
 }
 
@@ -123,7 +123,8 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
     return { problems: [], warnings: [[which, ...examples].join('\n')], read }
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error
-    if (error.blame === 'type') return { problems: [`${error.detail}, so none is captured`], warnings: [], read: null }
+    if (error.blame === 'type')
+      return { problems: [`${error.detail}, so no row of this type is captured`], warnings: [], read: null }
     // After a timeout or a lock, the daemon reads fewer rows at once, so this is only a warning.
     const read = `${pluralize(waiting.length, 'waiting row')} could not be read at once`
     return { problems: [], warnings: [error.message], read }

@@ -102,7 +102,7 @@ const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
 const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
-/** A position in a sequence means nothing if a session draws numbers ahead of its inserts. */
+/** Refuses sequences with a cache, because a session then draws numbers long before its inserts. */
 async function findSequenceProblems(db: Database, { qualified, table }: InspectedTable): Promise<string[]> {
   const column = table.sequence
   if (column === null) return []
@@ -146,7 +146,7 @@ async function findIdColumnProblems(
   const isNeverNull = state.notNull || state.kind === 'm'
   if (isUnique && isNeverNull) return []
   if (!/^[rm]$/.test(state.kind) || state.inherited) {
-    const why = `is not one table, so no index shows that "${id}" is unique. If it is, promise it (id_unique: promised)`
+    const why = `is not one table, so no index shows that "${id}" is unique. If no two rows can have the same id, promise that (id_unique: promised)`
     return idPromised ? [] : [why]
   }
   return [

@@ -68,7 +68,8 @@ export const idCharsMax = 500
 export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
 
 /**
- * The condition that a row's type is left to other instances. `firstParameter` has our types; the next one has theirs.
+ * The condition that a row's type is left to other instances. The parameter `firstParameter` has our types, the next
+ * parameter has theirs.
  */
 export function isTypeOfOtherInstancesSql(type: string, firstParameter: number): string {
   return `(${type} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${type} = any($${firstParameter + 1}::text[])))`

@@ -17,13 +17,13 @@ export interface StampedRow {
 }
 
 interface KnownRows {
-  /** All rows whose ids the ledger has. */
+  /** The ids that the ledger has. */
   known: ReadonlySet<string>
   /** Rows that differ from the rows captured under their ids. */
   conflicts: RowConflict[]
   /** Rows that were edited, or are different rows of the same type and key. */
   edited: string[]
-  /** No conflicts: rows that were edited after their records were rejected or failed. */
+  /** Rows that the ERP edited after their records were rejected or failed. They are not conflicts. */
   repaired: string[]
 }
 

@@ -13,14 +13,14 @@ interface LockedRow {
   holder: LockHolder | null
 }
 
-/** Has no query of the session, because it may contain the client's data. */
+/** Leaves out the session's query, because the query may contain the client's data. */
 interface LockHolder {
   pid: number
   application: string | null
   state: string | null
 }
 
-/** Rows are claimed in order, so locked rows soon stand first. */
+/** The first rows are enough, because rows are claimed in order, so that locked rows soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
 
@@ -28,7 +28,7 @@ const inHandMax = 10_000
 
 export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
-  // A lock writes its transaction's number into xmax, which stays after the lock.
+  // A lock writes its transaction's number into xmax. The number stays after the lock ends.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
@@ -132,7 +132,7 @@ export function createLockedRowCheck(outbox: Outbox, elapsedMs: () => number): (
 
 const problemOf = ({ outboxId, holder }: LockedRow) => ({
   subject: outboxId,
-  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures it when the lock is released, and rows of its key wait behind it`,
+  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures the row when the lock is released, and rows of its key wait behind it`,
   retryInMs: null,
 })
 

@@ -24,7 +24,7 @@ export class Outbox {
   /** Rows with larger payloads are claimed, but their payload is not read. */
   readonly bytesMax: number
   readonly channel: string | null
-  /** Quoted, with its schema if `outbox.yaml` names one. */
+  /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
   readonly qualified: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
@@ -45,7 +45,7 @@ export class Outbox {
     this.failingRows = createFailingRowTracker(ledger)
   }
 
-  /** Reads the catalog once. After a change of the table or its triggers, restart or reload. @throws OutboxTableUnusable */
+  /** Reads the catalog once, so a change of the table or its triggers needs a reload. @throws OutboxTableUnusable */
   inspect(): Promise<TableShapeAndIdentity> {
     this.#inspected ??= readTableShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
       this.#inspected = undefined
@@ -94,7 +94,7 @@ export class Outbox {
     if (!this.#isOurs) await this.adopt('daemon')
   }
 
-  /** Runs a query. If the filter or a stamp fails for a row, finds that row and runs the query without it. */
+  /** Runs a query. If the filter or a stamp fails for a row, finds the row and runs the query without that row. */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
@@ -104,7 +104,7 @@ export class Outbox {
     try {
       return await question(table)
     } catch (error) {
-      // Stamps of rows that are not marked hash their contents.
+      // Without marks, a stamp hashes the row's contents, so it may fail for a row.
       const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
       if (!mayFail || !canBeCausedByRow(error)) throw error
       if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error

@@ -24,13 +24,13 @@ function neededPermissions(table: OutboxTable): NeededPermissions {
   }
 }
 
-/** Locked rows are found by xmax. Rows without a state are ordered by their transactions. */
+/** Locked rows are found by xmax. Rows without a state are ordered by their transactions (xmin, cmin). */
 const systemColumns = (table: OutboxTable): string[] =>
   isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
 type TableName = Pick<OutboxTable, 'schema' | 'table'>
 
-/** Finds the table even if our role may not use its schema. `to_regclass` would not find it then. */
+/** Reads the catalog, because `to_regclass` does not find a table whose schema our role may not use. */
 const grantsSql = `
   with t as (
     select c.oid, n.nspname, c.relname, has_schema_privilege(n.oid, 'usage') as "mayUse"
@@ -63,7 +63,10 @@ const grantsSql = `
     from t, role, col where attname = any($7::text[]) group by nspname, relname, name
   ) needed order by n`
 
-/** Lists the grants that a role needs: only that on the schema if the table does not exist. @param role null for our own */
+/**
+ * Lists the grants that a role needs. If the table does not exist, lists only the grant on the schema.
+ * @param role null for our own
+ */
 async function readGrantsOnTable(
   db: Database,
   { schema, table }: TableName,
@@ -102,8 +105,8 @@ function missingGrantsMessages(grants: readonly Grant[]): string[] {
 }
 
 /**
- * Lists the grants that a role needs to run queries, by the tables that stand after "from" and "join" in their text.
- * Postgres cannot plan a query without rights on these tables.
+ * Lists the grants that a role needs to run queries. Takes the tables from the words after "from" and "join", because
+ * Postgres cannot plan a query without rights on its tables.
  *
  * @param role null for the session's own
  */

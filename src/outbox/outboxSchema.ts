@@ -29,7 +29,7 @@ const createdAt = z
   })
   .refine(({ unit, timezone }) => unit === undefined || timezone === undefined, {
     path: ['timezone'],
-    message: 'goes with a time, and a number since 1970 has none: remove it, or the unit',
+    message: 'is for a column with a time, and a number since 1970 has no timezone: remove "timezone" or "unit"',
   })
 
 const columnsPayload = z.strictObject({

@@ -11,10 +11,10 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** Used only if the catalog cannot show it. */
+  /** True if `outbox.yaml` promises unique ids. Counts only if the catalog cannot show that ids are unique. */
   readonly idPromised: boolean
   readonly order: string | null
-  /** A column whose inserts draw from a sequence, so that the ledger can keep a cursor in its order. */
+  /** A column that a sequence fills at the insert. The ledger's cursor follows its order. */
   readonly sequence: string | null
   readonly type: TypeSource
   readonly key: string | null
@@ -94,7 +94,7 @@ interface DescribedColumn {
   readonly isWritten: boolean
 }
 
-/** All columns that the description names. A payload of all columns names none. */
+/** Lists the columns that `outbox.yaml` names. A payload of all columns names none. */
 export function listDescribedColumns({
   payload,
   type,

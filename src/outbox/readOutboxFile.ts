@@ -8,10 +8,7 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/**
- * Checks the text of an outbox.yaml.
- * @param file its name in messages
- */
+/** Reads the text of an `outbox.yaml`. @param file the file's name in messages */
 export function readOutboxFile(
   file: string,
   text: string,
@@ -71,11 +68,11 @@ function payloadOf(
 
 /**
  * Checks entries against each other. Refuses to write to columns that identify or order a row, and to columns that the
- * ERP fills. If the payload has several columns, those that outboxd writes are left out of comparisons.
+ * ERP fills. Columns of a payload of several columns may be written, because the stamp leaves these out.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table
-  // The cursor would pass a row before the row waits.
+  // With a state, a row may begin to wait after the cursor has passed it.
   if (sequence !== null && state !== null)
     document.reportKey(
       ['sequence'],
@@ -103,7 +100,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // The row's type and key are read before the write.
+  // If the creation time identifies rows, the state may replace type, key or payload, because they are read before it.
   const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) document.report(['state'], why(state.column, what))

@@ -164,7 +164,7 @@ type Content =
   | { kind: 'left' }
 
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
-const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
+const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
 
 /** If a query fails for this number of parts of the records or more, and for none it succeeds, it fails for all. */
 const failedPartsMax = 64
@@ -250,7 +250,7 @@ async function readByIds(
   if (contents === null) return new Map()
   let asked: IdsQuery = contents
   try {
-    // A document needs two statements, which share the time.
+    // Gives each of a document's two statements half of the time.
     const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
     return await inReadOnlyTransaction(outbox, statementUntilMs, async (db) => {
       let wanted = ids
@@ -284,7 +284,8 @@ async function readByIds(
 function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesMax: number): Content {
   const [row] = rows
   if (row === undefined) return unreadable(`${what} has no row for the record ${id}`)
-  if (rows.length > 1) return unreadable(`${what} has ${rows.length} rows for the record ${id}: it must have one`)
+  if (rows.length > 1)
+    return unreadable(`${what} has ${rows.length} rows for the record ${id}: the query must return one`)
   if (row.bytes > bytesMax) return unreadable(`${what}: ${payloadTooLargeMessage(row.bytes, bytesMax)}`)
   return row.json === null ? { kind: 'left' } : { kind: 'read', json: row.json }
 }

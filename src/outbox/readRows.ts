@@ -20,7 +20,7 @@ export function rowReadStatements({ rows }: OpenTable) {
     waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits} limit 1`,
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
-    /** The same for ids that do not have the column's type. It uses no index. */
+    /** Like `look`, for ids that do not fit the column's type. Uses no index. */
     lookByText: `select ${seen} from ${from} where ${shortenedIdSql(idText)} = any($1::text[])`,
   }
 }
@@ -65,7 +65,7 @@ const everything = {
   types: { known: [], elsewhere: [] },
 }
 
-/** Returns whether a row may wait, at little cost. */
+/** True if a row may wait. Costs little. */
 export function hasNewRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.hasUnknown()
@@ -168,7 +168,7 @@ function decode(raw: string | Buffer, encoding: string): string | null {
   return typeof raw === 'string' ? raw : decodeBytes(raw, encoding)
 }
 
-// Single characters, because a repeated group of four overflows the regular expression's stack at 4 MB.
+// Tests single characters, because a repeated group of four overflows the regular expression's stack at 4 MB.
 const isBinaryText = {
   base64: (text: string) => text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.replace(/={1,2}$/, '')),
   hex: (text: string) => text.length % 2 === 0 && !/[^0-9A-Fa-f]/.test(text),

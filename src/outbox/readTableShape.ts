@@ -59,7 +59,7 @@ async function tableHasClientCode(db: Database, qualified: string): Promise<bool
 export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
   const table = await resolveTableSchema(db, named)
   const qualified = qualifiedNameSql(table)
-  // The role's search path gives types the names that the client's statements use.
+  // Uses the role's search path, so that types have the names that the client's statements use.
   const { rows } = await withSearchPathOfRole(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",

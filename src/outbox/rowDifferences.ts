@@ -12,7 +12,7 @@ import type { StampedRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
 
-/** Further conflicts count as edits, because an ERP that changes all keys does not cause thousands of real conflicts. */
+/** Conflicts above this number count as edits, because the ERP has then changed a column of many rows. */
 const conflictsMax = 100
 const editedMax = 10_000
 
@@ -50,7 +50,7 @@ async function updateEditedRowsProblem(ledger: Database): Promise<void> {
 const reviewedMax = 1_000
 
 /**
- * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
+ * Clears the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
  * ended.
  */
 export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {

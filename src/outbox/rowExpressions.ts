@@ -10,11 +10,11 @@ import { stateExpressions } from './stateForms.ts'
 export interface RowExpressions {
   readonly from: string
   readonly waits: string
-  /** The same condition without the filter. */
+  /** `waits` without the filter. */
   readonly mayWait: string
   readonly filtered: string
   readonly key: string
-  /** A hash of the key, because it is short and readable in any encoding. */
+  /** A hash of the key. It is short, and readable in any encoding. */
   readonly keyHash: string
   readonly type: string
   readonly payload: string
@@ -26,7 +26,7 @@ export interface RowExpressions {
   readonly id: string
   readonly idType: string
   readonly idText: string
-  /** The last one is always the id. */
+  /** The values by which rows are ordered. The last one is always the id. */
   readonly sort: readonly SortValue[]
   readonly order: string
   readonly seen: string
@@ -37,7 +37,7 @@ interface SortValue {
   readonly type: string
 }
 
-/** @param failingIds ids of rows whose filter or stamp fails: both are left out for them, and the rows count as ours */
+/** @param failingIds rows whose filter or stamp raises an error. Statements leave both out and count the rows as ours */
 export function rowExpressions(
   table: OutboxTable,
   shape: TableShape,
@@ -92,7 +92,7 @@ export function cursorSelectionDigest(
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** `case` evaluates the id first. The planner would choose the order of plain conditions. */
+/** Uses `case`, so that Postgres compares the id before it evaluates the filter. */
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
@@ -104,7 +104,7 @@ function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: 
   return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
-/** Never NULL, so that the mapping can name a record without a type. */
+/** Reads NULL as an empty text, so that the mapping can reject a record without a type. */
 function typeExpression({ type }: OutboxTable): string {
   if (type.kind === 'constant') return `${literalSql(type.type)}::text`
   const text = `coalesce(${columnSql(type.column)}::text, '')`
@@ -150,7 +150,7 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
   const ofSystem = (expression: string, type: string) => ({ expression, type })
   const byTransaction =
     isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
-  // The order within one transaction: the declared one, or that of its statements.
+  // Orders the rows of one transaction by the declared column, or else by its statements.
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
@@ -194,7 +194,7 @@ export const typeCountsSql = (from: string, type: string, condition: string): st
  * The stamp, which tells a row from another with the same id. Its words have one space between them:
  *
  *     at:MADE TIME                     the creation time (a date is too coarse: an id may come again on the same day)
- *     content:MADE:MADE HASH HASH      without one: a hash of type and key, and one of the contents without our columns
+ *     content:MADE:MADE HASH HASH      without a time: hashes of type and key, and of the contents without our columns
  *     both:MADE:MADE TIME HASH         if only the description promises that ids are unique
  *
  * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types from which a word is made.
@@ -218,7 +218,7 @@ function rowStampSql(table: OutboxTable, shape: TableShape, { type, key }: { typ
 
 const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
 
-/** Leaves out the zone of the description, because it may be corrected later. */
+/** Does not use the timezone of `outbox.yaml`, because the operator may correct it later. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
   const at = columnSql(createdAt.column)

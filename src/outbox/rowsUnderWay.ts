@@ -10,6 +10,7 @@ import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
 import { inSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
+/** A row that was captured, as its state says, and whose end is not written. */
 export interface RowUnderWay {
   outboxId: string
   stamp: string
@@ -19,7 +20,7 @@ export interface RowUnderWay {
 }
 
 interface UnderWayStatements {
-  /** True if each end has its own value. Then a row under way was not yet written back its end. */
+  /** True if completed and discarded have values of their own, so that a row under way does not show its end yet. */
   readonly hasEndValues: boolean
   /** The condition that a row is under way; null if a row looks new until its end. */
   readonly underWay: string | null
@@ -33,8 +34,8 @@ interface UnderWayStatements {
 }
 
 /**
- * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count: a
- * different program may have handled older ones.
+ * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count, because a
+ * different program may have handled older rows.
  */
 export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
@@ -92,7 +93,7 @@ export async function readRowsUnderWay(
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
 }
 
-/** Reads the rows of the slice after an id that are under way, or wait and name a transaction. */
+/** Reads the slice after the id `after`. Returns its rows under way, and its waiting rows that name a transaction. */
 export async function readNextSliceUnderWay(
   outbox: Outbox,
   after: string | null,
@@ -112,8 +113,8 @@ async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowU
 }
 
 /**
- * Adds the stamps. Leaves out rows that the filter excludes or fails for, because they may belong to a different
- * program.
+ * Adds the stamps. Leaves out rows that the filter excludes, or for which the filter fails, because these may belong to
+ * a different program.
  */
 async function stampOurs(
   db: Database,

@@ -56,7 +56,7 @@ export async function readRowsWithTransactionId(
     .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
 }
 
-/** A loop with a long round is reported as stuck, so the next round continues. */
+/** After this time the next round continues the search, because a loop with a long round is reported as stuck. */
 const searchMs = 1_000
 /** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
 const holdsTimes = 10
@@ -88,7 +88,7 @@ export function createRowWithTransactionSearch(
     return found
   }
 
-  /** Continues where the call before stopped. */
+  /** Continues where the previous call stopped. */
   async function search(untilMs: number): Promise<NamedRow> {
     for (;;) {
       const { unknown, upTo } = await readNextSlice(after)

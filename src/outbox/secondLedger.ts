@@ -42,7 +42,7 @@ export async function findIdsCapturedBySecondLedger(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Returns no rows if the database has no other ledger, or our role may not read it. A moved ledger keeps its id. */
+/** Returns no rows if the database has no other ledger, or our role may not read it. A moved ledger has the same id. */
 async function readSecondLedger<R extends object>(
   db: Database,
   ourLedgerId: string,

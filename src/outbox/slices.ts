@@ -20,7 +20,7 @@ export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): strin
    order by ${id} offset $1 limit 1`
 
 /**
- * A condition to follow another one.
+ * The condition that a row is in the slice, to follow another condition.
  * @param firstParameter number of the parameter `after`; `upTo` is the next
  */
 export const inSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>

@@ -16,7 +16,7 @@ export const stateListSchema = z.array(z.enum(states)).min(1)
 const setStates = stateListSchema.describe('The states at which the value is written; [queued] means at capture.')
 const perState = scalar.describe('With status: the value that is written at this state.').optional()
 
-/** The entries of each form of the state column, with the key that tells them apart first. */
+/** The entries of each form of the state column. Their first keys tell them apart. */
 const entriesOfForms = {
   value: {
     status: z.strictObject({
@@ -55,7 +55,7 @@ export const stateEntry: OutboxFileEntry<typeof status | typeof flag | typeof ti
 export function readStateEntry(document: YamlDocument, value: PayloadValue | undefined): StateColumn | 'none' | null {
   if (value === 'none') return 'none'
   const checked = readEntry(document, ['state'], value, stateEntry)
-  // The values are taken as they are written, because a number keeps its own digits.
+  // Reads the values from the file itself, where a number keeps its digits.
   if (checked === null || value === undefined || !isObject(value)) return null
   if ('timestamp' in checked) return { kind: 'timestamp', column: checked.timestamp, set: checked.set }
   const waiting = [Object.hasOwn(value, 'new') ? (value.new ?? null) : false].flat().map(textOf)

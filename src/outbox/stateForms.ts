@@ -8,27 +8,27 @@ export type StateColumn =
   /** NULL means waiting. The time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
-/** The effect of a form on statements on rows, which have the alias o. */
+/** The SQL that a state column's form adds to statements. Rows have the alias o. */
 interface StateExpressions {
   readonly column: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly waiting: readonly (string | null)[]
   readonly waitsSql: string
-  /** The values that are written, for trial writes. */
+  /** The values that outboxd may write. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
   markSql(shape: TableShape): string
-  /** The condition that the outcome may still be written: completed and discarded rows stay. */
+  /** The condition that an outcome may still be written. Rows that say completed or discarded are never changed. */
   readonly openSql: string
   /**
-   * The condition that a row is under way; null if no row shows it.
+   * The condition that a row is under way: it was captured, and its end is not written. Null if no row shows this.
    *
-   * @param since the condition that the row is not older than the ledger's service
+   * @param since appended condition that the row was created after the ledger began to serve the table
    */
   underWaySql(since: string | null): string | null
   readonly hasEndValues: boolean
-  /** The condition that a row's value is not in the description. */
+  /** The condition that `outbox.yaml` does not name the row's value; null if it names all possible values. */
   unknownSql(shape: TableShape): string | null
 }
 

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
- * The place where a table is stored. A restored table is elsewhere, unless its server's folder or its rows were
+ * The place where a table is stored. A restored table is stored elsewhere, unless its server's folder or its rows were
  * restored in place.
  */
 interface TableStorageLocation {

@@ -18,11 +18,11 @@ import {
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
-  /** None waits, or other sessions have all of them locked. */
+  /** No row waits, or other sessions have locked all waiting rows. */
   | { kind: 'no-row' }
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
-/** Writes each state that it may reach to one waiting row, in a transaction that is rolled back. */
+/** Writes each state that a row may reach to one waiting row, in a transaction that is rolled back. */
 export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeBackStatements(table)
@@ -85,7 +85,7 @@ async function tryStep(
     const isKnown = after.rows[0]?.same !== false
     await db.query(isOnTheWay && isWritten && isKnown ? 'release trial' : 'rollback to trial')
     if (isWritten) return isKnown ? null : changesRow
-    return 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
+    return 'the update changes nothing: a BEFORE trigger or row-level security suppresses it'
   } catch (error) {
     await db.query('rollback to trial')
     return `SQLSTATE ${errorCodeOf(error)}: ${boundText((error as Error).message, 200)}`
@@ -93,7 +93,7 @@ async function tryStep(
 }
 
 const changesRow =
-  'a trigger or a generated column then changes the created_at or the payload, by which the row is recognised, so nothing more would be written back to it. Leave that column out of the payload (a list of columns, not all), or name a created_at that stays'
+  'a trigger or a generated column then changes the created_at or the payload, by which outboxd recognises the row. So outboxd would write nothing more back to the row. Leave that column out of the payload (a list of columns, not all), or name a created_at that never changes'
 
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])
@@ -123,7 +123,7 @@ export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, s
   return problems
 }
 
-/** Computes what would be stored at each state, without reading the table, because it may be locked. */
+/** Computes what would be stored at each state. Does not read the table, because the table may be locked. */
 async function whyNotStorable(
   db: Database,
   { column, value, written, mustBeWhole }: Assignment,
@@ -154,7 +154,7 @@ function findNullProblems({ state, write }: OutboxTable, shape: TableShape): str
       .filter((each) => mustBeSet(each.column) && mayBeEmptied(each))
       .map(
         ({ column }) =>
-          `has "${column}" not null, but outboxd writes NULL to it if it has no value. Drop the not null, or name another column`,
+          `has "${column}" not null, but outboxd writes NULL to this column if there is no value. Drop the not null, or name another column`,
       ),
   ]
 }

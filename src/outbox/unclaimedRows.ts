@@ -10,7 +10,7 @@ import { stateExpressions } from './stateForms.ts'
  * Rows that no claim reads, because they lie behind the cursor or have a status that is not configured.
  */
 
-/** The parameters are the position's first, then the slice's. */
+/** Takes the parameters of the cursor's position first, then those of the slice. */
 export function rowsBehindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
@@ -21,8 +21,8 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
 /**
  * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
  *
- * The ledger knew all rows there when the cursor passed them, so such a row came later. It was loaded with its own
- * number, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
+ * The ledger knew all rows when the cursor passed them, so such a row came later. It was loaded with its own number, a
+ * partition was attached, or a policy was lifted. Two rows of one id are a conflict and do not count.
  */
 export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
@@ -35,7 +35,7 @@ export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: Ta
 }
 
 export const rowsBehindCursorMessage = (ids: readonly string[], isCut: boolean): string =>
-  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, where the table had been read (the first is ${ids[0]}). They were loaded with ids or numbers of their own, or came by a partition, an inheriting table or a policy`
+  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, in a part of the table that the daemon had already read (the first is ${ids[0]}). They were inserted with ids or numbers of their own, or became visible by a partition, an inheriting table or a policy`
 
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
@@ -47,8 +47,8 @@ export interface UnknownStatus {
 const statusesMax = 10
 
 /**
- * Counts rows whose status `outbox.yaml` does not name. Such a row neither waits nor is under way, so no claim reads
- * it. Null if `outbox.yaml` names only the statuses of waiting rows, or none.
+ * Counts rows whose status `outbox.yaml` does not name, so no claim reads them. Null if `outbox.yaml` names only the
+ * statuses of waiting rows, or none.
  */
 export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = stateExpressions(table.state)

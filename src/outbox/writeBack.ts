@@ -34,12 +34,12 @@ export async function writeBackRows<R extends RowStatus>(
   const attempt = await tryToWrite(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!didSessionSurviveError(attempt.error)) throw attempt.error
-  // A row is not the cause of an error that comes without rows, too.
+  // If the statement also fails without rows, no row is the cause.
   const empty = await tryToWrite(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
   if (!isTransientError(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
-  // A trigger may raise any code. A cause outside the rows, such as a failover, has passed by now.
+  // Tries again, because a cause outside the rows, such as a failover, has passed by now. A trigger may raise any code.
   const again = await tryToWrite(writing, read)
   if (again.kind !== 'failed') return again
   if (!didSessionSurviveError(again.error)) throw again.error

@@ -46,7 +46,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
   const { id, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.map(({ column, written }) => `${quoteIdentifier(column)} = ${written}`).join(', ')}`
   const open = form?.openSql ?? 'true'
-  // A waiting row may be a new row of this id. Any other row was captured, and edited later.
+  // A waiting row may be a new row with the same id. A row that does not wait was captured, and edited later.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // `offset 0` computes the stamp only once, because it reads the whole row.
@@ -80,10 +80,10 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
   }
 }
 
-/** A session that locks a row alone writes its transaction's number into xmax. */
+/** The session that locks a row, by xmax. If several sessions lock the row, xmax does not name a transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Rows that an old version captured have no stamp. */
+/** Rows that an old version captured have no stamp, so they match. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
@@ -100,7 +100,7 @@ export interface Assignment {
   readonly column: string
   /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
   readonly value: string
-  /** The value as it is stored. */
+  /** SQL of the value, cast to the column's type. */
   readonly written: string
   /** True if a cut value would mean a different state, or a different transaction. */
   readonly mustBeWhole: boolean

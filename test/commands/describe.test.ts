@@ -223,7 +223,7 @@ test.each([
   [
     'a unique column that may be NULL',
     'create table t (a int unique, payload jsonb)',
-    /has no column that is unique and not null.*Make one so/,
+    /has no column that is unique and not null.*Make a column unique/,
   ],
   [
     'partitions by another column',

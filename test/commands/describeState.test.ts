@@ -46,7 +46,7 @@ test('a column may say what was sent: the file loads after you decide', async ()
   expect(printed).toMatch(
     /^state: +# FILL IN: does one of these say that a row was sent: sent \(boolean\), sent_at \(timestamp with time zone\)\?/m,
   )
-  expect(printed).toMatch(/none: every row there is sent, see outboxd adopt --start now$/m)
+  expect(printed).toMatch(/With none, every row there is sent, see outboxd adopt --start now$/m)
   expect(printed).toMatch(/^# state: { flag: COLUMN, new: false, done: true, set: \[queued\] }/m)
   expect(printed).toMatch(/^# state: { timestamp: COLUMN, set: \[completed\] }/m)
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ does one of these say that a row was sent: sent/m)

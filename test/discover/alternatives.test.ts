@@ -67,7 +67,7 @@ describe('a service that is otherwise in all', () => {
       field2: 'not empty',
       'mapped-fields': 'beside data, required',
       amount: 'text',
-      'order-date': 'whole seconds, Z alone',
+      'order-date': 'whole seconds, only Z',
       idempotency: 'replay',
       'idempotency-header': 'X-Idempotency-Key',
       'own-id': 'ignored',

@@ -43,7 +43,7 @@ test('if a daemon has taken every slot it says so', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
   expect(requests).toBe(0)
-  expect(findings['unknown-id']).toMatchObject({ why: expect.stringContaining('a daemon uses them') })
+  expect(findings['unknown-id']).toMatchObject({ why: expect.stringContaining('a daemon uses them all') })
 })
 
 test('a database without a budget has no daemon that spends: it counts in memory, and says so', async () => {

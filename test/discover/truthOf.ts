@@ -101,7 +101,7 @@ function ofMappedFields(service: NotShown): Record<string, Truth> {
   if (mappedFields === 'refused' || mappedFields === 'ignored')
     return { 'mapped-fields': is(mappedFields), amount: is('not read'), 'order-date': is('not read') }
   const place = { data: 'in data', top: 'beside data' }[mappedFields]
-  const offsets = { z: 'Z alone', utc: 'UTC', any: 'any offset' }[dateOffsets]
+  const offsets = { z: 'only Z', utc: 'UTC', any: 'any offset' }[dateOffsets]
   return {
     'mapped-fields': is(`${place}, ${mappedFieldsRequired ? 'required' : 'optional'}`),
     amount: is({ either: 'number or text', number: 'number', text: 'text' }[amountForm]),

@@ -58,7 +58,7 @@ test('a record with no row in the result, or with two, is unreadable with the fi
   const rows = await readWaitingRows(outbox, 10)
   const joined = 'select s.id, l.product from sale s join sale_line l on l.sale = s.id where s.id = any($1)'
   expect(shown(await readRecordContents(outbox, sourcesOf(joined), rows))).toEqual([
-    'test.yaml: the query of "source" has 2 rows for the record 1: it must have one',
+    'test.yaml: the query of "source" has 2 rows for the record 1: the query must return one',
     '{"id":2,"product":"nut"}',
     'test.yaml: the query of "source" has no row for the record 3',
   ])
@@ -75,7 +75,7 @@ test('ids are found however they are written, by the type that the query asks fo
     sourcesOf('select t.id, t.n from thing t where t.id = any($1) -- a comment'),
     await readWaitingRows(outbox, 10),
   )
-  const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
+  const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
   const thing = '{"id":"aaaaaaaa-0000-4000-8000-000000000001","n":1}'
   expect(shown(read)).toEqual([thing, noId, noId, thing])
 })

@@ -13,15 +13,12 @@ import {
 import { shortThrottleWaitMs } from '../sender.ts'
 import { idempotencyKeyHeaders, requireAcceptedRecordShape, testRecordBody } from '../testRecord.ts'
 
-/**
- * Finds how large the limit is. A limit of a second shows itself with requests at once; the limit of the window is
- * counted twice.
- */
+/** Finds the size of the limit: a limit per second by bursts of requests, the limit of the window by two counts. */
 
-/** More than a limit that refills holds as a rule. */
+/** The requests of a burst: more than a limit that refills usually lets through at once. */
 const atOnce = 25
 /**
- * Pauses before the bursts. A limit of a second lets the same number through after each pause; one that refills does
+ * Pauses before the bursts. A limit per second lets the same number through after each pause. A limit that refills does
  * not.
  */
 const pausesMs = [shortThrottleWaitMs, 1_300, shortThrottleWaitMs]
@@ -52,7 +49,7 @@ async function createRecordSender(parts: QuestionParts): Promise<() => Promise<E
   }
 }
 
-/** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. */
+/** The fewest requests that a burst let in; null if all were let in, or if the limit of the window was reached. */
 function fewestLetInAtOnce(bursts: readonly number[]): number | null {
   const least = Math.min(...bursts)
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
@@ -80,7 +77,7 @@ export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> 
   return judgePerSecondLimit(await parts.sample(burstsSample), peak, parts.config.rateLimit)
 }
 
-/** A short window with as many requests as a second allows, which passes as often as the whole window allows. */
+/** Chooses a window with the requests that a second allows. Repeated, it allows no more than the whole window does. */
 function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): Setting[] {
   const requests = Math.min(second, limit)
   const windows = Math.max(1, Math.floor(limit / requests))
@@ -91,19 +88,19 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
   ]
 }
 
-/** Requests until the limit of the window, after a window without any. */
+/** The requests until the limit of the window, counted after a window without requests. */
 export interface CountToLimit {
   taken: number
   /** False if the limit was not reached within a window. */
   refused: boolean
-  /** Requests for a token meanwhile, which may count, too. */
+  /** The token requests during the count, which may count, too. */
   tokens: number
 }
 
-/** Up to three counts, with requests between the first and the second while nothing is free. */
+/** Up to three counts, and the extra requests between the first and the second, when the limit is used up. */
 export interface LimitCounts {
   counts: readonly CountToLimit[]
-  /** `stayed`: they were in the window throughout the second count. */
+  /** The extra requests. `stayed`: they were in the window throughout the second count. */
   between: { sent: number; refused: number; stayed: boolean }
 }
 
@@ -123,8 +120,8 @@ const limitCountsSample: Sample<LimitCounts> = {
     const first = await countToLimit(parts, send, gapMs)
     const tookMs = lastEndMs() - startedMs
     const secondMs = nextStartMs(startedMs, 1 / 2, lastEndMs(), windowMs)
-    // Late enough that these requests, if they count, are in the window throughout the second count, and before the
-    // first count leaves it.
+    // Sends the extra requests so late that they are in the window throughout the second count, if they count, and so
+    // early that the first count still fills the limit.
     const slackMs = windowMs / 15
     await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const betweenMs = parts.nowMs()
@@ -144,7 +141,7 @@ const limitCountsSample: Sample<LimitCounts> = {
 
 /**
  * Chooses the start of the next count: a window after the last request, and in another part of a fixed window than the
- * previous count. Counts in which a window ends at the same point give the same number, and both are too large.
+ * previous count. Two counts from the same part would agree even if a window ended during both and made both too large.
  */
 function nextStartMs(startedMs: number, share: number, lastEndMs: number, windowMs: number): number {
   const windows = Math.ceil((lastEndMs + 1_000 - startedMs) / windowMs + 1 - share)
@@ -175,7 +172,7 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
 interface CountsRead {
   /** The smallest count. */
   limit: number
-  /** True if another count came to the same, because a window that ends meanwhile makes a count too large. */
+  /** True if two counts agree. One count is not enough, because a window that ends meanwhile makes it too large. */
   isAgreed: boolean
   /** True if refused requests counted; null if that cannot be seen. */
   throttledCount: boolean | null
@@ -186,7 +183,8 @@ export function interpretLimitCounts({ counts, between }: LimitCounts): CountsRe
   const [first, second] = counts
   const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
   if (first === undefined || reached.length === 0) return null
-  // Requests that were let in between may still have been in the window, and refused ones may have counted.
+  // The extra requests may lower the second count: those that were let in are still in the window, and those that were
+  // refused may count.
   const missing = second?.refused ? first.taken - second.taken : 0
   const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
   const numberOf = (count: CountToLimit) => count.taken + (count === second ? extra : 0)

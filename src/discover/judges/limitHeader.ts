@@ -6,21 +6,21 @@ import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } f
 const refusedBetween = 2
 
 /**
- * Reads from X-RateLimit-Remaining on accepted records if refused requests count: how much less remains after two of
- * them than before. A header that does not fall by one with each record is not trusted.
+ * Finds out whether refused requests count: compares X-RateLimit-Remaining on accepted records before and after two
+ * refused requests. Does not trust a header that does not fall by one with each record.
  */
 export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<Finding> {
   let seen = await watchHeader(parts)
-  // If a window ended meanwhile, it freed what had been used, so this is repeated.
+  // A number that rose shows that a window ended meanwhile, so this is repeated.
   if ([...seen.falls, seen.less].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
   const { falls, less } = seen
   if (falls.includes(null)) return unknownFinding('X-RateLimit-Remaining is not on the answers to records')
   if (less === null)
     return unknownFinding(`X-RateLimit-Remaining is not trusted: records made it fall by ${falls.join(', ')}`)
-  const why = `${refusedBetween} such requests between two records lowered the remaining number by ${less}`
+  const why = `${refusedBetween} refused requests between two records lowered the remaining number by ${less}`
   if (less === refusedBetween) return likelyFinding('yes', why)
   if (less !== 0) return unknownFinding(why)
-  const advice = ['the daemon takes a slot for each of them anyway, which keeps any limit']
+  const advice = ['the daemon takes a slot for each refused request anyway, which keeps any limit']
   return likelyFinding('no', why, { differs: true, advice })
 }
 
@@ -55,7 +55,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   return { falls, less: fell === null ? null : fell - 1 }
 }
 
-/** Judges all answers so far but those about tokens. */
+/** Judges all answers so far, except those about tokens. */
 export async function askRateHeader(parts: QuestionParts): Promise<Finding> {
   const answers = parts.exchanges().filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateRemainingOf(answer) !== null)

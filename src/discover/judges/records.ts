@@ -52,7 +52,7 @@ export async function askHowRecordIsAccepted(
   if (shape === null || first === undefined) {
     const why = explainRefusedRecord(first?.answer)
     const seen = first === undefined ? 'nothing' : statusAndCodeText(first.answer)
-    return unknownFinding(why, { cannot: `such a record is answered ${seen}`, advice: [why] })
+    return unknownFinding(why, { cannot: `a record in this form is answered ${seen}`, advice: [why] })
   }
   const second = await submit(parts)
   const why = `${describeAnswer(first.answer)}; ${describeAnswer(second.answer)}`
@@ -62,7 +62,7 @@ export async function askHowRecordIsAccepted(
   if (readSubmittedId(expected.resource, jsonOf(first.answer)) !== null)
     return sureFinding(String(status), why, { differs: status !== expected.status, contract })
   const { idField } = serviceResources[expected.resource]
-  const cannot = `without an ${idField} that can be read, the service cannot be asked for it: each one becomes uncertain`
+  const cannot = `without a readable ${idField}, the daemon cannot ask for a record's status: each record becomes uncertain`
   return sureFinding(`${status} without ${idField}`, why, { differs: true, cannot })
 }
 
@@ -187,9 +187,10 @@ export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
   const why = describeObserved({ 'with milliseconds': milliseconds, 'with +00:00': zero, 'with +01:00': offset })
-  const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'Z alone'
+  const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'only Z'
   if (milliseconds.taken) return sureFinding(`milliseconds, ${offsets}`, why)
-  const cannot = 'a date with a fraction of a second is sent with it, and refused: have the ERP write whole seconds'
+  const cannot =
+    'the daemon sends fractions of a second, and the service refuses them: have the ERP write whole seconds'
   return sureFinding(`whole seconds, ${offsets}`, why, { differs: true, cannot })
 }
 
@@ -211,7 +212,7 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(specialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why)
   const advice = [
-    'put it into the mapping (required, maxLength): such a record is then rejected before it takes a slot',
+    'put these limits into the mapping (required, maxLength): a wrong record is then rejected before it takes a slot',
   ]
   return sureFinding(limits.join(', '), why, { differs: true, advice })
 }

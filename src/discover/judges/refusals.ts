@@ -114,13 +114,13 @@ export async function askBadToken(parts: QuestionParts): Promise<Finding> {
   const [first, second] = [await look(), await look()]
   if (first.kind === 'no-answer' || statusAndCodeText(first) !== statusAndCodeText(second))
     throw new NoUsableAnswer(
-      `two such calls were answered ${statusAndCodeText(first)} and ${statusAndCodeText(second)}`,
+      `two calls with a false token were answered ${statusAndCodeText(first)} and ${statusAndCodeText(second)}`,
     )
   if (first.status !== 401 && whyAnswerIsUnusable(first) !== null) throw new NoUsableAnswer(describeAnswer(first))
   return judgeStatus(first, 'bad_token', [401], {
     success: 'the service accepts a token that its issuer did not give: it does not check tokens',
     other:
-      'the daemon renews a token before its end, or after a 401: if the service ends a token sooner, requests fail until its time is up. Set TOKEN_REFRESH_SECONDS so that it is renewed earlier',
+      'the daemon renews a token before its end, or after a 401: if the service ends a token sooner, requests fail until the token’s time is up. Set TOKEN_REFRESH_SECONDS so that it is renewed earlier',
   })
 }
 

@@ -24,7 +24,7 @@ import {
  * brings.
  */
 
-/** A record sent under one key, again under it, and then under another, which shows a service that knows the content. */
+/** A record sent under one key, again under this key, and then under another, in case the service knows the content. */
 interface Repeats {
   first: AnsweredExchange
   again: readonly AnsweredExchange[]
@@ -105,7 +105,7 @@ async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Pro
 
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
-/** Null if it is unknown, or the repetitions were answered differently. */
+/** Says how the service recognised repetitions; null if this is unknown, or the answers to the repetitions differ. */
 function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
   const seen = new Set(again.map((each) => recognisedAs(first, each)))
   return seen.size === 1 ? ([...seen][0] ?? null) : null
@@ -189,7 +189,7 @@ export async function askIdempotencyHeader(parts: QuestionParts): Promise<Findin
     return sureFinding('none', `no key is recognised in ${usualIdempotencyHeaders.join(', ')}, quoted or bare`)
   const why = isKnown
     ? `a record was recognised twice under the same ${header}, and not under another key`
-    : 'records without it are refused, though a key in it is not recognised'
+    : `records without ${header} are refused, although a key in this header is not recognised`
   const set = [{ variable: 'IDEMPOTENCY_HEADER', value: header, why }]
   return sureFinding(header, why, { differs: header !== assumed, set })
 }
@@ -229,7 +229,7 @@ export async function askOwnId(parts: QuestionParts): Promise<Finding> {
     return sureFinding('refused', describeAnswer(first.answer))
   }
   const kept = answers.filter((each, i) => transactionIdIn(each) === ids[i])
-  if (kept.length === 1) throw new NoUsableAnswer('of two records that brought their ids one kept it')
+  if (kept.length === 1) throw new NoUsableAnswer('of two records that brought their ids, only one kept its id')
   if (kept.length === 0)
     return sureFinding('ignored', `sent ${ids[0]}, answered ${transactionIdIn(first) ?? 'without an id'}; twice`)
   const again = await submitTestRecord(parts, { shape: { ownId: true }, id: ids[0] ?? '', key: randomUUID() })

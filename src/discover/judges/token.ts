@@ -64,7 +64,7 @@ export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
     return sureFinding('none', 'the answer has no expires_in that is a number', {
       differs: true,
       cannot:
-        'each token is a breach of contract and is renewed after two and a half minutes. If it ends sooner, requests meet a 401 and are repeated with a new token',
+        'each token is a breach of contract and is renewed after two and a half minutes. If a token ends sooner, requests meet a 401 and are repeated with a new token',
     })
   const { tokenUnit } = parts.config
   const said = `expires_in is ${expiresIn}`
@@ -76,7 +76,7 @@ export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
     if (unit !== undefined) return sureFinding(unit, why, unitMore(unit, tokenUnit, why))
     const cannot =
       'no value of TOKEN_EXPIRES_IN_UNIT fits: ask the operator of the service, and set TOKEN_REFRESH_SECONDS so that tokens are renewed in time'
-    return unknownFinding(`${why}: that fits none of ${units.join(', ')}`, { cannot })
+    return unknownFinding(`${why}: no unit of ${units.join(', ')} fits both`, { cannot })
   }
   const [unit, other] = units.filter((each) => secondsIn(each) >= 30 && secondsIn(each) <= 86_400)
   if (unit === undefined || other !== undefined)
@@ -118,7 +118,7 @@ export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
   const seen = pairs.map((pair) =>
     [pair.before, pair.after, pair.withNewer].map(({ answer }) => statusAndCodeText(answer)).join(', '),
   )
-  const why = `the first token, the first again after a second was given, the second: ${seen.join('; ')}`
+  const why = `answers to the first token, to the first again after a second was given, and to the second: ${seen.join('; ')}`
   if (!pairs.every(({ before, withNewer }) => isLetIn(before) && isLetIn(withNewer))) return unknownFinding(why)
   if (pairs.every(({ isSame }) => isSame))
     return sureFinding('the same token', 'the issuer gave the same token again, twice')
@@ -163,7 +163,7 @@ export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
   return unknownFinding('the token did not end, or was refused from the beginning')
 }
 
-/** Before and right after each end, and on the way to the last one, so that an early end shows. */
+/** The ages to look at: before and right after each end, and on the way to the last end, so that an early end shows. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])

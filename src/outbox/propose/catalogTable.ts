@@ -41,7 +41,7 @@ type Named = Pick<CatalogTable, 'schema' | 'name'>
 
 export const qualifiedTableSql = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
 
-/** Writes a name as a person does after an alias or a schema, where keywords need no quotes. */
+/** Quotes a name only if it needs quotes after an alias or a schema, where keywords need none. */
 export const quoteNameIfNeeded = (name: string): string =>
   /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name)
 
@@ -102,11 +102,11 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 const wordsMax = 12
 const rowsLookedAt = 2_000
 
-/** Adds the words that text columns have in some rows. */
+/** Reads some rows, and adds the words that their text columns have. */
 export async function addWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
   if (asked.length === 0) return table
-  // A long value is not a word. Postgres stores it elsewhere, and it is not read.
+  // Does not read long values, because a long value is not a word and Postgres stores it elsewhere.
   const texts = asked.map(({ name }, i) => {
     const column = quoteIdentifier(name)
     return `case when pg_column_size(${column}) <= 500 then ${column}::text end as w${i}`

@@ -26,9 +26,10 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[], warnin
 })
 
 /**
- * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. If a
- * column may be about goods, the user chooses, because otherwise rows that another program sent would be sent again.
- * @param isOutbox the table was made to be read by a program like outboxd
+ * Chooses the column that says whether a row waits: a time that is NULL until the row is sent, a flag, a status, or
+ * none. If a column may be about goods, the user chooses, because otherwise rows that another program sent would be
+ * sent again.
+ * @param isOutbox true if the table was made to be read by a program like outboxd
  */
 export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boolean): StateChoice {
   const written = columns.filter(({ isGenerated }) => !isGenerated)
@@ -120,7 +121,7 @@ function byUser(candidates: readonly CatalogColumn[]): StateChoice {
     const has = words === null || words.length === 0 ? '' : `; it has ${words.join(', ')}`
     return `${name} (${type}${has})`
   })
-  const question = `does one of these say that a row was sent: ${shown.join(', ')}? One of the forms below reads it; none: every row there is sent, see outboxd adopt --start now`
+  const question = `does one of these say that a row was sent: ${shown.join(', ')}? Then take one of the forms below. With none, every row there is sent, see outboxd adopt --start now`
   return {
     ...{ column: null, candidates, warnings: [] },
     lines: [
@@ -140,7 +141,7 @@ function byNothing(table: string, columns: readonly CatalogColumn[]): StateChoic
   const flags = columns.filter((each) => each.type === 'boolean' || (isTimeColumn(each) && !each.notNull))
   const look = flags.length === 0 ? '' : `; look at: ${flags.map(({ name }) => name).join(', ')}`
   const comment =
-    'the ledger remembers the captured rows; nothing is written here. Every row there is sent: see outboxd adopt --start now'
+    'the ledger remembers the captured rows, and outboxd does not write to the table. Every row there is sent: see outboxd adopt --start now'
   const warning = `no column of "${table}" looks like one that says whether a row was sent${look}. So every row there is sent, unless a filter leaves it out. To leave the history alone, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`
   return chosen(null, [{ text: 'state: none', comment }], [warning])
 }

@@ -37,7 +37,7 @@ interface DescribedFile {
 
 type DescribedTable =
   | { readonly kind: 'missing'; readonly nearest: string | null }
-  /** A right is missing, and `problem` has the grant; or it is not a table. */
+  /** A right is missing, and `problem` has the grant; or the relation is not a table. */
   | { readonly kind: 'denied'; readonly problem: string }
   | {
       readonly kind: 'described'
@@ -91,10 +91,10 @@ export async function proposeFilesForTable(
   }
 }
 
-/** A view has no keys, and may be slow. A person describes the table and adapts the file. */
+/** Explains why a view is not described: it has no keys, and may be slow. */
 async function viewProblem(pool: pg.Pool, { kind, ...table }: CatalogTable): Promise<string> {
   const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTableSql(table))
-  return `${table.schema}.${table.name} is ${relationKindNames[kind]}, which is not described: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
+  return `${table.schema}.${table.name} is ${relationKindNames[kind]}, for which outboxd proposes no files: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
 const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string =>
@@ -131,7 +131,7 @@ async function describeDocument(
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
   const tables = hidden.map(quoteTableIfNeeded).join(', ')
-  const grant = `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${quoteNameIfNeeded(role)};`
+  const grant = `${role} may not read ${tables}. The owner grants it with:\ngrant select on ${tables} to ${quoteNameIfNeeded(role)};`
   return {
     ...{ ...source, endpoint },
     warnings: [...source.warnings, ...(hidden.length === 0 ? [] : [grant])],

@@ -27,7 +27,7 @@ export interface OutboxProposal {
   readonly hasState: boolean
 }
 
-/** @param hasSource the query in the mapping file reads the payload */
+/** @param hasSource true if the query in the mapping file reads the payload */
 export function proposeOutboxFile(table: CatalogTable, hasSource = false): OutboxProposal {
   const { columns } = table
   const document = findPayload(columns)
@@ -60,7 +60,11 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
         ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
       key === null
-        ? { text: '', comment: 'key: a column by which records are sent in order. None looks like one: no order.' }
+        ? {
+            text: '',
+            comment:
+              'key: a column by which records are sent in order. No column looks like a key, so no order is kept.',
+          }
         : {
             text: `key: ${quoteYaml(key.name)}`,
             comment: 'records of one key are sent in order; without this line no order is kept',
@@ -132,7 +136,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   return {
     ...{ column: likely, isNamed: false },
     warnings: [
-      `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make one so, or: alter table ${qualifiedTableSql(table)} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`,
+      `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make a column unique and not null, or add one: alter table ${qualifiedTableSql(table)} add column outbox_id bigint generated always as identity unique (this locks and rewrites the table)`,
     ],
     lines: [{ text: 'id:', trial: `id: ${id}`, fillIn }],
   }

@@ -19,7 +19,7 @@ interface SourceProposal {
 }
 
 interface Selected {
-  /** Has only characters that a path needs no quotes for. */
+  /** Needs no quotes in a path. */
   readonly name: string
   readonly alias: 'h' | 'c'
   readonly column: CatalogColumn

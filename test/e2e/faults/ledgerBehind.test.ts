@@ -49,7 +49,7 @@ test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => 
   const checked = contextOf(given)
   await check.action(checked, {})
   expect(checked.printed()).toContain(
-    'PROBLEM  outbox: 3 rows say that they were captured and the ledger does not know them',
+    'PROBLEM  outbox: 3 rows say that they were captured and are missing from the ledger',
   )
 
   const dry = contextOf(given)
