@@ -16,7 +16,7 @@ import { type Pruned, readPruneOverdueMs, runPruneRound } from '../ledger/retent
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
-import { createLedgerComparison, daemonComparisonBounds } from '../outbox/comparison.ts'
+import { createLedgerComparison } from '../outbox/comparison.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
@@ -150,7 +150,7 @@ const compareLookMs = 60_000
 
 function createComparing({ databases }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, instance } = databases
-  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who, ...daemonComparisonBounds })
+  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who })
   let everyMs = compareAtStartMs
   return {
     async runOnce() {

@@ -7,12 +7,7 @@ import { makeEndReportsDue } from '../ledger/reports.ts'
 import { readLongestRequestTimeoutMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
-import {
-  commandComparisonBounds,
-  compareTableWithLedger,
-  type TableComparison,
-  updateLedgerGapProblem,
-} from '../outbox/comparison.ts'
+import { compareTableWithLedger, type TableComparison, updateLedgerGapProblem } from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
@@ -62,8 +57,8 @@ export function findLostRows(
   goOn: () => boolean,
   isWaitingToo = false,
 ): Promise<TableComparison> {
-  const tasks = { isWaitingToo, onlyLost: true, reportAgain: null }
-  return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, tasks, commandComparisonBounds(goOn)))
+  const options = { isWaitingToo, onlyLost: true, reportAgain: null, goOn }
+  return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, options))
 }
 
 /**
@@ -117,9 +112,8 @@ export async function makeMissingReportsDue(
   const reportAgain = async (outboxIds: readonly string[]) => {
     toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
-  const tasks = { onlyLost: true, reportAgain }
   const gap = await withOutbox(databases, (outbox) =>
-    compareTableWithLedger(outbox, tasks, commandComparisonBounds(goOn)),
+    compareTableWithLedger(outbox, { onlyLost: true, reportAgain, goOn }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

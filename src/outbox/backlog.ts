@@ -1,10 +1,10 @@
-import { beginTransaction, type Sessions } from '../postgres/database.ts'
+import { beginTransaction } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
-import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
+import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
   waiting: number
@@ -68,25 +68,19 @@ export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog
   )
   if (captured[0]?.any) return null
   const { db, rows } = await outbox.open()
-  return countWaitingRows(db, rows)
-}
-
-async function countWaitingRows(
-  db: Sessions,
-  { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
-): Promise<InitialBacklog> {
+  const { from, waits, createdAt } = rows
   try {
     await using transaction = await beginTransaction(db)
     await transaction.db.query(`set local statement_timeout = ${countMs}`)
-    const { rows } = await transaction.db.query<Omit<InitialBacklog, 'isEstimate'>>(
+    const { rows: counts } = await transaction.db.query<Omit<InitialBacklog, 'isEstimate'>>(
       `select count(*)::float8 as rows, min(${createdAt}) as oldest, max(${createdAt}) as newest from ${from} where ${waits}`,
     )
-    return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }
+    return { ...(counts[0] as (typeof counts)[0]), isEstimate: false }
   } catch (error) {
     if (!isStatementCanceled(error)) throw error
-    const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+    const { rows: plans } = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `explain (format json) select from ${from} where ${waits}`,
     )
-    return { rows: rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0, isEstimate: true, oldest: null, newest: null }
+    return { rows: plans[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0, isEstimate: true, oldest: null, newest: null }
   }
 }

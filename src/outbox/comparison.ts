@@ -32,44 +32,29 @@ export interface TableComparison {
 
 const nothingFound: TableComparison = { canTell: false, rows: [], passed: [], statuses: [], isCut: false, after: null }
 
-interface ComparisonBounds {
-  sliceRows: number
-  rowsMax: number
-  /** Asked between two slices: false stops the comparison. */
-  goOn(): Promise<boolean>
-}
-
-interface ComparisonTasks {
+interface ComparisonOptions {
   /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
   /** True skips the search for waiting rows behind the cursor and for unknown statuses. */
   onlyLost?: boolean
   /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
+  /** Asked between two slices: false stops the comparison. */
+  goOn(): boolean | Promise<boolean>
+  sliceRows?: number
+  /** The most rows that the caller holds in memory. */
+  rowsMax?: number
+  /** An earlier comparison to continue. */
+  begun?: TableComparison | undefined
 }
-
-/** The most rows that a command holds in memory. */
-const commandRowsInMemoryMax = 100_000
-
-/** The bounds of a command. */
-export const commandComparisonBounds = (goOn: () => boolean): ComparisonBounds => ({
-  sliceRows: sliceRowsMax,
-  rowsMax: commandRowsInMemoryMax,
-  goOn: async () => goOn(),
-})
 
 /**
  * Compares the table with the ledger, slice by slice. Writes back again to a row under way whose record has ended,
  * because a restored ledger may have lost the note that this is due.
- *
- * @param begun an earlier comparison to continue
  */
-export async function compareTableWithLedger(
-  outbox: Outbox,
-  { isWaitingToo = false, onlyLost = false, reportAgain }: ComparisonTasks,
-  { sliceRows, rowsMax, goOn }: ComparisonBounds,
-  begun: TableComparison = nothingFound,
-): Promise<TableComparison> {
+export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
+  const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options
+  const { sliceRows = sliceRowsMax, rowsMax = 100_000, begun = nothingFound } = options
   let { rows, passed, statuses, after } = begun
   for (;;) {
     const table = await outbox.open()
@@ -91,24 +76,13 @@ export async function compareTableWithLedger(
   }
 }
 
-interface ComparisonOptions {
+interface LedgerComparisonOptions {
   ledger: Database
   outbox: Outbox
   who: string
-  sliceRows: number
+  sliceRows?: number
   /** The most slices of one comparison. The next comparison continues where this one stopped. */
-  slicesMax: number
-}
-
-export const daemonComparisonBounds = { sliceRows: sliceRowsMax, slicesMax: 1_000 } as const
-
-interface LedgerComparison {
-  /**
-   * @param everyMs does nothing if an instance has compared within that time
-   * @param mayGoOn asked between slices: false ends the round
-   * @returns `begun` if the next round continues
-   */
-  runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
+  slicesMax?: number
 }
 
 /** Leaves the database time for the ERP's own statements. */
@@ -117,14 +91,19 @@ const lostRowsMax = 10_000
 /** A loop with a long round is reported as stuck, so this round ends and the next one continues. */
 const roundMaxMs = 20_000
 
-export function createLedgerComparison(options: ComparisonOptions): LedgerComparison {
-  const { ledger, outbox, who, sliceRows, slicesMax } = options
+export function createLedgerComparison(options: LedgerComparisonOptions) {
+  const { ledger, outbox, who, sliceRows = sliceRowsMax, slicesMax = 1_000 } = options
   const reportAgain = (outboxIds: readonly string[]) => makeEndReportsDue(ledger, outboxIds, who)
   let found: TableComparison | undefined
   /** Zero between two comparisons. */
   let slicesLeft = 0
   return {
-    async runOnce(everyMs, mayGoOn) {
+    /**
+     * @param everyMs does nothing if an instance has compared within that time
+     * @param mayGoOn asked between slices: false ends the round
+     * @returns `begun` if the next round continues
+     */
+    async runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'> {
       await clearStaleProblems(ledger)
       await clearOutdatedRowConflicts(outbox)
       if (slicesLeft === 0 && !(await claimComparison(ledger, everyMs))) return 'not-due'
@@ -137,7 +116,7 @@ export function createLedgerComparison(options: ComparisonOptions): LedgerCompar
         return mayGoOn() && performance.now() < until
       }
       const isReread = (found?.passed?.length ?? 0) > 0
-      found = await compareTableWithLedger(outbox, { reportAgain }, { sliceRows, rowsMax: lostRowsMax, goOn }, found)
+      found = await compareTableWithLedger(outbox, { reportAgain, goOn, sliceRows, rowsMax: lostRowsMax, begun: found })
       await updateProblems(ledger, found)
       if (!isReread && (found.passed?.length ?? 0) > 0) await requestTableReread(ledger)
       if (!found.isCut || found.rows.length >= lostRowsMax) {

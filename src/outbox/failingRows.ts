@@ -4,22 +4,8 @@ import { errorCodeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 
-/** Rows whose filter or stamp raises an error, so that every statement that reads them fails. */
-export interface FailingRowTracker {
-  /** Statements leave out the filter and the stamp for these rows. */
-  ids(): readonly string[]
-  find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
-  /** Checks once a minute whether these rows still fail. */
-  retest(statements: FailingRowStatements): Promise<void>
-}
-
-interface FailingRowStatements {
-  readonly db: Database
-  /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the number of ids. */
-  readonly candidates: string
-  /** Evaluates the filter and the stamp for the ids in $1. */
-  readonly ask: string
-}
+export type FailingRowTracker = ReturnType<typeof createFailingRowTracker>
+type FailingRowStatements = ReturnType<typeof failingRowStatements>
 
 /** If more rows fail, the filter is the cause, not a row. */
 const unfilterableMax = 100
@@ -27,7 +13,8 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-export function createFailingRowTracker(ledger: Database): FailingRowTracker {
+/** Tracks rows whose filter or stamp raises an error, so that every statement that reads them fails. */
+export function createFailingRowTracker(ledger: Database) {
   let known: readonly string[] = []
   let testedAt = 0
   let after: string | null = null
@@ -65,15 +52,18 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
   }
 
   return {
+    /** Statements leave out the filter and the stamp for these rows. */
     ids: () => known,
-    async find(statements, before) {
+    /** Searches for failing rows. @returns whether others than `before` are known now */
+    async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
       learning ??= learn(statements).finally(() => {
         learning = null
       })
       await learning
       return known !== before
     },
-    async retest(statements) {
+    /** Checks once a minute whether these rows still fail. */
+    async retest(statements: FailingRowStatements): Promise<void> {
       if (known.length === 0 || performance.now() - testedAt < retestMs) return
       const standing = await fails(statements, known)
       const over = known.filter((id) => !standing.includes(id))
@@ -87,13 +77,15 @@ export function createFailingRowTracker(ledger: Database): FailingRowTracker {
 const detail =
   'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Rows of its key wait behind it. Fix the row or the filter'
 
-export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRowStatements {
+export function failingRowStatements({ db, table, ideal }: OpenTable) {
   const { from, mayWait, stamp, id, idType, idText } = ideal
   const asked = isMarkedOnCapture(table) ? '1' : stamp
   return {
     db,
+    /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the number of ids. */
     candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
+    /** Evaluates the filter and the stamp for the ids in $1. */
     ask: `select count(case when (${table.filter ?? 'true'}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
   }
 }

@@ -9,12 +9,7 @@ export interface ScannedRow {
   leftType: string | null
 }
 
-export interface KeyOrderChoice {
-  readonly outboxIds: string[]
-  readonly leftTypes: ReadonlySet<string>
-  isFull(): boolean
-  meet(row: ScannedRow): void
-}
+export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
 
 /**
  * Chooses the rows that may be captured from unknown rows, which come in order.
@@ -25,7 +20,7 @@ export function createKeyOrderChoice(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,
   held: ReadonlySet<string>,
-): KeyOrderChoice {
+) {
   const goes = createKeyOrderFilter(keyRowsMax, held)
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()
@@ -33,7 +28,7 @@ export function createKeyOrderChoice(
     outboxIds,
     leftTypes,
     isFull: () => outboxIds.length >= limit,
-    meet({ outboxId, keyHash, excepted, leftType }) {
+    meet({ outboxId, keyHash, excepted, leftType }: ScannedRow) {
       if (leftType !== null) leftTypes.add(leftType)
       const mayGo = leftType === null && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true
       if (goes(keyHash, mayGo)) outboxIds.push(outboxId)

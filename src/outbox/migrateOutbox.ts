@@ -50,15 +50,17 @@ async function readCreationSchema(client: pg.Client): Promise<string> {
 }
 
 async function outboxStatements(outboxTable: string, schema: string, wakes: boolean): Promise<string> {
-  const { qualified: named, trigger, index } = ownNamesOf(outboxTable)
-  const home = pg.escapeIdentifier(schema)
+  const split = splitTableName(outboxTable)
+  const named = qualifiedNameSql(split)
+  const index = quoteIdentifier(`${split.table}_new`)
+  const home = quoteIdentifier(schema)
   const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
   const wake = `${home}.outboxd_wake`
   const files = ['outbox.sql', wakes ? 'outbox_wake.sql' : 'outbox_no_wake.sql']
   const texts = await Promise.all(files.map((file) => readFile(join(migrationsDir, file), 'utf8')))
   const names: Record<string, string> = {
     table: qualified,
-    trigger,
+    trigger: quoteIdentifier(`${split.table}_wakes_outboxd`),
     index,
     tableName: pg.escapeLiteral(qualified),
     indexName: pg.escapeLiteral(index),
@@ -66,15 +68,6 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
     wakeName: pg.escapeLiteral(wake),
   }
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
-}
-
-function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
-  const split = splitTableName(name)
-  return {
-    qualified: qualifiedNameSql(split),
-    trigger: quoteIdentifier(`${split.table}_wakes_outboxd`),
-    index: quoteIdentifier(`${split.table}_new`),
-  }
 }
 
 export interface OutboxTableState {

@@ -6,44 +6,23 @@ import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTab
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** Parts of every statement on an outbox table, whose rows have the alias o. */
-export interface RowExpressions {
-  readonly from: string
-  readonly waits: string
-  /** `waits` without the filter. */
-  readonly mayWait: string
-  readonly filtered: string
-  readonly key: string
-  /** A hash of the key. It is short, and readable in any encoding. */
-  readonly keyHash: string
-  readonly type: string
-  readonly payload: string
-  /** ISO 8601 text in UTC with microseconds. */
-  readonly createdAt: string
-  readonly stamp: string
-  /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
-  readonly record: string
-  readonly id: string
-  readonly idType: string
-  readonly idText: string
-  /** The values by which rows are ordered. The last one is always the id. */
-  readonly sort: readonly SortValue[]
-  readonly order: string
-  readonly seen: string
-}
-
 interface SortValue {
   readonly expression: string
   readonly type: string
 }
 
-/** @param failingIds rows whose filter or stamp raises an error. Statements leave both out and count the rows as ours */
+export type RowExpressions = Readonly<ReturnType<typeof rowExpressions>>
+
+/**
+ * Makes the parts of every statement on an outbox table, whose rows have the alias o.
+ * @param failingIds rows whose filter or stamp raises an error. Statements leave both out and count the rows as ours
+ */
 export function rowExpressions(
   table: OutboxTable,
   shape: TableShape,
   start: StartPosition,
   failingIds: readonly string[] = [],
-): RowExpressions {
+) {
   const payload = payloadText(table, shape)
   const key = table.key === null ? 'null::text' : `${columnSql(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
@@ -60,18 +39,23 @@ export function rowExpressions(
   return {
     from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,
+    /** `waits` without the filter. */
     mayWait: `${waits}${begins}`,
     filtered,
     key,
+    /** A hash of the key. It is short, and readable in any encoding. */
     keyHash: `hashtextextended(${key}, 0)`,
     type,
     payload,
+    /** ISO 8601 text in UTC with microseconds. */
     createdAt,
     stamp,
+    /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
     record,
     id: columnSql(table.id),
     idType: columnOf(shape, table.id).type,
     idText,
+    /** The values by which rows are ordered. The last one is always the id. */
     sort,
     order: sort.map(({ expression }) => expression).join(', '),
     seen: `${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"`,

@@ -19,25 +19,11 @@ export interface RowUnderWay {
   transactionId: string | null
 }
 
-interface UnderWayStatements {
-  /** True if completed and discarded have values of their own, so that a row under way does not show its end yet. */
-  readonly hasEndValues: boolean
-  /** The condition that a row is under way; null if a row looks new until its end. */
-  readonly underWay: string | null
-  /** Includes waiting rows that name a transaction, because the ledger may have lost their records. */
-  readonly underWayOrNamed: string | null
-  /** Reads neither filter nor stamp, because either may fail for a row's contents. */
-  rowsSql(condition: string): string
-  /** Selects the ids in $1 that the filter includes. */
-  readonly stamped: string
-  readonly unstamped: string
-}
-
 /**
  * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count, because a
  * different program may have handled older rows.
  */
-export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
+export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable) {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
   const form = stateExpressions(state)
@@ -53,12 +39,17 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   const stateText = state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
+    /** True if completed and discarded have values of their own, so that a row under way does not show its end yet. */
     hasEndValues: form?.hasEndValues ?? false,
+    /** The condition that a row is under way; null if a row looks new until its end. */
     underWay,
+    /** Includes waiting rows that name a transaction, because the ledger may have lost their records. */
     underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
-    rowsSql: (condition) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
+    /** Reads neither filter nor stamp, because either may fail for a row's contents. */
+    rowsSql: (condition: string) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${stateText} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)} order by ${id}`,
+    /** Selects the ids in $1 that the filter includes. */
     stamped: ofIds(stamp),
     unstamped: ofIds(`'unreadable'`),
   }
@@ -118,21 +109,37 @@ async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowU
  */
 async function stampOurs(
   db: Database,
-  { stamped, unstamped }: UnderWayStatements,
+  statements: StampStatements,
   rows: readonly RowUnderWay[],
 ): Promise<RowUnderWay[]> {
-  const stamps = new Map<string, string>()
-  const ask = async (statement: string, ids: readonly string[]) => {
-    const found = await db.query<{ outboxId: string; stamp: string }>(statement, [ids])
-    for (const { outboxId, stamp } of found.rows) stamps.set(outboxId, stamp)
-  }
   const ids = rows.map(({ outboxId }) => outboxId)
-  const unread = await findFailingIds(ids, (those) => ask(stamped, those))
-  await findFailingIds(unread, (those) => ask(unstamped, those))
+  const found = await readRowsWithStamps<{ outboxId: string; stamp: string }>(db, statements, ids)
+  const stamps = new Map(found.map(({ outboxId, stamp }) => [outboxId, stamp]))
   return rows.flatMap((row) => {
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]
   })
+}
+
+interface StampStatements {
+  readonly stamped: string
+  /** Reads nothing that could fail for a row's contents. */
+  readonly unstamped: string
+}
+
+/** Reads the rows of ids by `stamped`, and by `unstamped` those for which `stamped` fails. */
+export async function readRowsWithStamps<R extends object>(
+  db: Database,
+  { stamped, unstamped }: StampStatements,
+  outboxIds: readonly string[],
+): Promise<R[]> {
+  const rows: R[] = []
+  const read = async (statement: string, ids: readonly string[]) => {
+    rows.push(...(await db.query<R>(statement, [ids])).rows)
+  }
+  const unread = await findFailingIds(outboxIds, (ids) => read(stamped, ids))
+  await findFailingIds(unread, (ids) => read(unstamped, ids)) // what fails now is not an id of this table
+  return rows
 }
 
 export function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {

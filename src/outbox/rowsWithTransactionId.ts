@@ -2,11 +2,10 @@ import type { RowWithTransactionSearch } from '../ledger/history/createDataLossG
 import type { NamedRow } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
-import { findFailingIds } from './failingRows.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type readNextSliceUnderWay, transactionIdInRowSql } from './rowsUnderWay.ts'
+import { type readNextSliceUnderWay, readRowsWithStamps, transactionIdInRowSql } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -16,10 +15,8 @@ export interface RowWithTransactionId {
 
 type Row = RowWithTransactionId & StampedRow & { waits: boolean }
 
-/**
- * Includes rows in any state and outside the filter. `unstamped` reads nothing that could fail for a row's contents.
- */
-function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
+/** Includes rows in any state and outside the filter. */
+function namingStatements({ table, shape, ideal }: OpenTable) {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
   const transaction = transactionIdInRowSql(table, shape)
@@ -39,13 +36,7 @@ export async function readRowsWithTransactionId(
   outboxIds: readonly string[],
 ): Promise<RowWithTransactionId[]> {
   const table = await outbox.open()
-  const { stamped, unstamped } = namingStatements(table)
-  const rows: Row[] = []
-  const ask = async (statement: string, ids: readonly string[]) => {
-    rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
-  }
-  const unread = await findFailingIds(outboxIds, (those) => ask(stamped, those))
-  await findFailingIds(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
+  const rows = await readRowsWithStamps<Row>(table.db, namingStatements(table), outboxIds)
   const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )

@@ -20,25 +20,10 @@ import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** The statements that write states to rows. $1 has the statuses as JSON. */
-export interface WriteBackStatements {
-  /** Marks claimed rows. Returns the ids of rows that it changed. */
-  readonly mark: string
-  /** Writes to rows that are not locked. Returns for each id `held` (we locked it) and `written` (the row changed). */
-  readonly report: string
-  /**
-   * Explains why rows were not locked. Returns these flags for each existing row:
-   *
-   * - `open`: it may be written
-   * - `same`: it is the captured row; `differs`: only its contents changed
-   * - `isOurs`: a daemon has it locked
-   * - `secured`: row-level security applies
-   */
-  readonly unheld: string
-  readonly states: ReadonlySet<State>
-}
+export type WriteBackStatements = NonNullable<ReturnType<typeof writeBackStatements>>
 
-export function writeBackStatements({ table, shape, rows, served }: OpenTable): WriteBackStatements | null {
+/** Makes the statements that write states to rows; null if no column is written. $1 has the statuses as JSON. */
+export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const { waits, stamp } = rows
   const form = stateExpressions(table.state)
   const assignments = writeBackAssignments(table, shape)
@@ -57,8 +42,10 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
+    /** Marks claimed rows. Returns the ids of the rows that changed. */
     mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
+    /** Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (it changed). */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
         select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
@@ -68,6 +55,14 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
       )
       select "outboxId", "outboxId" in (select "outboxId" from held) as held,
         "outboxId" in (select "outboxId" from written) as written from r`,
+    /**
+     * Explains why rows were not locked. Returns these flags for each existing row:
+     *
+     * - `open`: the row may be written
+     * - `same`: it is the captured row; `differs`: only its contents changed
+     * - `isOurs`: a daemon has the row locked
+     * - `secured`: row-level security applies
+     */
     unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literalSql(shape.qualified)}::regclass) as secured,
         holder.pid as holder, holder.application like 'outboxd%' as "isOurs"
       from json_to_recordset($1) as r("outboxId" text, state text, stamp text)
@@ -76,7 +71,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable): 
           select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
           from (select ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid) l
         ) holder on true`,
-    states: new Set(states.filter((each) => matters(table, each))),
+    states: new Set<State>(states.filter((each) => matters(table, each))),
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
-import { commandComparisonBounds, compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
+import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
@@ -129,11 +129,11 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const untilMs = performance.now() + compareMaxMs
   const history = await withOutbox(databases, readInitialBacklog)
   const found = await withOutbox(databases, (outbox) =>
-    compareTableWithLedger(
-      outbox,
-      { isWaitingToo: history !== null, reportAgain: null },
-      commandComparisonBounds(() => performance.now() < untilMs),
-    ),
+    compareTableWithLedger(outbox, {
+      isWaitingToo: history !== null,
+      reportAgain: null,
+      goOn: () => performance.now() < untilMs,
+    }),
   )
   const { rows, statuses } = found
   const named = history === null ? undefined : rows.find(({ transactionId }) => transactionId !== null)
