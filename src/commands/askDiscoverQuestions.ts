@@ -2,12 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
-import {
-  type AnsweredQuestion,
-  askQuestions,
-  createQuestionParts,
-  type QuestionPlan,
-} from '../discover/askQuestions.ts'
+import { type AnsweredQuestion, askQuestions, type QuestionPlan } from '../discover/askQuestions.ts'
+import { QuestionParts } from '../discover/questionParts.ts'
 import { describeSideObservations } from '../discover/report.ts'
 import { createInMemorySlots, type Slots } from '../discover/sender.ts'
 import { openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
@@ -43,7 +39,7 @@ export async function askDiscoverQuestions(
     settings: () => service,
     onCertificate() {},
   })
-  const { parts, sender } = createQuestionParts({
+  const parts = new QuestionParts({
     config,
     given: plan.given,
     run: randomBytes(4).toString('hex'),
@@ -55,8 +51,8 @@ export async function askDiscoverQuestions(
     signal,
   })
   try {
-    const answered = await askQuestions(plan, { parts, sender }, onAnswered)
-    const { exchanges, requests, throttles } = sender
+    const answered = await askQuestions(plan, parts, onAnswered)
+    const { exchanges, requests, throttles } = parts.sender
     return { answered, exchanges, requests, seen: describeSideObservations(exchanges, throttles) }
   } finally {
     await http.close()

@@ -53,14 +53,14 @@ export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<
   )
 }
 
-/** @throws {NoUsableAnswer} if the control is refused, because its reason may also have caused the refusal before it */
+/** @throws {NoUsableAnswer} if the control is refused: the same reason may have caused the refusal before */
 export async function assertControlAccepted(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isAcceptedRecord(checked))
-    throw new NoUsableAnswer(`a record like those that were accepted is refused now: ${describeAnswer(checked.answer)}`)
+    throw new NoUsableAnswer(`a record like the accepted ones is now refused: ${describeAnswer(checked.answer)}`)
 }
 
-export const describeObserved = (observed: Readonly<Record<string, Observation>>): string =>
+export const describeObservations = (observed: Readonly<Record<string, Observation>>): string =>
   Object.entries(observed)
     .map(([what, { name }]) => `${what}: ${name}`)
     .join('; ')
@@ -78,7 +78,7 @@ export async function sendAgainIfEarlierAttemptArrived(
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
-  return provesEarlierAttemptArrived(parts.exchanges(), exchange) ? send() : exchange
+  return provesEarlierAttemptArrived(parts.exchanges, exchange) ? send() : exchange
 }
 
 /** True if an exchange is E002, and the exchange before it had the same body and got a 5xx or no answer. */

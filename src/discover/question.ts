@@ -1,5 +1,6 @@
-import type { Contract, DiscoverConfig } from '../config.ts'
-import type { AnsweredExchange, Exchange } from './exchange.ts'
+import type { Contract } from '../config.ts'
+import type { Exchange } from './exchange.ts'
+import type { QuestionParts } from './questionParts.ts'
 
 export interface GivenOptions {
   /** If this and `record` are null, no record is created. */
@@ -89,50 +90,9 @@ export const unknownFinding = (why: string, more: More = {}): Finding => createF
 
 export const notAskedFinding = (why: string): Finding => createFinding('not asked', null, why, {})
 
-export interface QuestionParts {
-  config: DiscoverConfig
-  given: GivenOptions
-  /** Part of every test record, so that people at the service can recognise them. */
-  run: string
-  /**
-   * Calls with the shared token.
-   * @throws {NoUsableAnswer} if the answer says nothing about the request
-   */
-  get(path: string): Promise<AnsweredExchange>
-  /**
-   * @param body JSON text
-   * @throws {NoUsableAnswer} as `get` does
-   */
-  post(path: string, body: string, headers?: RequestHeaders): Promise<AnsweredExchange>
-  /** Sends a request once and returns any answer. */
-  call(request: ApiCall): Promise<Exchange>
-  /** Requests a token. If the issuer grants one, it becomes the shared token. */
-  askToken(): Promise<Exchange>
-  token(): Promise<string>
-  /** Takes a sample, or returns it if it was taken before. */
-  sample<T>(sample: Sample<T>): Promise<T>
-  /** Ends all sending. */
-  stop(why: string): void
-  exchanges(): readonly Exchange[]
-  throttles(): readonly Throttle[]
-  /** A number that no other record of this run has. */
-  nextNumber(): number
-  nowMs(): number
-  waitMs(ms: number): Promise<void>
-}
+export type { QuestionParts }
 
 export type RequestHeaders = Readonly<Record<string, string>>
-
-export interface ApiCall {
-  method: 'GET' | 'POST'
-  path: string
-  body?: string
-  headers?: RequestHeaders
-  /** Replaces the shared token. A 401 is then not followed by a new token. */
-  accessToken?: string
-  /** Sent even without a free slot, and not repeated after a 429. */
-  beyondLimit?: boolean
-}
 
 export interface Throttle {
   refused: Exchange

@@ -20,7 +20,7 @@ import {
  * changes one thing.
  */
 
-/** The place of the fields of docs/reference/interface.md, 2.5, and other differences between services. */
+/** What differs between services: the place of the fields of docs/reference/interface.md, 2.5, and the following. */
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
@@ -64,7 +64,7 @@ type RecordParts = Pick<QuestionParts, 'given' | 'run' | 'nextNumber'>
 
 function baseOf({ given, run, nextNumber }: RecordParts): Base {
   if (given.record === null) {
-    const data = { field1: 'value1', field2: `outboxd${run}${String(nextNumber()).padStart(4, '0')}` }
+    const data = { field1: 'value1', field2: `outboxd${run}${nextNumber()}` }
     return { customer: given.customer ?? '', data, beside: {}, mapped: ourMapped, place: 'data' }
   }
   const { customerId, data, [serviceResources.data.idField]: _, ...beside } = given.record
@@ -147,7 +147,7 @@ export interface ShapeTrial<Shape> {
   tried: readonly AnsweredExchange[]
 }
 
-/** Only after these statuses another shape may help. */
+/** Another shape may help only after these statuses. */
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
@@ -217,6 +217,8 @@ export function explainRefusedRecord(seen: SeenAnswer | undefined): string {
   )
   const what = field === undefined ? 'the test record' : `${field} of the test record`
   const todo =
-    field === 'customerId' ? 'Name a customer that it knows' : 'Give a record that it accepts with --record FILE'
+    field === 'customerId'
+      ? 'Name a customer that the service knows'
+      : 'Give a record that the service accepts with --record FILE'
   return `the service refused ${what}: ${describeAnswer(seen)}. ${todo}`
 }

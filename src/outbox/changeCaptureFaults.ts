@@ -73,9 +73,9 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * Finds code of other roles that the view could run. Postgres does not record dependencies on built-in objects. Apart
- * from these, the view needs only plain tables with columns of built-in types. A type's casts and the expressions of
- * indexes are code.
+ * Finds code of other roles that the view could run. The view needs only built-in objects, on which Postgres records no
+ * dependencies, and plain tables with columns of built-in types. All else may be code: a type has casts, and an index
+ * may have expressions.
  */
 const foreignCodeSql = `
   with recursive view as (

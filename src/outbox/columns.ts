@@ -44,7 +44,7 @@ export const tableAndPartitionOidsSql = (qualified: string): string =>
   `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
-export const isoTimeSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
 export const columnTextSql = (name: string, shape: TableShape): string =>

@@ -209,9 +209,7 @@ async function endSession(db: Database, mark: string): Promise<void> {
   )
 }
 
-/**
- * The existing documents of the ids in $1, as rows of `key` and `meets`. The condition's last line may be a comment.
- */
+/** The existing documents of the ids in $1, as rows of `key` and `meets`. The condition may end with a comment. */
 const meetingSql = ({ table, key, condition }: CapturedTable): string =>
   `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
 ) is true as meets from ${table} n where n.${key} = any($1)`
@@ -225,15 +223,15 @@ function ownColumnsSql({ table, key, payload }: CapturedTable): string {
     where n.${key} = any($1)`
 }
 
-/** The query of a mapping file as rows of `key` and `json`. Its last line may be a comment. */
+/** The query of a mapping file as rows of `key` and `json`. The query may end with a comment. */
 const foundSql = ({ sql }: SourceQuery): string =>
   `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r))::pg_catalog.text as json from (
 ${sql}
 ) r`
 
 /**
- * The rows of a query with the positions of their ids in $1, from 1. `found` stands first and gives $1 its type. Ids
- * are compared as texts of that type, so that 007 equals 7 and a uuid in capitals equals itself. Names are qualified
+ * The rows of a query with the positions of their ids in $1, from 1. `found` stands first, so that it gives $1 its type.
+ * Compares ids as texts of that type, so that 007 equals 7 and a uuid in capitals equals itself. Qualifies names,
  * because the role's search path may have other objects of the same names.
  */
 const byIdSql = (found: string): string =>

@@ -40,8 +40,8 @@ const pagesMax = 20
 /**
  * Finds the waiting rows of a table whose rows do not show that they were captured: the rows that the ledger lacks.
  *
- * The cursor moves over rows that are settled and in the ledger, never over an unknown row. So the lowest unknown row
- * is always ahead of the cursor, however late it commits. Each scan reads known rows ahead of the cursor again.
+ * The cursor moves over rows that are settled and in the ledger, never over an unknown row. So an unknown row is always
+ * ahead of the cursor, however late it commits. Each scan reads the known rows ahead of the cursor again.
  */
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
@@ -141,7 +141,7 @@ export class CursorScan {
     const { db, settledPosition, memory } = this.#table
     const settled = await settledPosition.read()
     const stored = await this.#readCursor(settled)
-    this.#cursor = stored && this.#cursor // After a partition was added, the table is read again from its beginning.
+    this.#cursor = stored && this.#cursor // After a partition was added, no cursor is stored: reads from the beginning.
     const from = stored?.position ?? null
     const { rows } = await db.query<{ n: number }>(this.statements.count, this.#valuesOf(from))
     let rowsKnown = 0

@@ -158,9 +158,9 @@ async function findIdColumnProblems(
 }
 
 /**
- * If the ledger keeps a cursor, a filter must depend on the row only: a row that passes `not_before <= now()` later would
- * stay behind the cursor. This finds the usual functions. The hourly comparison captures rows that any other filter
- * lets pass late.
+ * Finds filters that depend on the time. If the ledger keeps a cursor, a row that passes `not_before <= now()` later
+ * would stay behind the cursor. This finds only the usual functions. The hourly comparison captures rows that other
+ * filters let pass late.
  */
 function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
   const isTimeless = filter === null || !timeFunctions.test(filter.replaceAll(/'(?:[^']|'')*'/g, ''))

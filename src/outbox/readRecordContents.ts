@@ -166,7 +166,7 @@ type Content =
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
 
-/** If a query fails for this number of parts of the records or more, and for none it succeeds, it fails for all. */
+/** If a query fails for this number of parts of the records and succeeds for none, it fails for all records. */
 const failedPartsMax = 64
 /** If this many records fail and none succeeds, their data is not the cause. */
 const failedRecordsMax = 10

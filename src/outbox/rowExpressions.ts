@@ -170,8 +170,8 @@ export interface TypeCount {
   waiting: number
 }
 
-export const typeCountsSql = (from: string, type: string, condition: string): string => `
-  select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
+export const typeCountsSql = (fromSql: string, typeSql: string, conditionSql: string): string => `
+  select type, count(*)::int as waiting from (select ${typeSql} as type from ${fromSql} where ${conditionSql} limit $1) waiting
   group by type order by type`
 
 /**

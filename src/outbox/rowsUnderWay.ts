@@ -7,7 +7,7 @@ import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
-import { inSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
+import { isInSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /** A row that was captured, as its state says, and whose end is not written. */
@@ -48,7 +48,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     /** Reads neither filter nor stamp, because either may fail for a row's contents. */
     rowsSql: (condition: string) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${stateText} as "stateText", ${transaction} as "transactionId"
-        from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)} order by ${id}`,
+        from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)} order by ${id}`,
     /** Selects the ids in $1 that the filter includes. */
     stamped: ofIds(stamp),
     unstamped: ofIds(`'unreadable'`),

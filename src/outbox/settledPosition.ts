@@ -10,7 +10,7 @@ import type { OutboxTable } from './outboxTable.ts'
  */
 export interface SettledPositionReader {
   read(): Promise<SettledPosition>
-  /** Returns whether the sequence's numbers started again since the cursor was stored. */
+  /** True if the sequence's numbers started again since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 

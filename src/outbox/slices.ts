@@ -23,7 +23,7 @@ export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): strin
  * The condition that a row is in the slice, to follow another condition.
  * @param firstParameter number of the parameter `after`; `upTo` is the next
  */
-export const inSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>
+export const isInSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>
   ` and ($${firstParameter}::${idType} is null or ${id} > $${firstParameter}::${idType})
     and ($${firstParameter + 1}::${idType} is null or ${id} <= $${firstParameter + 1}::${idType})`
 

@@ -49,8 +49,8 @@ export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promis
 const aheadMax = 1_000
 
 /**
- * Says why a start position cannot be used; null if it can. A position in the future would hide rows that are not
- * written yet.
+ * Says why a start position cannot be used; null if it can. Refuses positions in the future, because they would hide
+ * rows that are not written yet.
  *
  * @throws OutboxTableUnusable if the table lacks a column that the position needs
  */

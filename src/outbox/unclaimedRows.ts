@@ -3,7 +3,7 @@ import { columnTextSql } from './columns.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { inSliceSql, type TableSlice } from './slices.ts'
+import { isInSliceSql, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
@@ -15,7 +15,7 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
   return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
-    where ${waits} and (${order}) <= (${position})${inSliceSql(rows, sort.length + 1)} order by ${id}`
+    where ${waits} and (${order}) <= (${position})${isInSliceSql(rows, sort.length + 1)} order by ${id}`
 }
 
 /**
@@ -57,7 +57,7 @@ export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable
   const { from, id, idText, filtered } = rows
   return `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
        (array_agg(${idText} order by ${id}))[1] as "firstId"
-     from ${from} where ${isUnknown}${filtered}${notBeforeStartSql(table, shape, served.start)}${inSliceSql(rows, 1)}
+     from ${from} where ${isUnknown}${filtered}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)}
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 

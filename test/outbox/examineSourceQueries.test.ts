@@ -46,7 +46,7 @@ test.each([
   const { outbox, pool } = await open(20_000)
   const { warnings } = await examineSourceQueries(outbox, mappingsOf(sql))
   expect(warnings).toEqual([
-    'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch: create an index on the column by which it finds them',
+    'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch: create an index on the column by which the query finds them',
   ])
   await pool.query(`create index on "Sale Line" ("Sale")`)
   expect((await examineSourceQueries(outbox, mappingsOf(sql))).warnings).toEqual([])

@@ -59,7 +59,7 @@ test.each([
   ['a table with heirs', `${table(`${taken}, primary key (doc_no)`)}; create table heir () inherits (source)`],
   ['a view', `${table(taken)}; alter table source rename to below; create view source as select * from below`],
 ])('%s needs a promise, which is believed there alone', async (_, ddl) => {
-  expect(await refusal(ddl, yaml(''))).toContain('promise it (id_unique: promised)')
+  expect(await refusal(ddl, yaml(''))).toContain('promise that (id_unique: promised)')
   expect(await refusal(ddl, yaml('id_unique: promised'))).toBe('accepted')
   expect(await refusal(table(taken), yaml('id_unique: promised'))).toContain('no unique index')
 })

@@ -112,8 +112,8 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
     kind: 'tried',
     // An edit of a rejected or failed row is its repair, so what the trigger changes there does no harm.
     refusals: [
-      { state: 'uncertain', why: expect.stringContaining('by which the row is recognised') },
-      { state: 'discarded', why: expect.stringContaining('by which the row is recognised') },
+      { state: 'uncertain', why: expect.stringContaining('by which outboxd recognises the row') },
+      { state: 'discarded', why: expect.stringContaining('by which outboxd recognises the row') },
     ],
   })
   const named = given.describedAs(`table: source\nid: id\ntype: { constant: data }\npayload: { columns: [amount] }

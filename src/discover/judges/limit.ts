@@ -72,7 +72,7 @@ export function judgePerSecondLimit(bursts: readonly number[], peak: number, con
 }
 
 export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> {
-  const times = parts.exchanges().flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
+  const times = parts.exchanges.flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
   const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
   return judgePerSecondLimit(await parts.sample(burstsSample), peak, parts.config.rateLimit)
 }
@@ -113,7 +113,7 @@ const limitCountsSample: Sample<LimitCounts> = {
     const { windowMs } = parts.config.rateLimit
     const send = await createRecordSender(parts)
     const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
-    const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
+    const lastEndMs = () => Math.max(...parts.exchanges.map(endedAtMs))
     const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
     await waitUntilMs(lastEndMs() + windowMs + 1_000)
     const startedMs = parts.nowMs()
@@ -151,7 +151,7 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
 /** Ends after a window, because a longer count is not of one window. */
 async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
   const { rateLimit } = parts.config
-  const before = parts.exchanges().length
+  const before = parts.exchanges.length
   const untilMs = parts.nowMs() + rateLimit.windowMs
   let [taken, refused] = [0, false]
   while (!refused && taken < countMaxOf(rateLimit) && parts.nowMs() < untilMs) {
@@ -165,11 +165,11 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
     refused = isThrottled(answer)
     if (!refused) taken++
   }
-  const since = parts.exchanges().slice(before)
+  const since = parts.exchanges.slice(before)
   return { taken, refused, tokens: since.filter(({ answer }) => accessTokenIn(answer) !== null).length }
 }
 
-interface CountsRead {
+interface LimitFromCounts {
   /** The smallest count. */
   limit: number
   /** True if two counts agree. One count is not enough, because a window that ends meanwhile makes it too large. */
@@ -179,7 +179,7 @@ interface CountsRead {
 }
 
 /** @returns null if the limit was never reached */
-export function interpretLimitCounts({ counts, between }: LimitCounts): CountsRead | null {
+export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFromCounts | null {
   const [first, second] = counts
   const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
   if (first === undefined || reached.length === 0) return null

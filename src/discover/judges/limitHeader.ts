@@ -57,7 +57,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
 
 /** Judges all answers so far, except those about tokens. */
 export async function askRateHeader(parts: QuestionParts): Promise<Finding> {
-  const answers = parts.exchanges().filter(isAboutRequest)
+  const answers = parts.exchanges.filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateRemainingOf(answer) !== null)
   const what = having.length === 0 ? 'none' : having.length === answers.length ? 'all' : 'some'
   const why = `${having.length} of ${answers.length} answers have it`

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { serviceResources } from '../../resources.ts'
 import { type AnsweredExchange, describeAnswer } from '../exchange.ts'
 import {
-  describeObserved,
+  describeObservations,
   followTwoTransactions,
   type Observation,
   observeTwice,
@@ -76,7 +76,7 @@ export const askOrder = (parts: QuestionParts): Promise<Finding> =>
 export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]
-  const why = describeObserved({ 'no item': none, 'a text': text, 'an empty object': empty })
+  const why = describeObservations({ 'no item': none, 'a text': text, 'an empty object': empty })
   const kind = text.taken ? 'any' : empty.taken ? 'objects' : 'objects with certain fields'
   const what = none.taken ? kind : kind === 'any' ? 'not empty' : `${kind}, not empty`
   const advice = what === 'any' ? [] : ['have the mapping build such items: the service refuses others']

@@ -11,7 +11,7 @@ import {
   statusAndCodeText,
   transactionStatusIn,
 } from '../exchange.ts'
-import { assertControlAccepted, describeObserved, followTwoTransactions, isAcceptedRecord } from '../observe.ts'
+import { assertControlAccepted, describeObservations, followTwoTransactions, isAcceptedRecord } from '../observe.ts'
 import {
   CannotAsk,
   type Finding,
@@ -76,7 +76,7 @@ const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const said = lives.map((polls) => polls.map(transactionStatusIn).filter((status) => status !== null))
-  // The transaction that showed most statuses comes first, because it has their order.
+  // Takes the order of the statuses from the transaction that showed most of them.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
   const last = lives.flat().at(-1)
   if (last === undefined) return unknownFinding('no status was asked for')
@@ -104,7 +104,7 @@ interface FieldPlaces {
   why: string
 }
 
-/** A field that the service does not read may hold anything, so a wrong amount shows the place where it is read. */
+/** Sends wrong amounts, because the service refuses them only in the place where it reads the field. */
 const fieldPlacesSample: Sample<FieldPlaces> = {
   name: 'records with a wrong amount, here and there',
   async take(parts) {
@@ -162,7 +162,7 @@ const amountTypesSample: Sample<{ place: FieldPlaces['read']; number: boolean; t
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
     const as = (amount: RecordShape['amount']) => observeTestRecord(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
-    return { place, number: number.taken, text: text.taken, why: describeObserved({ number, text }) }
+    return { place, number: number.taken, text: text.taken, why: describeObservations({ number, text }) }
   },
 }
 
@@ -186,7 +186,7 @@ export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
-  const why = describeObserved({ 'with milliseconds': milliseconds, 'with +00:00': zero, 'with +01:00': offset })
+  const why = describeObservations({ 'with milliseconds': milliseconds, 'with +00:00': zero, 'with +01:00': offset })
   const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'only Z'
   if (milliseconds.taken) return sureFinding(`milliseconds, ${offsets}`, why)
   const cannot =
@@ -196,7 +196,7 @@ export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
 
 const longLength = 1_000
 
-/** The long text repeats the control's characters, so that a rule on characters is not taken for one on the length. */
+/** The long text repeats the control's characters, so that only a rule on the length can refuse it. */
 export async function askField2(parts: QuestionParts): Promise<Finding> {
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })

@@ -39,7 +39,7 @@ const firstCallSample: Sample<FirstCall> = {
     const first = await look(`${serviceResources.data.path}/${randomUUID()}`)
     const beside = isSuccess(first) ? await look(`/api/v1/${randomUUID()}`) : null
     const call = judgeAddress(first, beside)
-    if (call.stop !== null) parts.stop(call.stop)
+    if (call.stop !== null) parts.sender.stop(call.stop)
     return call
   },
 }
@@ -101,7 +101,7 @@ function judgeStatus(
 const getTwice = async (parts: QuestionParts, path: () => string): Promise<Response> =>
   (await sendTwice(() => parts.get(path()))).answer
 
-/** If the API moves, the daemon must notice that the record is not the reason. */
+/** Asks for an unknown path, because if the API moves, the daemon must notice that no record is the reason. */
 export async function askUnknownPath(parts: QuestionParts): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
@@ -188,8 +188,7 @@ export function judgeUnknownCustomer({ name, exchange }: Observation): Finding {
 /** Finds out if the daemon reads the codes of refusals (docs/reference/interface.md, 7). */
 export async function askErrorCode(parts: QuestionParts): Promise<Finding> {
   // A poll answered with status failed was not itself refused.
-  const refusals = parts
-    .exchanges()
+  const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))
     .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))
   const read = refusals.find(({ code }) => isServiceCode(code))

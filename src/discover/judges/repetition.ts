@@ -87,7 +87,7 @@ async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form
 }
 
 async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Promise<Repeats> {
-  const number = String(parts.nextNumber()).padStart(4, '0')
+  const number = parts.nextNumber()
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}${number}` } : {}
   let [keyText, id] = ['', '']
   const send = (text: string) =>

@@ -56,7 +56,7 @@ const unitMore = (unit: Unit, assumed: Unit, why: string) => ({
   contract: { expires_in: unit },
 })
 
-/** Sure if the token itself agrees with expires_in, likely if the number makes sense in one unit only. */
+/** Finds the unit of expires_in: sure if the token itself agrees, likely if the number makes sense in one unit only. */
 export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const expiresIn = expiresInOf(exchange)
@@ -81,7 +81,7 @@ export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
   const [unit, other] = units.filter((each) => secondsIn(each) >= 30 && secondsIn(each) <= 86_400)
   if (unit === undefined || other !== undefined)
     return unknownFinding(
-      `${said}, and the token does not say how long it lasts: --slow holds one to its end (token-lifetime)`,
+      `${said}, and the token does not say how long it lasts: with --slow, the question token-lifetime measures it`,
     )
   const why = `${said}: in any other unit that is less than half a minute or more than a day`
   return likelyFinding(unit, why, unitMore(unit, tokenUnit, why))
@@ -104,7 +104,7 @@ const callWith = (parts: QuestionParts, accessToken: string) =>
 
 const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
 
-/** Asks twice with a token before and after the next one comes, and with the next one. */
+/** Calls with a token, requests a second one, and calls with both. Does all this twice. */
 export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
   const pairs = []
   for (let i = 0; i < 2; i++) {
@@ -141,9 +141,9 @@ const looksMax = 12
 /** A token that lasts longer is not held to its end. */
 const heldMaxMs = 75 * 60_000
 
-/** Gets a separate token and tries it until it is refused: around each end that expires_in would mean in each unit. */
+/** Requests a separate token and tries it until it is refused, around the ends that expires_in means in each unit. */
 export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
-  if (!parts.given.slow) return unknownFinding('no token was held to its end: --slow does that')
+  if (!parts.given.slow) return unknownFinding('no token was tried until its end: give --slow')
   const grant = await parts.askToken()
   const accessToken = accessTokenIn(grant.answer)
   if (accessToken === null) throw new CannotAsk('the issuer gave no token to hold')
@@ -176,7 +176,7 @@ const assumedLifetimeMs = 300_000
 /** If a service counts in whole seconds, a token may last longer by up to this time. */
 const roundedMs = 1_500
 
-/** If a token ended when expires_in says, in the configured unit or in another, that settles the unit. */
+/** Judges the lifetime. If the token ended when expires_in says in one unit, that is the unit. */
 export function judgeTokenLifetime(
   { expiresIn, goodForMs, overAfterMs }: HeldToken,
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },

@@ -30,7 +30,7 @@ select outboxd_capture.install(${quoteLiteral(quoteTableIfNeeded(header))},
 `
 }
 
-/** Everyone may use the schema public. */
+/** Leaves out the schema public, because every role may use it. */
 function schemaGrants(tables: readonly CatalogTable[], role: string): string {
   const schemas = new Set(tables.map(({ schema }) => schema).filter((schema) => schema !== 'public'))
   return [...schemas]

@@ -142,7 +142,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   }
 }
 
-/** Rows are ordered by the id. A uuid or a text need not grow. */
+/** Orders rows by their time if the id is a uuid or a text, because such ids need not grow. */
 function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlLine[] {
   const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')

@@ -1,5 +1,5 @@
 import { findUsuallyNamed, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
-import { type Database, quoteIdentifier } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
 import {
   addWordsOfRows,
   type CatalogColumn,
@@ -58,7 +58,7 @@ export async function findDocumentTables(db: Database, header: CatalogTable): Pr
 
 async function findLines(db: Database, header: CatalogTable, key: CatalogColumn): Promise<DocumentLines | null> {
   const referring = (await readForeignKeys(db, header)).filter(
-    ({ from, to, key: column }) => to === qualifiedTableSql(header) && from !== to && column === key.name,
+    ({ isTo, isFrom, key: column }) => isTo && !isFrom && column === key.name,
   )
   const isDeclared = referring.length > 0
   let best: { score: number; table: CatalogTable; column: string } | null = null
@@ -79,7 +79,7 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
   }
 }
 
-/** Quantity and article are not enough without a foreign key: a stock movement has both. */
+/** The score for tables without a foreign key. Quantity and article are not enough: a stock movement has both. */
 const namedScoreMin = 3
 
 /** Returns how likely these are the lines of a document; 0 for other tables, such as those that link two documents. */
@@ -96,7 +96,7 @@ function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: stri
   )
 }
 
-/** In Tryton and Odoo a line may be a heading or a note. */
+/** Finds the condition that leaves out headings and notes, which Tryton and Odoo keep among the lines. */
 async function findLinesCondition(db: Database, table: CatalogTable): Promise<string | null> {
   if (table.columns.some(({ name }) => name === 'display_type')) return 'l.display_type is null'
   const kind = table.columns.find(({ name }) => name === 'type')
@@ -112,7 +112,7 @@ async function findLookup(
 ): Promise<TableLookup | null> {
   const keys = await readForeignKeys(db, table)
   for (const column of findUsuallyNamed(table.columns, what)) {
-    const declared = keys.find((each) => each.from === qualifiedTableSql(table) && each.column === column.name)
+    const declared = keys.find(({ isFrom, column: from }) => isFrom && from === column.name)
     const found = declared ?? (await readKeyByName(db, table, column))
     if (found !== null) return readLookup(db, found)
     if (isTextColumn(column)) return null
@@ -122,9 +122,8 @@ async function findLookup(
 
 /** Finds the first table that lines refer to and that has a column for an article's number. */
 async function findCodedLookup(db: Database, table: CatalogTable, reference: string): Promise<TableLookup | null> {
-  const own = qualifiedTableSql(table)
   for (const found of await readForeignKeys(db, table)) {
-    const lookup = found.from === own && found.column !== reference ? await readLookup(db, found) : null
+    const lookup = found.isFrom && found.column !== reference ? await readLookup(db, found) : null
     if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsualName(name, 'code'))) return lookup
   }
   return null
@@ -141,8 +140,8 @@ async function readReferencesByName(
   const stem = /^O[A-Z]{3}$/.test(header.name) ? table.slice(1) : table.replace(/(header|head|kopf|en|e|s)$/, '')
   const isGeneral = /^(id|no|nr|code|key)$/.test(name)
   const own = isGeneral ? [`document${name}`, `order${name}`] : [name]
-  const { rows } = await db.query<{ schema: string; table: string; column: string }>(
-    `select n.nspname as schema, c.relname as table, a.attname as column
+  const { rows } = await db.query<Pick<ForeignKey, 'from' | 'column'>>(
+    `select format('%I.%I', n.nspname, c.relname) as "from", a.attname as column
      from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
        join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p') and not c.relispartition
        join pg_namespace n on n.oid = c.relnamespace
@@ -159,14 +158,14 @@ async function readReferencesByName(
       stem,
     ],
   )
-  return rows.map(({ schema, table, column }) => ({ from: [schema, table].map(quoteIdentifier).join('.'), column }))
+  return rows
 }
 
 /** Reads the table of the same schema whose primary key, or whose own name, is the column's name. */
-async function readKeyByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<ForeignKey | null> {
+async function readKeyByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<LookupKey | null> {
   const stem = normalizeName(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
-  const { rows } = await db.query<{ schema: string; table: string; key: string }>(
-    `select n.nspname as schema, c.relname as table, a.attname as key
+  const { rows } = await db.query<LookupKey>(
+    `select format('%I.%I', n.nspname, c.relname) as "to", own.attname as column, a.attname as key
      from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
        join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p')
        join pg_namespace n on n.oid = c.relnamespace
@@ -179,32 +178,35 @@ async function readKeyByName(db: Database, table: CatalogTable, column: CatalogC
      order by regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4) desc, c.relname limit 1`,
     [qualifiedTableSql(table), column.name, normalizeName(column.name), [stem, `${stem}s`, `${stem}n`, `${stem}en`]],
   )
-  const [found] = rows
-  if (found === undefined) return null
-  const to = [found.schema, found.table].map(quoteIdentifier).join('.')
-  return { from: qualifiedTableSql(table), column: column.name, to, key: found.key }
+  return rows[0] ?? null
 }
 
-async function readLookup(db: Database, { to, column, key }: ForeignKey): Promise<TableLookup | null> {
+async function readLookup(db: Database, { to, column, key }: LookupKey): Promise<TableLookup | null> {
   const table = await readCatalogTable(db, to)
   return table && { column, key, table }
 }
 
-/** Tables are quoted, with their schemas. */
-interface ForeignKey {
-  readonly from: string
+interface LookupKey {
   readonly column: string
+  /** The table, quoted, with its schema. */
   readonly to: string
   readonly key: string
 }
 
+interface ForeignKey extends LookupKey {
+  /** The table, quoted, with its schema. */
+  readonly from: string
+  /** True if the foreign key leads from the table that was asked for. */
+  readonly isFrom: boolean
+  readonly isTo: boolean
+}
+
 /** Reads the foreign keys of one column that lead from the table or to it. */
 async function readForeignKeys(db: Database, table: CatalogTable): Promise<ForeignKey[]> {
-  const { rows } = await db.query<
-    Record<'fromSchema' | 'fromTable' | 'column' | 'toSchema' | 'toTable' | 'key', string>
-  >(
-    `select fs.nspname as "fromSchema", f.relname as "fromTable", a.attname as column,
-       ts.nspname as "toSchema", t.relname as "toTable", b.attname as key
+  const { rows } = await db.query<ForeignKey>(
+    `select format('%I.%I', fs.nspname, f.relname) as "from", a.attname as column, b.attname as key,
+       format('%I.%I', ts.nspname, t.relname) as "to",
+       f.oid = to_regclass($1)::oid as "isFrom", t.oid = to_regclass($1)::oid as "isTo"
      from pg_constraint k
        join pg_class f on f.oid = k.conrelid join pg_namespace fs on fs.oid = f.relnamespace
        join pg_class t on t.oid = k.confrelid join pg_namespace ts on ts.oid = t.relnamespace
@@ -214,9 +216,5 @@ async function readForeignKeys(db: Database, table: CatalogTable): Promise<Forei
      order by f.relname, a.attnum`,
     [qualifiedTableSql(table)],
   )
-  return rows.map(({ fromSchema, fromTable, toSchema, toTable, ...columns }) => ({
-    ...columns,
-    from: [fromSchema, fromTable].map(quoteIdentifier).join('.'),
-    to: [toSchema, toTable].map(quoteIdentifier).join('.'),
-  }))
+  return rows
 }

@@ -13,7 +13,7 @@ const sendingForm = new RegExp(
 )
 const sendingWord = new RegExp(`^(?:${sending})$`)
 
-/** Words in names of columns about a person, a count, a way, a target or a plan. */
+/** Words that show that a column is about a person, a count, a way, a target or a plan, not about sending. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
@@ -26,7 +26,7 @@ export function isNameAboutSending(name: string): boolean {
   )
 }
 
-/** True for a column such as `synced_at` and `is_published`. In a business table only words about data count. */
+/** True for a column such as `synced_at` or `is_published`. In a business table only words about data count. */
 export function isSentMarkColumn(column: CatalogColumn, isOutbox: boolean): boolean {
   const words = isOutbox ? handling : transfer
   const name = normalizeName(column.name)
@@ -89,7 +89,7 @@ export function chooseExampleWord(words: readonly string[]): string {
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
 }
 
-/** The words of a column, and its default. */
+/** Returns the default of a column and the words that it has. */
 export function wordsOfColumn({ words, default: fallback }: CatalogColumn): string[] {
   const first = /^'((?:[^']|'')*)'/.exec(fallback ?? '')?.[1]?.replaceAll("''", "'")
   return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]

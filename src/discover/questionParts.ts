@@ -1,0 +1,144 @@
+import type { DiscoverConfig } from '../config.ts'
+import { requestHeaders, splitBaseUrl } from '../service/client.ts'
+import { isServiceCode } from '../service/responses.ts'
+import { type AnsweredExchange, accessTokenIn, type Exchange, whyAnswerIsUnusable } from './exchange.ts'
+import { tokenSample } from './judges/token.ts'
+import { type GivenOptions, NoUsableAnswer, type RequestHeaders, type Sample } from './question.ts'
+import { Sender, type SenderDeps } from './sender.ts'
+
+interface ApiCall {
+  method: 'GET' | 'POST'
+  path: string
+  body?: string
+  headers?: RequestHeaders
+  /** Replaces the shared token. A 401 is then not followed by a new token. */
+  accessToken?: string
+  /** Sent even without a free slot, and not repeated after a 429. */
+  beyondLimit?: boolean
+}
+
+const triesMax = 3
+const betweenTriesMs = 300
+const tokenRenewalsMax = 20
+
+/** What a question works with: the options of the run, and requests with a shared token. */
+export class QuestionParts {
+  readonly config: DiscoverConfig
+  readonly given: GivenOptions
+  /** Part of every test record, so that people at the service can recognise them. */
+  readonly run: string
+  readonly sender: Sender
+  readonly nowMs: () => number
+  readonly waitMs: (ms: number) => Promise<void>
+  readonly #samples = new Map<Sample<unknown>, Promise<unknown>>()
+  #token: string | null = null
+  #renewals = 0
+  #records = 0
+
+  constructor(deps: SenderDeps & { given: GivenOptions; run: string }) {
+    this.config = deps.config
+    this.given = deps.given
+    this.run = deps.run
+    this.sender = new Sender(deps)
+    this.nowMs = deps.nowMs
+    this.waitMs = deps.waitMs
+  }
+
+  get exchanges(): readonly Exchange[] {
+    return this.sender.exchanges
+  }
+
+  /** Returns four digits or more that no other record of this run has. */
+  readonly nextNumber = (): string => String(this.#records++).padStart(4, '0')
+
+  /** Calls with the shared token. @throws {NoUsableAnswer} if the answer says nothing about the request */
+  get(path: string): Promise<AnsweredExchange> {
+    return this.#callUntilAnswered({ method: 'GET', path })
+  }
+
+  /** @param body JSON text @throws {NoUsableAnswer} as `get` does */
+  post(path: string, body: string, headers: RequestHeaders = {}): Promise<AnsweredExchange> {
+    return this.#callUntilAnswered({ method: 'POST', path, body, headers })
+  }
+
+  async #callUntilAnswered(request: ApiCall): Promise<AnsweredExchange> {
+    for (let tries = 1; ; tries++) {
+      const exchange = await this.call(request)
+      const why = whyAnswerIsUnusable(exchange.answer)
+      if (why === null) return exchange as AnsweredExchange
+      const isTrouble = exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500
+      if (!isTrouble || tries === triesMax) throw new NoUsableAnswer(why)
+      await this.waitMs(betweenTriesMs)
+    }
+  }
+
+  /** Sends a request once and returns any answer. */
+  async call(request: ApiCall): Promise<Exchange> {
+    if (request.accessToken !== undefined) return this.#callAs(request.accessToken, request)
+    const exchange = await this.#callAs(await this.token(), request)
+    if (!hasTokenEnded(exchange, this.exchanges) || this.#renewals >= tokenRenewalsMax) return exchange
+    this.#renewals++
+    const renewal = await this.askToken()
+    return accessTokenIn(renewal.answer) === null ? exchange : this.#callAs(await this.token(), request)
+  }
+
+  #callAs(accessToken: string, { method, path, body, headers, beyondLimit = false }: ApiCall): Promise<Exchange> {
+    const { origin, prefix } = splitBaseUrl(this.config.service.baseUrl)
+    const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
+    return this.sender.send({
+      method,
+      origin,
+      path: prefix + path,
+      headers: { ...requestHeaders, authorization: `Bearer ${accessToken}`, ...type, ...headers },
+      body: body ?? null,
+      accessToken,
+      beyondLimit,
+    })
+  }
+
+  /** Requests a token. If the issuer grants one, it becomes the shared token. */
+  async askToken(): Promise<Exchange> {
+    const { clientId: client_id, clientSecret: client_secret, authUrl } = this.config.service
+    const { origin, prefix } = splitBaseUrl(authUrl)
+    const exchange = await this.sender.send({
+      method: 'POST',
+      origin,
+      path: `${prefix}/oauth/token`,
+      headers: { ...requestHeaders, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }).toString(),
+      accessToken: null,
+      beyondLimit: false,
+    })
+    this.#token = accessTokenIn(exchange.answer) ?? this.#token
+    return exchange
+  }
+
+  async token(): Promise<string> {
+    await this.sample(tokenSample)
+    return this.#token ?? ''
+  }
+
+  /** Takes a sample, or returns it if it was taken before. */
+  async sample<T>(sample: Sample<T>): Promise<T> {
+    const before = this.sender.asking
+    this.sender.asking = sample.name
+    const taking = this.#samples.get(sample) ?? sample.take(this)
+    this.#samples.set(sample, taking)
+    try {
+      return (await taking) as T
+    } finally {
+      this.sender.asking = before
+    }
+  }
+}
+
+/** True if a token was refused that had been accepted before. A token that never worked is not worth renewing. */
+function hasTokenEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
+  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
+  return exchanges.some(
+    (each) =>
+      each.accessToken === accessToken &&
+      each.answer.kind === 'response' &&
+      ![401, 403, 429].includes(each.answer.status),
+  )
+}
