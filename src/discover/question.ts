@@ -49,7 +49,7 @@ export interface Sample<T> {
  * - `sure`: two observations agree, and nothing seen contradicts them.
  * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
  * - `unknown`: the answers can be read in more than one way, or in none.
- * - `not asked`: it could not be asked, or an option was not given.
+ * - `not asked`: the question could not be asked, or an option was not given.
  */
 type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
@@ -63,7 +63,7 @@ export interface Finding {
   /** A few words, or a value; null if nothing was found out. */
   found: string | null
   certainty: Certainty
-  /** The observations, or why it was not asked. */
+  /** The observations, or why the question was not asked. */
   why: string
   /** True if the service behaves differently from what the daemon assumes with its present settings. */
   differs: boolean

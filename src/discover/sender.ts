@@ -38,7 +38,7 @@ export interface SenderDeps {
 
 /** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
 const unansweredMax = 3
-/** If a request passes this long after a 429, the limit is shorter than the window. */
+/** If a request is let in this long after a 429, the 429 came from a limit that is shorter than the window's. */
 export const shortThrottleWaitMs = 2_500
 const slotLookMs = 500
 

@@ -39,7 +39,7 @@ function toMs(iso: string | null | undefined): number | null {
   return Number.isNaN(ms) ? null : ms
 }
 
-/** Counting this many takes some ten milliseconds. */
+/** The most rows that are counted by type, which takes about ten milliseconds. */
 const typedMax = 10_000
 
 export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
@@ -61,7 +61,7 @@ export interface InitialBacklog {
 
 const countMs = 1_500
 
-/** Null after the first capture. Takes about two seconds at most. */
+/** Counts the waiting rows, in two seconds at most; null after the first capture. */
 export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,

@@ -141,7 +141,7 @@ async function updateProblems(ledger: Database, found: TableComparison): Promise
     await updateProblem(ledger, 'unknown_status', statuses, found, unknownStatusMessage(statuses, isCut))
 }
 
-/** The problem ends when the table was compared to its end. */
+/** Clears the problem only if the whole table was compared. */
 async function updateProblem(
   ledger: Database,
   kind: 'ledger_behind' | 'rows_passed_over' | 'unknown_status',

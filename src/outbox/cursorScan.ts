@@ -303,7 +303,7 @@ function cursorScanStatements(rows: RowExpressions) {
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
-    /** Selects the last rows up to a position, and after a second one. */
+    /** Selects the last rows up to one position and after another. */
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,

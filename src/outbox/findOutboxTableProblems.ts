@@ -31,7 +31,7 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const named = (clause: string) => `the table ${qualifiedNameSql(described)} ${clause}`
   const written = await findWriteBackProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
-  // only the statements are needed, not the ledger
+  // Passes the pool in place of the ledger, because only the statements are needed.
   const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] }, pool)
   const refused = await findStatementProblems(open.db, statementsOf(open))
   // A filter may read columns that the description does not name.

@@ -12,7 +12,7 @@ export interface ScannedRow {
 export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
 
 /**
- * Chooses the rows that may be captured from unknown rows, which come in order.
+ * Goes through unknown rows in their order, and chooses the rows that may be captured.
  *
  * @param held hashes of keys that have to wait
  */
@@ -40,7 +40,7 @@ export function createKeyOrderChoice(
  * Keeps the rows of each key in order, and takes up to `keyRowsMax` rows of a key. After the first row that waits, all
  * later rows of its key wait.
  * @param held hashes of keys that have to wait
- * @returns decides about the next row; `mayGo` is false if the row itself has to wait
+ * @returns a function that decides about the next row; `mayGo` is false if the row itself has to wait
  */
 export function createKeyOrderFilter(
   keyRowsMax: number,

@@ -103,7 +103,7 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
   return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
-/** Saving a form takes a moment; a form that stays open takes longer. */
+/** A longer lock is a problem. Saving a form locks a row for a moment; a form that stays open locks the row for longer. */
 export const longLockMs = 60_000
 
 /**

@@ -63,8 +63,8 @@ export class Outbox {
   }
 
   /**
-   * Opens the table with the ledger's present description, because another instance or the operator may have changed
-   * it.
+   * Opens the table with the ledger's present description. Another instance or the operator may have changed the
+   * description.
    *
    * @param read the ledger's description, if the caller has just read it
    * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table

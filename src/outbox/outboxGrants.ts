@@ -3,7 +3,7 @@ import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './out
 
 interface Grant {
   readonly statement: string
-  /** True if the session's own role lacks it. */
+  /** True if the session's own role lacks the grant. */
   readonly isMissing: boolean
 }
 

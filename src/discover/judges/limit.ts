@@ -148,7 +148,7 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
   return startedMs + (windows + share) * windowMs
 }
 
-/** Ends after a window, because a longer count is not of one window. */
+/** Counts requests until the limit, or for one window, because a longer count would cover more than one window. */
 async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
