@@ -12,7 +12,7 @@ import {
   type WorkUnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
 import { hiddenRowsMessage, startPositionMessage } from '../operations/databaseMessages.ts'
-import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
+import { type Databases, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
 import {
   countRowsBeforeStart,
@@ -23,14 +23,14 @@ import {
 import { pluralize } from '../plainText.ts'
 import { formatIsoInstant, parseEpochMs } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { isConfirmed } from './terminal/confirm.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { asOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'set which outbox table and service the ledger belongs to, and the first row',
+  description: 'set which outbox table and service the ledger belongs to, and the first row to send',
   options: [
-    ['--same', 'the table has the known rows: it was renamed or moved, or the ERP edits rows'],
+    ['--same', 'the table has the same rows as before: it was renamed or moved, or the ERP edits rows'],
     ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
     ['--service', 'bind the ledger to the configured service'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
@@ -44,8 +44,8 @@ export const command = defineCommand({
 or --new. Before the first start, --start is enough: it ignores the existing rows, on all instances and for good.
 
 A ledger serves one service, too. --service binds it to the configured one, for instance to production after a test. Stop all
-daemons first. It refuses while the former service still has records that have not ended: let a daemon finish them, or settle
-them with resolve and discard. Add --same if only the address or the client id of the service changed.
+daemons first. The command refuses while the former service has records that have not ended: let a daemon finish them, or
+settle them with resolve and discard. Add --same if only the address or the client id of the service changed.
 
 Examples:
   outboxd adopt --start now              send only rows written from now on
@@ -55,7 +55,6 @@ Examples:
   async action(context, options): Promise<number> {
     const start = readStart(options.start)
     const problems = [
-      ...findActorProblems(options),
       start === undefined
         ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01`
         : null,
@@ -65,9 +64,9 @@ Examples:
         ? 'give --same, --new, --start or --service'
         : null,
     ].filter((problem) => problem !== null)
-    if (problems.length > 0 || start === undefined) return printUsageErrors(context, problems)
-    if (options.service) return moveService(context, options)
-    return withDatabases(context, async (databases) => {
+    if (start === undefined) return printUsageErrors(context, problems)
+    if (options.service && problems.length === 0) return moveService(context, options)
+    return withOperator(context, options, problems, async (databases, operator) => {
       const served = await readServedOutbox(databases.ledger)
       const identity = await withOutbox(databases, (outbox) => outbox.identify())
       const isServed =
@@ -89,10 +88,10 @@ Examples:
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
       const underWay = await countWorkUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?')))
+      if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
         return exitCodes.unconfirmed
       if (!options.dryRun) {
-        await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
+        await adoptOutbox(operator, adoption)
         context.stderr.write(`The ledger belongs to the outbox ${describeOutboxIdentity(identity)}.\n`)
       }
       if (options.json)
@@ -109,8 +108,8 @@ type Start = 'now' | StartPosition | null
 async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
-  return withDatabases(context, async (databases) => {
-    const use = await readServiceChangeFacts(databases.ledger, service, false)
+  return withOperator(context, options, [], async ({ ledger }, operator) => {
+    const use = await readServiceChangeFacts(ledger, service, false)
     const kind = judgeServiceChange(use, isSame)
     if (kind === 'adopted') {
       const former = use.served?.baseUrl ?? 'no service yet'
@@ -119,13 +118,11 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
       context.stderr.write(
         `The ledger belongs to ${former}. It will belong to ${service.baseUrl}${others}. ${meaning}.\n`,
       )
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?')))
+      if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
         return exitCodes.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
-    const adoption = mayWrite
-      ? await adoptService(operatorOf(databases, actorOf(context, options)), { service, isSame })
-      : { kind, use }
+    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, use }
     if (options.json)
       printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.use })
     if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
@@ -140,7 +137,7 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
     case 'served':
       return `The ledger already belongs to the service ${baseUrl}.`
     case 'daemons':
-      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, then run it again`
+      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, then run the command again`
     case 'records': {
       const counts = Object.entries(records).map(([state, many]) => `${many} ${state}`)
       return `outboxd: records were sent to ${served?.baseUrl} and have not ended (${counts.join(', ')}). A different service does not know them, so nothing was changed. Let a daemon finish them at the former service, or settle them (\`outboxd resolve\`, \`outboxd discard\`). If only the address or client id changed, add --same`
@@ -188,7 +185,7 @@ function preview(
       ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
       : null,
     rows === 'new' && submissions + reports > 0
-      ? `${pluralize(submissions, 'record')} of the former outbox ${submissions === 1 ? 'is' : 'are'} under way and will be finished. Their outcomes, and ${reports} others, will not be written back.`
+      ? `${pluralize(submissions, 'record')} of the former outbox ${submissions === 1 ? 'is' : 'are'} under way and will be finished. Their outcomes, and ${reports} outcomes of ended records, will not be written back.`
       : null,
   ]
   return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')

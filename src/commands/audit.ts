@@ -43,14 +43,15 @@ export const command = defineCommand({
     ['--containing <text>', 'only records with this text in payload, body or key'],
     ['--sum', 'print exact totals by month, type and outcome instead'],
     ['--verify', "verify the logs, and print their chain's head"],
-    ['--noted <number:hash>', 'with --verify: an earlier head that must be in it'],
+    ['--noted <number:hash>', 'with --verify: an earlier head that the chain must contain'],
     ['--csv', 'print CSV, with the time of each step'],
     ['--json', 'print a JSON array, one element a line'],
   ],
-  help: `A record is listed at its end; records that have not ended come last. Among them stand acts of operators (pause, resume, reload,
-adopt, prune, erase) and who looked at values in the console. Of pruned records only the outcome is known. Amounts are the
-decimal fields of the request, each digit as sent. The CSV has a column amount_NAME for each, the customer and the currency
-(EUR unless the request names one).
+  help: `Records are listed in the order in which they ended; those that have not ended come last. Between them the list has the acts of
+operators (pause, resume, reload, adopt, prune, erase) and who looked at values in the console. Of pruned records only the
+outcome is known. Amounts are the
+decimal fields of the request, each digit as sent. The CSV has a column amount_NAME for each amount, and
+columns for the customer and the currency (EUR unless the request names one).
 
 --sum adds up amounts exactly, by month (UTC), type, outcome and currency. --verify computes the chain of all log entries again,
 and names the first that was changed, added or removed. The database's owner could rewrite the whole chain, so note its head
@@ -172,15 +173,15 @@ function readHead(text: string): ChainHead | undefined {
 }
 
 function messages({ broken, head, blocks, entries, reduced, gone, waiting }: ChainVerdict, noted: ChainHead | null) {
-  const not = waiting === 0 ? '' : ` ${waiting} newer entries are not in it yet.`
+  const not = waiting === 0 ? '' : ` ${waiting} newer entries are not in the chain yet.`
   if (broken !== null)
     return [`The chain is broken: ${broken}.`, 'Entries before it are unchanged. Entries after it were not verified.']
-  if (head === null) return [`There is no chain yet.${not} A daemon creates it within a minute.`]
+  if (head === null) return [`There is no chain yet.${not} A running daemon creates the chain within a minute.`]
   const less = reduced + gone === 0 ? '' : `; ${reduced} emptied or erased, and ${gone} pruned`
   return [
-    `The chain holds: ${pluralize(blocks, 'block')}, ${entries} unchanged entries${less}.${not}`,
+    `The chain is intact: ${pluralize(blocks, 'block')}, ${entries} unchanged entries${less}.${not}`,
     noted === null
-      ? 'Note its head, printed above, outside of the database. With --noted, it later proves that older entries were not rewritten.'
-      : `It contains the noted head (block ${noted.number}).`,
+      ? 'Note the head, printed above, outside of the database. Given to --noted later, it proves that older entries were not rewritten.'
+      : `The chain contains the noted head (block ${noted.number}).`,
   ]
 }

@@ -9,9 +9,9 @@ import { checkContract } from './check/contract.ts'
 import {
   type ClocksAndCertificates,
   type Finding,
+  type FindingMark,
   finding,
   findingMarks,
-  type Mark,
   notAskedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
@@ -27,7 +27,7 @@ export const command = defineCommand({
   description: 'check everything that the daemon needs',
   options: [
     ['--json', 'print JSON'],
-    ['--ask-anyway', 'make requests even without the ledger; they may exceed the budget'],
+    ['--ask-anyway', 'make the requests even if the ledger cannot be read; they may exceed the budget'],
     [
       '--contract',
       'also compare the service with what outboxd discover found, in up to 16 requests that create nothing',
@@ -94,7 +94,7 @@ async function orProblem([what, ...others]: [string, ...string[]], look: () => P
 }
 
 function summary(findings: readonly Finding[]): string {
-  const of = (mark: Mark) => findings.filter((finding) => finding.mark === mark)
+  const of = (mark: FindingMark) => findings.filter((finding) => finding.mark === mark)
   const [problems, warnings, unasked] = [of('problem'), of('warning'), of('not-asked')]
   const parts = [
     problems.length === 0 ? null : pluralize(problems.length, 'problem'),
@@ -105,7 +105,7 @@ function summary(findings: readonly Finding[]): string {
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-/** The valid part: everything, only the databases' variables, or nothing. */
+/** The valid part of the configuration: all of it, only the variables of the databases, or nothing. */
 interface Configured {
   config: Config | null
   storeConfig: StoreConfig | null

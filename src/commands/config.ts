@@ -98,14 +98,14 @@ function markdown(rows: readonly Row[]): string {
 
 export interface EffectiveVariable {
   name: string
-  /** In its own unit, with `set` or `not set` for a secret. Null if it is missing or invalid. */
+  /** The value in the variable's unit; for a secret `set` or `not set`; null if it is missing or invalid. */
   value: string | null
   /** `environment`, `default`, or the path of a file; null without a value. */
   from: string | null
   problem: string | null
 }
 
-export function readEffectiveVariables({ env, envFile = null }: CommandContext): EffectiveVariable[] {
+function readEffectiveVariables({ env, envFile = null }: CommandContext): EffectiveVariable[] {
   const fromOf = (name: string): string =>
     envFile?.values[name] !== undefined && envFile.values[name] === env[name] ? envFile.path : 'environment'
   return Object.entries(variables).map(([name, variable]) => {

@@ -24,7 +24,7 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/** All viewers share these, and do not wait long for a locked table. */
+/** All viewers share these connections, so none waits long for a locked table. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
 /** A search takes up to ten seconds, so some connections stay free for other pages. */
@@ -79,7 +79,7 @@ Examples:
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // the page says so, too, and looks again
+    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // a page shows this error, too, and tries again
     if (options.open) openInBrowser(url, say)
     await untilAborted(context.signal)
     return exitCodes.done
@@ -102,12 +102,8 @@ async function listen(begin: () => Promise<string>, { host, port }: ConsoleOptio
     return await begin()
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code
-    throw new AddressUnusable(
-      `cannot listen on ${host} port ${port} (${why}). Choose a different one with --port or --host`,
-      {
-        cause,
-      },
-    )
+    const message = `cannot listen on ${host} port ${port} (${why}). Choose a different one with --port or --host`
+    throw new AddressUnusable(message, { cause })
   }
 }
 
@@ -116,7 +112,7 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
   const asked = { open: '', password: ' It asks for the password.', proxy: ' It answers only its proxy.' }[kind]
   const clear =
     kind === 'password' && !isLoopback(host)
-      ? 'Passwords and pages are not encrypted. Put a proxy with TLS in front of it (CONSOLE_TRUST_PROXY).\n'
+      ? 'Passwords and pages are not encrypted. Put a proxy with TLS in front of the console (CONSOLE_TRUST_PROXY).\n'
       : ''
   return `The console is at ${url}${changes}. Ctrl-C ends it.${asked}\n${clear}`
 }
@@ -133,7 +129,7 @@ function passwordProblem(password: string): string | null {
   const count = [...password].length
   if (count < passwordCharsMin)
     return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four unrelated words`
-  // the sign-in form takes at most this length
+  // The sign-in form takes no longer password.
   const bytes = Buffer.byteLength(password)
   if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
   return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null
@@ -145,7 +141,7 @@ const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
 }
 
 /** Returns before the browser has started. */
-export function openInBrowser(url: string, say: (line: string) => void): void {
+function openInBrowser(url: string, say: (line: string) => void): void {
   const [command, ...args] = openers[platform()] ?? ['xdg-open']
   const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
   const failed = () => say(`cannot open a browser (${command}): open ${url} yourself`)

@@ -7,7 +7,7 @@ import { defineCommand, wholeNumberParser } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
 
 const isCheckout = mainFile.endsWith('.ts')
-/** Works in the terminal of the demo, whichever Node is first on its PATH. */
+/** In a checkout `npx node` runs the right Node, whichever is first on the PATH. */
 const outboxd = isCheckout ? 'npx node src/main.ts' : 'outboxd'
 const demo = isCheckout ? 'npm run demo --' : 'outboxd demo'
 
@@ -69,7 +69,7 @@ function nextWithKeep({ variables, sandboxUrl, daemonUrl, consoleUrl, folder }: 
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`)
   return `
 Everything keeps running until you press Ctrl-C here:
-  the console          ${consoleUrl}    to look, rather than read
+  the console          ${consoleUrl}    shows the same in a browser
   the ERP's database   ${variables.DATABASE_URL}
   the sandbox          ${sandboxUrl}/_sandbox/ledger
   the daemon           ${daemonUrl}/metrics

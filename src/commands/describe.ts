@@ -14,7 +14,7 @@ export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
   description: 'propose mapping file and outbox.yaml for a table',
-  arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
+  arguments: [['<table>', 'TABLE or SCHEMA.TABLE, spelled as in the catalog']],
   options: [
     ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
@@ -22,7 +22,7 @@ export const command = defineCommand({
   ],
   help: `Reads the catalog of DATABASE_URL, words of text columns, and the field names of some payloads. It changes nothing.
 For a header with lines it follows foreign keys to the lines, the customer and the articles. It proposes a query that reads
-them, and the call of change capture. What only you can know is marked FILL IN, with the choices. The files do not load before.
+them, and the call of change capture. What only you can know is marked FILL IN, with the choices. The files load only after you filled that in.
 If something would keep the daemon from reading the table, a warning on stderr says so.
 
 Examples:
@@ -44,7 +44,7 @@ Examples:
       ])
     if (options.write && isInPackage(mappingsDir))
       return printUsageErrors(context, [
-        `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
+        `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing was written. Set MAPPINGS_DIR to a folder of your own`,
       ])
     const mapped = loadUsableMappings(mappingsDir)
     const described = await inspectDatabase({

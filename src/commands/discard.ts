@@ -1,12 +1,10 @@
 import { statesNeedingAttention } from '../model.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
+import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'give up records for good, with a reason',
@@ -20,26 +18,22 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A discarded record is never sent again, and later records of its key are sent. Give ids or at least one filter. The service may
-still complete an accepted record: those are discarded only by id or with --state accepted, and it asks first.
+still complete an accepted record: accepted records are discarded only by id or with
+--state accepted, and the command asks first.
 
 Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
   async action(context, ids: readonly string[], options): Promise<number> {
-    const problems = [
-      ...findSelectionProblems(discardChange, ids, options),
-      ...findActorProblems({ ...options, reason: options.reason ?? '' }),
-    ]
+    const problems = findSelectionProblems(discardChange, ids, options)
     if (ids.length === 0 && !hasFilters(options))
       problems.push('give ids, such as outbox:4711, or a filter, such as --state rejected')
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    return withDatabases(context, (databases) => {
-      const operator = operatorOf(databases, actorOf(context, options))
-      return changeSubmissions(context, databases, discardChange, { ids, options }, async (submissions, run) =>
+    return withOperator(context, { ...options, reason: options.reason ?? '' }, problems, (databases, operator) =>
+      changeSubmissions(context, databases, discardChange, { ids, options }, async (submissions, run) =>
         options.dryRun
           ? { done: submissions.map(({ id }) => id), skipped: [] }
           : discardSubmissions(operator, submissions, run),
-      )
-    })
+      ),
+    )
   },
 })

@@ -23,7 +23,7 @@ import { nearestWord } from '../yaml/nearestWord.ts'
 import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
-import { isConfirmed } from './terminal/confirm.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 
 const budgetDefault = 300
@@ -31,7 +31,7 @@ const budgetWithRate = 900
 
 export const command = defineCommand({
   withoutMappings: true,
-  description: 'ask a test environment what its interface does not show, and print what to set',
+  description: 'ask a test environment what the description of its interface leaves open, and print what to set',
   options: [
     [
       '--budget <number>',
@@ -43,14 +43,14 @@ export const command = defineCommand({
     ['--order-customer <uuid>', 'a customer that may order; without it no order is created'],
     [
       '--record <file>',
-      'send this file (a body, or a payload to map) instead of the test record or order; twice for both',
+      'send this file (a body, or a payload to map) instead of the test record or order; give it twice to replace both',
       { read: (text: string, before?: string[]): string[] => [...(before ?? []), text] },
     ],
     ['--type <type>', 'with --record: the payload’s type, which names its mapping file'],
     ['--only <names>', 'ask only these questions, separated by commas'],
     ['--list', 'list the questions, and ask nothing'],
-    ['--slow', 'hold a token to its end, 75 minutes at most'],
-    ['--rate', 'count requests up to the rate limit, twice; other clients of these credentials are refused'],
+    ['--slow', 'use a token until it expires, for 75 minutes at most'],
+    ['--rate', 'send requests up to the rate limit, twice; meanwhile other clients with these credentials are refused'],
     ['--size', 'find the largest body that the service accepts'],
     ['--write <file>', 'write the variables into a file such as .env.discovered'],
     ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
@@ -59,7 +59,7 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation; overwrite the file of --write'],
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],
-  help: `Says first what it asks, and how many requests and test records that takes at most. Then it asks you.
+  help: `Before it sends anything, it prints its questions and the most requests and test records that they take, and asks you.
 Each request takes a slot of the daemon's budget. discover ends if it gets no token, if something other than the
 service answers, if the service is down, or if three requests in a row get no answer.
 
@@ -79,7 +79,8 @@ Examples:
     const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)
     context.stderr.write(escapeControlInLines(announce(plan, config, budget)))
-    const isMeant = options.yes || (await isConfirmed(context, 'Ask the service?', { otherwise: 'Nothing was sent.' }))
+    const isMeant =
+      options.yes || (await askForConfirmation(context, 'Ask the service?', { otherwise: 'Nothing was sent.' }))
     if (!isMeant) return exitCodes.unconfirmed
     const { answered, exchanges, requests, seen } = await askDiscoverQuestions(context, {
       config,
@@ -89,7 +90,7 @@ Examples:
       onAnswered: ({ question, finding }) =>
         context.stderr.write(escapeControlInLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
     })
-    // Comes before the files, because writing a file may fail.
+    // Printed before the files are written, because writing may fail.
     tell(context, answered, { requests, seen, json: options.json ?? false })
     if (options.save !== undefined)
       save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
@@ -118,10 +119,13 @@ function misread(records: readonly TestRecord[], { record, type }: DiscoverOptio
   const twice = new Set(read.map(({ resource }) => resource)).size < read.length
   return [
     ...records.flatMap((each) => (each.kind === 'invalid' ? [each.problem] : [])),
-    ...(twice ? ['--record: two files are for the same endpoint. Give one for records and one for orders'] : []),
+    ...(twice ? [bothForOneEndpoint] : []),
     ...(type !== undefined && record === undefined ? ['--type needs --record'] : []),
   ]
 }
+
+const bothForOneEndpoint =
+  '--record: both files are records, or both are orders. Give one file with a record and one with an order'
 
 function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): GivenOptions {
   const { record, order } = pickGivenBodies(records.filter((each) => each.kind === 'record'))
@@ -168,7 +172,7 @@ function announce({ asked, left, given }: QuestionPlan, { service }: DiscoverCon
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(budget, 'request')} at most.`,
     isCreating
-      ? `It creates up to ${pluralize(budget, 'test record')} in the service, ${given.record === null ? 'each with a field2 that begins with outboxd' : 'as --record has them'}.`
+      ? `It creates up to ${pluralize(budget, 'test record')} in the service, ${given.record === null ? 'each with a field2 that begins with outboxd' : 'with the contents of --record'}.`
       : 'No record is created.',
     `It asks: ${asked.map(({ name }) => name).join(', ')}.`,
     ...(left.length === 0

@@ -1,12 +1,11 @@
 import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/operator/decisions.ts'
 import { carryOutInBatches, listSkippedAsChanged, type SkippedRecord } from '../operations/bulkChange.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { pluralize } from '../plainText.ts'
 import { printChangeResult, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { isConfirmed } from './terminal/confirm.ts'
-import { createProgressPrinter, exitCodes, printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
+import { createProgressPrinter, exitCodes } from './terminal/context.ts'
+import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
@@ -19,21 +18,21 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Erases payload, body, result, error and key, and what the log noted with each step. Ids, types, states, times and amounts stay,
-and \`outboxd audit --verify\` still holds. There is no way back. Only completed and discarded records are erased; the others
-are listed, and the exit code is 1. Outbox rows, logs and backups are yours to erase: see docs/run/retention.md, "Erasure".
+so \`outboxd audit --verify\` still succeeds. Erased data cannot be brought back. Only completed and discarded records are
+erased. If the key has other records, the command lists them and exits with 1. Outbox rows, logs and backups you erase
+yourself: see docs/run/retention.md, "Erasure".
 
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
   async action(context, options): Promise<number> {
-    const { key = '', dryRun = false } = options
-    const problems = findActorProblems({ ...options, reason: options.reason ?? '' })
+    const { key = '', reason = '', dryRun = false } = options
+    const problems: string[] = []
     if (key === '') problems.push('--key needs a key, such as --key K-4711')
-    if (options.reason !== undefined && key !== '' && options.reason.includes(key))
+    else if (reason.includes(key))
       problems.push('--reason contains the key, and the log keeps reasons for ever: leave the key out')
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    return withDatabases(context, async (databases) => {
-      const records = await readRecordsOfKey(databases.ledger, key)
+    return withOperator(context, { ...options, reason }, problems, async ({ ledger }, operator) => {
+      const records = await readRecordsOfKey(ledger, key)
       if (records.length === 0) {
         context.stderr.write('There is no record with that key.\n')
         return exitCodes.nothing
@@ -45,9 +44,8 @@ Examples:
       })
       if (!options.json || !options.yes) context.stderr.write(preview(erasable, kept, records.length))
       const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
-      if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
+      if (erasable.length > 0 && !dryRun && !options.yes && !(await askForConfirmation(context, question)))
         return exitCodes.unconfirmed
-      const operator = operatorOf(databases, actorOf(context, options))
       let erasedCount = 0
       const showProgress = createProgressPrinter(context, () => `Erased ${erasedCount} of ${erasable.length} …`)
       const { done, skipped } = dryRun
@@ -69,9 +67,10 @@ const batchSize = 100
 const eraseWords = { verb: 'erase', did: 'erased' }
 
 function preview(erasable: readonly KeyRecord[], kept: readonly SkippedRecord[], found: number): string {
-  const more = found === erasedRecordsMax ? ` (${erasedRecordsMax} at most: run it again for the rest)` : ''
+  const more =
+    found === erasedRecordsMax ? ` (at most ${erasedRecordsMax} at once: run the command again for the rest)` : ''
   return [
-    `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted of them.\n`,
+    `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted with each step.\n`,
     skippedLines(kept),
   ].join('')
 }
@@ -79,7 +78,7 @@ function preview(erasable: readonly KeyRecord[], kept: readonly SkippedRecord[],
 function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
   if (mayBeErased) return null
   if (state === 'completed' || state === 'discarded')
-    return reportDue ? `is ${state}, but this is not written back to its row yet: try again later` : `is ${state}`
+    return reportDue ? `is ${state}, but its outbox row does not say so yet: try again later` : `is ${state}`
   if (state === 'failed' || state === 'rejected' || state === 'uncertain')
     return `is ${state} and needs attention: replay, resolve or discard it first`
   return `is ${state} and has not ended: try again later`

@@ -17,7 +17,7 @@ const limitDefault = 50
 
 const csvLimitDefault = 100_000
 
-/** Bounded, because the error text of each record is read. */
+/** The most records that are grouped, because the error text of each is read. */
 const causesOfMax = 100_000
 
 export const command = defineCommand({
@@ -25,13 +25,13 @@ export const command = defineCommand({
   description: 'list the records that need attention, or those in --state',
   options: [
     ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
-    ['--newest', 'those newest in their state first (default: longest first)'],
+    ['--newest', 'list the latest changes of state first (default: the oldest first)'],
     ['--by-cause', 'group records by code and reason, each with its command'],
     ['--csv', `print CSV, with a column to fill in for outboxd resolve; at most ${csvLimitDefault} lines`],
     ['--json', 'print JSON'],
   ],
   help: `Without --state it lists failed, rejected and uncertain records; with --transaction or --containing, records in every state. It
-does not print what a record holds: use \`outboxd show\`. Printed times are UTC. --containing searches the newest 100,000
+does not print the contents of records: use \`outboxd show\`. Printed times are UTC. --containing searches the newest 100,000
 records, for at most 10 seconds.
 
 Examples:
@@ -54,7 +54,7 @@ Examples:
       const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
       const asked = { filter, limit, containing: read.containing }
       const found = await (options.byCause ? listCauses : listRecords)(context, databases, options, asked)
-      if (found > limit) say(`These are the first ${limit}; --limit shows more.`)
+      if (found > limit) say(`Only the first ${limit} are listed. --limit shows more.`)
       if (found === 0) say(!hasFilters(options) ? 'No record needs attention.' : 'No record matches.')
       else if (options.byCause) say(beforeReplay)
       return found === 0 ? exitCodes.nothing : exitCodes.done
@@ -85,7 +85,7 @@ async function listRecords(
   if (json) printJson(context, submissions.map(submissionJson))
   else if (csv) context.stdout.write(submissionCsv(submissions))
   else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
-  // Skipped rows never became records.
+  // Skipped rows are not in the ledger, so they are named in addition to the records.
   for (const message of skippedRowMessages(await readProblems(ledger, problemsRead)))
     context.stderr.write(`${message}\n`)
   return found.length

@@ -25,7 +25,7 @@ const limitDefault = 1_000
 export const command = defineCommand({
   onlyLooks: true,
   description: "show a record's request or errors, and send nothing",
-  arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
+  arguments: [['[file]', 'a file with a JSON payload, or with one per line; - reads standard input']],
   options: [
     ['--type <type>', "the records' type (default: that of the only mapping file)"],
     ['--outbox <id>', 'the row of that id in the outbox table'],
@@ -34,14 +34,14 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleSubmissionId}.
-The exit code is 1 if a record does not map. What the service may refuse though it maps is a warning.
+The exit code is 1 if a record cannot be mapped. A warning names what can be mapped but the service may refuse.
 
 Examples:
   outboxd map payload.json --type order
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-  /** @returns 1 if a record does not map, 3 without a record */
+  /** @returns 1 if a record cannot be mapped, 3 if there is no record */
   async action(context, file, options): Promise<number> {
     const problems: string[] = []
     const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
@@ -80,7 +80,7 @@ Examples:
 
 type MapOptions = OptionsOf<typeof command>
 
-/** @param id of the only row; null for all that wait */
+/** @param id of the row to map; null maps all waiting rows */
 async function previewRows(
   context: CommandContext,
   mappings: Mappings,

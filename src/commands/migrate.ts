@@ -118,7 +118,7 @@ async function printGrants(
   return exitCodes.failed
 }
 
-/** Null if there is no such table. */
+/** Reads the permissions for the outbox table and for what queries read; null if there is no such table. */
 function readGrantsOfTable(
   config: StoreConfig,
   table: OutboxTable,

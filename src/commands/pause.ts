@@ -1,11 +1,10 @@
 import { systemClock } from '../clock.ts'
 import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { parsePauseRequest, pauseMessage } from '../operations/pause.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson } from './terminal/context.ts'
+import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'stop all requests of all instances, until outboxd resume or for a time',
@@ -23,18 +22,14 @@ Examples:
   outboxd pause --reason "year-end closing"`,
   async action(context, options): Promise<number> {
     const read = parsePauseRequest({ reason: options.reason, for: options.for })
-    const problems = findActorProblems({ as: options.as })
-    if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
-    if (read.kind === 'invalid' || problems.length > 0) return printUsageErrors(context, problems)
-    const { forMs } = read
-    return withDatabases(context, async (databases) => {
-      const actor = actorOf(context, { ...options, reason: read.reason })
-      const detail = describeOperatorPause(actor)
+    const problems = read.kind === 'value' ? [] : read.problems.map(({ field, problem }) => `--${field} ${problem}`)
+    const { reason, forMs } = read.kind === 'value' ? read : { reason: undefined, forMs: null }
+    return withOperator(context, { as: options.as, reason }, problems, async (_databases, operator) => {
       const { dryRun = false } = options
-      if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
+      if (!dryRun) await raiseOperatorPause(operator, forMs)
       const nowMs = systemClock.nowMs()
-      const untilMs = forMs === null ? null : nowMs + forMs
-      if (options.json) printJson(context, { dryRun, reason: detail, until: formatIsoInstantOrNull(untilMs) })
+      const until = formatIsoInstantOrNull(forMs === null ? null : nowMs + forMs)
+      if (options.json) printJson(context, { dryRun, reason: describeOperatorPause(operator.actor), until })
       context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
       return exitCodes.done
     })

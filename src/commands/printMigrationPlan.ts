@@ -18,7 +18,7 @@ export async function printMigrationPlan(context: CommandContext, { json }: { js
 function describe({ name, adds, drops, tables, aboutMs }: PlannedMigration): string[] {
   return [
     `${name}: ${about(aboutMs)}`,
-    ...(adds.length > 0 ? [`  makes ${adds.join(', ')}`] : []),
+    ...(adds.length > 0 ? [`  creates ${adds.join(', ')}`] : []),
     ...(drops.length > 0 ? [`  drops ${drops.join(', ')}`] : []),
     ...tables.map((table) => `  ${tableMessage(table)}`),
   ]
@@ -31,7 +31,7 @@ const meanwhile = {
   nobody: 'blocks nothing',
 }
 
-/** The statements that wait while each lock is held. */
+/** What each lock blocks while a migration holds it. */
 const stopsBy = {
   AccessExclusiveLock: 'all',
   ExclusiveLock: 'writes',
@@ -45,9 +45,9 @@ const stopsBy = {
 
 function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
   const work = [
-    ...(does.reads > 0 ? [`reads it ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),
+    ...(does.reads > 0 ? [`reads the table ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),
     ...(does.indexes > 0 ? [`builds ${does.indexes === 1 ? 'an index' : `${does.indexes} indexes`}`] : []),
-    ...(does.isRewritten ? ['rewrites it'] : []),
+    ...(does.isRewritten ? ['rewrites the table'] : []),
   ]
   const size = `${pluralize(rows, 'row')}, ${Math.ceil(bytes / 1e6)} MB`
   return `${table} (${size}), ${lock}: ${[meanwhile[stops], ...(work.length > 0 ? [work.join(', ')] : [])].join('; ')}`
@@ -69,7 +69,7 @@ function queueMessage({ installed, needed }: QueueVersions): string {
   if (installed === needed) return 'The schema pgboss is up to date.'
   return installed === null
     ? 'The schema pgboss will be created.'
-    : `pg-boss itself will upgrade the schema pgboss from version ${installed} to ${needed}; its locks are not known here.`
+    : `pg-boss itself will upgrade the schema pgboss from version ${installed} to ${needed}; this plan does not know its locks.`
 }
 
 const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${formatDuration(ms)}`)
@@ -88,7 +88,7 @@ const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
-/** Estimates a migration. A missing table counts as empty, because an earlier migration creates it. */
+/** Estimates how long a migration takes. A missing table counts as empty, because an earlier migration creates it. */
 export function planMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,

@@ -9,18 +9,12 @@ import {
   type PruneRound,
   runPruneRound,
 } from '../ledger/retention.ts'
-import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
+import { type Databases, withOutbox } from '../operations/databases.ts'
 import { findExistingRows } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import {
-  type CommandContext,
-  createProgressPrinter,
-  exitCodes,
-  printJson,
-  printUsageErrors,
-} from './terminal/context.ts'
-import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { type CommandContext, createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
+import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'delete records older than RETENTION_DAYS and payloads older than RETENTION_PAYLOAD_DAYS',
@@ -30,23 +24,21 @@ export const command = defineCommand({
     ['--dry-run', 'show what would be deleted, by state and age; change nothing'],
     ['--json', 'print JSON'],
   ],
-  help: `A running daemon does the same each minute. Records that need attention stay, and so do those whose outcome is not written back
-yet. Ids stay known, so that no row is sent again. You can interrupt it, and run it while daemons run. The exit code is 1 if it
-did not finish, 3 if nothing is due.
+  help: `A running daemon prunes each minute. Records that need attention stay, and so do those whose outcome is not written back
+yet. Ids stay known, so that no row is sent again. You can interrupt the command, and run it while daemons run. The exit
+code is 1 if it did not finish, 3 if no record is old enough.
 
 Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
   async action(context, options): Promise<number> {
-    const problems = findActorProblems(options)
-    if (problems.length > 0) return printUsageErrors(context, problems)
     const { dryRun = false } = options
-    return withDatabases(context, async (databases, { retention }) => {
+    return withOperator(context, options, [], async (databases, operator, { retention }) => {
       const due = await countPrunableSubmissions(databases.ledger, retention)
       const isDone = dryRun || due.length === 0
       const { pruned, end } = isDone
         ? { pruned: nothing, end: 'through' as const }
-        : await pruneLedger(databases, operatorOf(databases, actorOf(context, options)), context)
+        : await pruneLedger(databases, operator, context)
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
         printJson(context, {
@@ -108,17 +100,19 @@ function tableOf(due: readonly PrunableCount[], context: CommandContext): string
 
 function wouldMessage(due: readonly PrunableCount[]): string {
   const sum = (what: 'submissions' | 'toEmpty') => due.reduce((total, each) => total + each[what], 0)
-  return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')}.`
+  return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')} (delete the contents only).`
 }
 
 function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
   const rest =
-    end === 'through' ? '' : ' The rest is left, because it was interrupted or another instance prunes: run it again.'
+    end === 'through'
+      ? ''
+      : ' The rest is left, because the command was interrupted or another instance prunes: run the command again.'
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 
 function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string {
   if (days === null && payloadDays === null)
     return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0, so the ledger keeps everything.'
-  return 'Nothing is due.'
+  return 'No record is old enough to be pruned.'
 }

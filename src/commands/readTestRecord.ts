@@ -38,13 +38,13 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
     { type: chosen.type, payload: writeJson(read.payload), unreadable: null },
     randomUUID(),
   )
-  if (mapped.kind === 'refused') return invalid(`does not map: ${mapped.reason}`)
+  if (mapped.kind === 'refused') return invalid(`its payload cannot be mapped: ${mapped.reason}`)
   const body = readPayload(mapped.body)
   if (body.kind === 'invalid') return invalid(`its mapped body ${body.message}`)
   return { kind: 'record', resource: mapped.resource, body: body.payload }
 }
 
-/** The resource that has such a body; null if none has. */
+/** Finds the resource by the fields of its request body; null if none fits. */
 function resourceOf(payload: PayloadObject): Resource | null {
   const has = (name: string, kind: string) =>
     kind === 'object'

@@ -1,4 +1,3 @@
-import { readStoreConfig } from '../config.ts'
 import { readSuspectedLoss } from '../ledger/history/history.ts'
 import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
@@ -10,7 +9,7 @@ import {
   pauseDaemonsForRestoredLedger,
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
-import { type Databases, operatorOf } from '../operations/databases.ts'
+import type { Databases } from '../operations/databases.ts'
 import { lastRecoveryMessage, ledgerLossJson, ledgerLossMessages } from '../operations/lossMessages.ts'
 import {
   compareAfterRecovery,
@@ -23,9 +22,9 @@ import {
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { isConfirmed } from './terminal/confirm.ts'
-import { createProgressPrinter, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorOf, byOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
+import { createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
+import { byOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the ledger was restored or failed over, and resume sending',
@@ -35,27 +34,28 @@ export const command = defineCommand({
       'uncertain: you settle each record; new: outboxd sends each. Any other word is your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'the outbox was restored, too, or a daemon died just before: waiting rows may have been sent'],
-    ['--no-waiting', 'neither happened: waiting rows were not sent'],
-    ['--restored', 'a restore went unnoticed: pauses all daemons at once'],
+    ['--waiting', 'waiting rows may have been sent: the outbox was restored, too, or a daemon died just before'],
+    ['--no-waiting', 'waiting rows were not sent: the outbox was not restored, and no daemon died just before'],
+    ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
     byOption,
     reasonOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Use it after the database of the ledger was restored or failed over. Daemons have noticed and send nothing, because records may
-have been sent that the ledger does not know. The command shows them, asks you, gives each a state, and sending resumes.
+  help: `Use it after the database of the ledger was restored or failed over. The daemons noticed this and send nothing, because records
+may have been sent that the ledger does not know. The command shows these records, asks you, and gives each a state. Then
+sending resumes.
 
 If a record's row names a transaction, the record is tracked. It becomes uncertain if another record has that transaction, and
 rejected if it no longer maps. Other queued records, and rows that the ledger lost, become what --as says (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`, even when other records are sent again
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
-                   recognise them. Use it only if nothing was sent that the ledger may lack
+                   recognise them. Use it only if the ledger knows everything that was sent
 Other records, such as accepted and failed ones, stay as they are.
 
-Without --waiting and --no-waiting the command decides if waiting rows may have been sent: --dry-run says so. If you do not
-know, --waiting is safe.
+Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
+If you do not know, --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
 restored, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can repeat it,
@@ -68,19 +68,16 @@ Examples:
   async action(context, options): Promise<number> {
     const { states, names } = readAs(options)
     const [as] = states
-    const given = { as: names[0], reason: options.reason }
-    const problems = findActorProblems(given)
+    const problems: string[] = []
     if (states.length > 1) problems.push('give --as uncertain or --as new, not both')
     if (names.length > 1)
       problems.push(
         `${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name, such as --as uncertain --as "Erin Bell"`,
       )
     if (as === undefined && !options.dryRun) problems.push('give --as uncertain, --as new or --dry-run')
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-    const actor = actorOf(context, given)
-    return withDatabases(context, async (databases) => {
-      const operator = operatorOf(databases, actor)
+    const given = { as: names[0], reason: options.reason }
+    return withOperator(context, given, problems, async (databases, operator, { mappingsDir }) => {
+      const mappings = loadMappings(mappingsDir)
       const say = (sentence: string) => void context.stderr.write(`${sentence}\n`)
       const unusable = await whyUnusable(databases, options)
       if (unusable !== null) {
@@ -97,7 +94,7 @@ Examples:
         ? 'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.'
         : 'Nothing was changed.'
       const goOn = () => !context.signal.aborted
-      const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
+      const said = { isWaitingToo: options.waiting, sayer: options.restored ? operator.actor.who : undefined }
       const loss = await findLedgerLoss(databases, said, goOn).catch((error: unknown) => {
         say(`outboxd: the records to recover could not be read. ${unchanged}`)
         throw error
@@ -121,13 +118,13 @@ Examples:
       if (options.restored && options.dryRun) say('This was a dry run: no daemon was stopped.')
       if (options.dryRun || as === undefined) return exitCodes.done
       if (context.signal.aborted) return exitCodes.failed
-      if (!options.yes && !(await isConfirmed(context, question(loss, as), { otherwise: unchanged })))
+      if (!options.yes && !(await askForConfirmation(context, question(loss, as), { otherwise: unchanged })))
         return exitCodes.unconfirmed
       const onTaken = createProgressPrinter(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
       const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, goOn }, loss, as)
       if (taken === 'interrupted')
         say(
-          'outboxd: not everything was settled. What was settled stays so. Run the command again: only then does sending resume',
+          'outboxd: some records are not settled yet. The settled ones stay settled. Run the command again: only then does sending resume',
         )
       if (taken === 'changed') {
         const faster = lastRecoveryMessage(await readLastRecovery(databases.ledger))
@@ -156,7 +153,7 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   const cause = await readReadOnlyCause(databases.ledger)
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeDaemonsOfOtherLedgers(databases)
-  if (others !== null) return `${others}. Rows that it captured are not lost, and could be sent twice`
+  if (others !== null) return `${others}. Rows that it captured are not lost, and recovering them could send them twice`
   if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
 }

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { type InstanceReload, readInstanceReloads, requestReload } from '../ledger/instances.ts'
-import { type Databases, operatorOf } from '../operations/databases.ts'
+import type { Databases } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
-import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson } from './terminal/context.ts'
+import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'make all running daemons read mapping files, outbox.yaml and credentials again',
@@ -17,15 +17,11 @@ export const command = defineCommand({
   ],
   help: `Use it after you changed a file. It reaches all daemons through the ledger, on every host; SIGHUP does the same for one daemon.
 A daemon whose new files are wrong keeps the previous ones and says why. The exit code is 1 if a daemon cannot use the new
-files, could not try the table yet, or does not answer.`,
+files, could not try outbox.yaml on the table yet, or does not answer.`,
   async action(context, options): Promise<number> {
-    const problems = findActorProblems(options)
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    return withDatabases(context, async (databases) => {
+    return withOperator(context, options, [], async (databases, operator) => {
       const { dryRun = false } = options
-      const asked = dryRun
-        ? await readInstanceReloads(databases.ledger)
-        : await requestReload(operatorOf(databases, actorOf(context, options)))
+      const asked = await (dryRun ? readInstanceReloads(databases.ledger) : requestReload(operator))
       const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {

@@ -1,12 +1,9 @@
-import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { previewReplay, replayableStates, replayChange, replaySubmissions } from '../operations/replay.ts'
+import { replayableStates, replayChange, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
@@ -15,18 +12,18 @@ export const command = defineCommand({
     ...filterOptions(replayableStates, 'change at most this many, longest in their state first'),
     ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
-    ['--new-key', 'also a new idempotency key for records that may have arrived'],
+    ['--new-key', 'give a new idempotency key also to records that may have arrived'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would be replayed or does not map; change nothing'],
+    ['--dry-run', 'show what would be replayed and what cannot be mapped; change nothing'],
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Without ids and filters: all failed and rejected records. If there are several, it shows them and asks. A record that still does
-not map stays as it is, and the exit code is 1. Each replayed record gets a new idempotency key and new retries.
+  help: `Without ids and filters, all failed and rejected records are replayed. If there are several, the command shows them and asks. A
+record that still cannot be mapped stays as it is, and the exit code is 1. Each replayed record gets a new idempotency key and new retries.
 
 Records that may have arrived (\`outboxd list\` notes them) are replayed only by id or with --even-if-arrived. They keep their
-key, so that a service that recognises it has them once.
+idempotency key, so that a service that recognises the key has them once.
 
 Examples:
   outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"
@@ -37,14 +34,11 @@ Examples:
     const { refresh = false, evenIfArrived = false, newKey = false } = options
     const terms = { refresh, evenIfArrived, newKey }
     const change = replayChange(terms)
-    const problems = [...findSelectionProblems(change, ids, options), ...findActorProblems(options)]
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-    return withDatabases(context, (databases) => {
-      const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
-      const carryOut = options.dryRun ? previewReplay : replaySubmissions
+    const problems = findSelectionProblems(change, ids, options)
+    return withOperator(context, options, problems, (databases, operator, { mappingsDir }) => {
+      const parts = { databases, mappings: loadMappings(mappingsDir), operator: options.dryRun ? null : operator }
       return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
-        carryOut(parts, submissions, terms, run),
+        replaySubmissions(parts, submissions, terms, run),
       )
     })
   },

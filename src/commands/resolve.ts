@@ -9,15 +9,14 @@ import {
   type SettlingLine,
 } from '../operations/answersFile.ts'
 import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
   findResolveOptionProblems,
   previewResolution,
+  type RecordToSettle,
   type ResolveAnswer,
   type ResolveOutcome,
   resolveSubmission,
-  type Settling,
 } from '../operations/resolve.ts'
 import {
   escapeControl,
@@ -28,7 +27,7 @@ import {
   truncate,
 } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { isConfirmed } from './terminal/confirm.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
 import {
   type CommandContext,
   createProgressPrinter,
@@ -37,7 +36,7 @@ import {
   printUsageErrors,
   slotWaitOptions,
 } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { asOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'say whether an uncertain record arrived',
@@ -56,17 +55,17 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Settle a record only if you know whether it arrived: if it did and you say --not-arrived, it is sent twice, unless the service
-recognises the idempotency key. A record that the ledger had lost has a new key since \`outboxd recover\`, which the service cannot
-recognise. The command also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
+recognises the idempotency key. A record that the ledger had lost got a new key from \`outboxd recover\`, and the service cannot
+recognise that key. The command also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
 
---arrived asks the service once. It refuses an id that the service does not confirm, or that another record has. --take-back,
+--arrived asks the service once. The command refuses an id that the service does not confirm, or that another record has. --take-back,
 or --arrived with another id, corrects an id that an operator gave.
 
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
---not-arrived of one record asks on a terminal only, and goes on unasked in a script, unless the record ended under an id that an
-operator gave. Whatever else asks needs a terminal or --yes, and exits with 4 without them.
+--not-arrived for one record asks you on a terminal, but not in a script, unless the record ended under an id that an operator
+gave. All other questions need a terminal or --yes. Without them the command exits with 4.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv
@@ -89,9 +88,8 @@ type ResolveOptions = OptionsOf<typeof command>
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)
   const problems = name === '' ? ['give the id of a record, such as outbox:4711, or --file FILE.csv'] : []
-  problems.push(...findResolveOptionProblems(answer), ...findActorProblems(options))
-  if (problems.length > 0) return printUsageErrors(context, problems)
-  return withDatabases(context, async (databases) => {
+  problems.push(...findResolveOptionProblems(answer))
+  return withOperator(context, options, problems, async (databases, operator) => {
     const found = await previewResolution(databases, name, answer)
     if (found.kind === 'invalid') return printUsageErrors(context, found.problems)
     if (found.kind === 'missing') {
@@ -101,10 +99,10 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
     const { settling, outcome, question } = found
     if (outcome.kind === 'left' || options.dryRun) return conclude(context, settling, outcome, options)
     const asks = question !== null && !options.yes
-    if (asks && !(await isConfirmed(context, question.text, { inScript: question.isImplied })))
+    if (asks && !(await askForConfirmation(context, question.text, { inScript: question.isImplied })))
       return exitCodes.unconfirmed
     const parts = {
-      operator: operatorOf(databases, actorOf(context, options)),
+      operator,
       askService: (transaction: TransactionRef) =>
         askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
@@ -123,7 +121,7 @@ const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveO
 
 function conclude(
   context: CommandContext,
-  settling: Settling,
+  settling: RecordToSettle,
   outcome: ResolveOutcome,
   { json, dryRun = false }: ResolveOptions,
 ): number {
@@ -137,7 +135,7 @@ function conclude(
 /** `line` if the answer comes from a file. */
 interface Concluded {
   line?: number
-  settling: { submission: Pick<Settling['submission'], 'id' | 'outboxId'> }
+  settling: { submission: Pick<RecordToSettle['submission'], 'id' | 'outboxId'> }
   outcome: ResolveOutcome
 }
 
@@ -168,19 +166,18 @@ async function resolveFile(context: CommandContext, path: string, options: Resol
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   const { unanswered } = read
   const { dryRun = false, yes, json } = options
-  return withDatabases(context, async (databases) => {
+  return withOperator(context, options, [], async (databases, operator) => {
     const checked = createProgressPrinter(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
     const matched = await matchAnswersToRecords(databases, read.lines, answerOf(options), checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { settling } = matched
     if (!json || !yes) (dryRun && !json ? context.stdout : context.stderr).write(preview(matched, unanswered, options))
     const asks = settling.length > 0 && !dryRun && !yes
-    if (asks && !(await isConfirmed(context, `Settle ${pluralize(settling.length, 'record')}?`)))
+    if (asks && !(await askForConfirmation(context, `Settle ${pluralize(settling.length, 'record')}?`)))
       return exitCodes.unconfirmed
     const before = matched.skipped.map(({ line, submission, reason }): Concluded => {
       return { line, settling: { submission }, outcome: { kind: 'left', reason } }
     })
-    const operator = operatorOf(databases, actorOf(context, options))
     const now = dryRun ? settling : await settleLines(context, operator, settling)
     const concluded = [...before, ...now]
     const done = concluded.filter(({ outcome }) => outcome.kind === 'settled').length
@@ -201,7 +198,7 @@ const bytesMax = 10_000_000
 async function readText(path: string): Promise<string | { problem: string }> {
   try {
     const { size } = await stat(path)
-    if (size > bytesMax) return { problem: `--file ${path}: it has ${size} bytes, the most is ${bytesMax}` }
+    if (size > bytesMax) return { problem: `--file ${path}: the file has ${size} bytes. At most ${bytesMax} are read` }
     return await readFile(path, 'utf8')
   } catch (error) {
     return { problem: `--file ${path}: ${(error as Error).message}` }
@@ -255,12 +252,12 @@ const leftLines = (concluded: readonly Concluded[]): string =>
     skippedShown,
   )
 
-/** Daemons use the budget, too. */
+/** Long, because daemons use the budget, too. */
 const slotWaitMs = 300_000
 
 const silent: TransactionAnswer = {
   kind: 'silent',
-  message: 'not asked, because the service did not answer about another',
+  message: 'the service was not asked, because it did not answer about an earlier line',
 }
 
 async function settleLines(

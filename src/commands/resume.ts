@@ -1,40 +1,36 @@
 import { systemClock } from '../clock.ts'
-import { operatorOf } from '../operations/databases.ts'
 import { previewResume, type ResumeOutcome, resumeMessages, resumeSending } from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorOf, asOption, dryRunOption, findActorProblems, reasonOption, withDatabases } from './terminal/operator.ts'
+import { exitCodes, printJson } from './terminal/context.ts'
+import { asOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
-    ['--all', 'also test now if the other pauses can end'],
+    ['--all', 'also test now whether the pauses that the daemon began can end'],
     ['--believe-refusals', 'a mass refusal is correct: reject its records'],
     asOption,
     reasonOption,
     dryRunOption,
     ['--json', 'print JSON'],
   ],
-  help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. --all sends one trial request now: if it
-succeeds, all sending resumes.
+  help: `Pauses that the daemon began (throttled, unavailable, unauthorized, unreachable) end by themselves. --all sends one trial
+request now: if it succeeds, all sending resumes.
 
-If 10 records in a row get the same refusal, all sending pauses, because the data is probably not the cause. If it is, use
---believe-refusals: for a day such records are rejected, and you can replay them after you fix the mapping or the data.
+If 10 records in a row get the same refusal, all sending pauses, because the data is probably not the cause. If the data is
+the cause, use --believe-refusals: for a day such records are rejected, and you can replay them after you fix the mapping or
+the data.
 
 Examples:
   outboxd resume
   outboxd resume --all   after you corrected the credentials`,
   async action(context, options): Promise<number> {
-    const problems = findActorProblems(options)
-    if (problems.length > 0) return printUsageErrors(context, problems)
-    return withDatabases(context, async (databases) => {
+    return withOperator(context, options, [], async ({ ledger }, operator) => {
       const { all = false, believeRefusals = false, dryRun = false } = options
       const terms = { all, believeRefusals }
-      const resumed = await (dryRun
-        ? previewResume(databases.ledger, terms)
-        : resumeSending(operatorOf(databases, actorOf(context, options)), terms))
+      const resumed = await (dryRun ? previewResume(ledger, terms) : resumeSending(operator, terms))
       if (options.json) printJson(context, jsonOf(resumed, options))
       for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
         context.stderr.write(`${escapeControl(line)}\n`)

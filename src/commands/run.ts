@@ -19,10 +19,10 @@ import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
-/** An outcome could not be read or written. */
+/** The exit code if the outcome of a request could not be read or written. */
 const leftInDoubt = 1
 
-/** Finds broken credentials before a second daemon starts with them. */
+/** Often enough that a broken file is reported before another daemon starts with it. */
 const lookEveryMs = 60_000
 
 const namesOfParts: Record<CredentialPart, string> = {
@@ -41,8 +41,8 @@ same databases.
 SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again. If they are wrong, the daemon keeps the previous
 ones, and \`outboxd status\` says so. Renewed certificates and secrets are also noticed without a signal.
 
-SIGTERM takes on no new work, waits for answers that are under way, writes them, and exits with 0. If the database does not
-answer for ten minutes, it exits with 1. A second SIGTERM exits at once, with 1.`,
+On SIGTERM the daemon takes on no new work, waits for the answers to its requests, writes them, and exits with 0. If the
+database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
 }
 
 /** Runs until the signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, DatabaseUnusable */
@@ -65,14 +65,16 @@ export async function run(context: CommandContext): Promise<number> {
     },
     onBroken(error) {
       metrics.mappingsBroken()
-      log.error('mapping files are broken: the daemon keeps those in use', { error })
+      log.error('mapping files are broken: the daemon keeps the previous ones', { error })
     },
     onRefused(error) {
       metrics.mappingsBroken()
-      log.error('outbox.yaml does not fit the table: the daemon keeps the one in use', { error })
+      log.error('outbox.yaml does not fit the table: the daemon keeps the previous one', { error })
     },
     tryTable: async (table) =>
-      app === null ? new Error('the daemon is starting: reload again') : app.tryOutboxTable(table),
+      app === null
+        ? new Error('the daemon is still starting and could not try the table: run `outboxd reload` again')
+        : app.tryOutboxTable(table),
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
   const credentials = createReloadableCredentials({
@@ -86,7 +88,7 @@ export async function run(context: CommandContext): Promise<number> {
       log.info(`${namesOfParts[part]} changed`)
     },
     onBroken: (part, detail) =>
-      log.error(`${namesOfParts[part]} cannot be used: the daemon keeps what is in use`, { detail }),
+      log.error(`${namesOfParts[part]} cannot be used: the daemon keeps the previous one`, { detail }),
   })
   const reload = async () => {
     credentials.renew(credentialParts)

@@ -57,7 +57,7 @@ export const command = defineCommand({
   },
 })
 
-/** For scripts. Leaves out the address of a foreign database, because it holds a password. */
+/** For scripts. Leaves out the address of a database that is not embedded, because the address holds a password. */
 function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: SandboxSettings) {
   return { url, port, clientId: clientIds[0], ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
@@ -75,7 +75,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,
     `  SERVICE_CLIENT_ID=${clientIds.join(', or ')}`,
-    "  SERVICE_CLIENT_SECRET=the client's: of SANDBOX_CLIENT_SECRET, SANDBOX_CLIENTS or the scenario, else sandbox-secret",
+    '  SERVICE_CLIENT_SECRET=the secret of that client in SANDBOX_CLIENT_SECRET, SANDBOX_CLIENTS or the scenario, else sandbox-secret',
   ]
   if (controlToken !== undefined)
     lines.push('Requests to /_sandbox/ need the token: curl -H "Authorization: Bearer $SANDBOX_CONTROL_TOKEN"')
@@ -90,8 +90,8 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
 }
 
 /**
- * Starting may wait for the lock of another sandbox, which a signal ends.
- * @returns undefined if it was aborted
+ * Starts the sandbox. If another sandbox has the lock on its database, waits until that ends or the signal is aborted.
+ * @returns undefined if the signal was aborted
  */
 async function startUnlessTold(settings: SandboxSettings, signal: AbortSignal): Promise<Sandbox | undefined> {
   const starting = startSandbox(settings)
@@ -124,7 +124,7 @@ ${settings.join('\n')}
 Examples:
   outboxd sandbox --embedded                          nothing but Node is needed
   outboxd sandbox --embedded --port 0 --json          for scripts: one line of JSON, when it listens
-  outboxd sandbox --data ./sandbox                    goes on where it was
+  outboxd sandbox --data ./sandbox                    continues with the data of its last run
   outboxd sandbox --embedded --scenario test.yaml     does what the file says; POST /_sandbox/verify checks it
 
 While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/start/sandbox.md lists them.

@@ -5,18 +5,18 @@ import {
   type BulkChange,
   type BulkOutcome,
   type BulkRun,
-  type Chosen,
   changedAtOnceMax,
   chooseSubmissions,
   findChoiceProblems,
-  previewChange,
+  groupSubmissions,
+  previewedMax,
   type SkippedRecord,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
 import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
-import { isConfirmed } from './terminal/confirm.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
@@ -35,55 +35,15 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--limit <number>', limitHelp],
   ] as const
 
-export interface BulkOptions extends FilterOptions {
+interface BulkOptions extends FilterOptions {
   dryRun?: boolean | undefined
   yes?: boolean | undefined
   json?: boolean | undefined
 }
 
-type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
-
 export function findSelectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
   return findChoiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
-
-async function selectForChange(
-  context: CommandContext,
-  databases: Databases,
-  change: BulkChange,
-  { ids, options }: { ids: readonly string[]; options: BulkOptions },
-): Promise<Selected> {
-  const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
-  const chosen = await chooseSubmissions(
-    databases.ledger,
-    createTextSearch(databases.ledger),
-    change,
-    choice,
-    (cut) => void context.stderr.write(`${cut}\n`),
-  )
-  if (chosen.kind === 'invalid') return over(printUsageErrors(context, chosen.problems))
-  if (chosen.kind === 'missing') {
-    for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)
-    return over(exitCodes.nothing)
-  }
-  const { submissions, skipped } = chosen
-  if (submissions.length === 0 && skipped.length === 0) {
-    context.stderr.write(`There is nothing to ${change.verb}.\n`)
-    return over(exitCodes.nothing)
-  }
-  if (submissions.length === 0 || options.dryRun) return chosen
-  const asks = ids.length !== 1 || submissions.some(change.asksAlways)
-  if (!asks) {
-    if (!options.json) context.stderr.write(change.riskOf(submissions))
-    return chosen
-  }
-  if (!options.json) context.stderr.write(preview(change, submissions, skipped))
-  if (options.yes) return chosen
-  const question = `${capitalize(change.verb)} ${pluralize(submissions.length, 'record')}?`
-  return (await isConfirmed(context, question)) ? chosen : over(exitCodes.unconfirmed)
-}
-
-const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
 export async function changeSubmissions(
   context: CommandContext,
@@ -92,9 +52,27 @@ export async function changeSubmissions(
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
   carryOut: (submissions: readonly ListedSubmission[], run: BulkRun) => Promise<BulkOutcome>,
 ): Promise<number> {
-  const chosen = await selectForChange(context, databases, change, { ids, options })
-  if (chosen.kind === 'over') return chosen.exitCode
+  const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
+  const onCut = (message: string) => void context.stderr.write(`${message}\n`)
+  const { ledger } = databases
+  const chosen = await chooseSubmissions(ledger, createTextSearch(ledger), change, choice, onCut)
+  if (chosen.kind === 'invalid') return printUsageErrors(context, chosen.problems)
+  if (chosen.kind === 'missing') {
+    for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)
+    return exitCodes.nothing
+  }
   const { submissions } = chosen
+  if (submissions.length === 0 && chosen.skipped.length === 0) {
+    context.stderr.write(`There is nothing to ${change.verb}.\n`)
+    return exitCodes.nothing
+  }
+  const mustAsk = ids.length !== 1 || submissions.some(change.asksAlways)
+  if (submissions.length > 0 && !options.dryRun) {
+    if (!options.json)
+      context.stderr.write(mustAsk ? preview(change, submissions, chosen.skipped) : change.riskOf(submissions))
+    const question = `${capitalize(change.verb)} ${pluralize(submissions.length, 'record')}?`
+    if (mustAsk && !options.yes && !(await askForConfirmation(context, question))) return exitCodes.unconfirmed
+  }
   const { done, skipped: left } = await carryOut(submissions, { signal: context.signal })
   const skipped = [...chosen.skipped, ...left]
   if (options.dryRun && !options.json) {
@@ -106,8 +84,8 @@ export async function changeSubmissions(
   return options.dryRun && submissions.length > 0 ? exitCodes.done : exitCode
 }
 
-/** `did` is also the key in JSON. */
-export interface ChangeWords {
+/** The verb and its past form. The past form is also a key of the JSON. */
+interface ChangeWords {
   verb: string
   did: string
 }
@@ -138,14 +116,14 @@ function preview(
   skipped: readonly SkippedRecord[],
   chosen: number = submissions.length,
 ): string {
-  const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions, chosen)
-  const more = count - first.length
-  const cap = isCapped ? ` (at most ${changedAtOnceMax} at once: run it again for the rest)` : ''
+  const more = submissions.length - previewedMax
+  const cap =
+    chosen === changedAtOnceMax ? ` (at most ${changedAtOnceMax} at once: run the command again for the rest)` : ''
   return [
-    `This would ${verb} ${pluralize(count, 'record')}${cap}:\n\n`,
+    `This would ${change.verb} ${pluralize(submissions.length, 'record')}${cap}:\n\n`,
     renderTable(
       ['COUNT', 'STATE', 'TYPE', 'CODE', 'NOTE'],
-      groups.map((group) => [
+      groupSubmissions(submissions).map((group) => [
         String(group.count),
         group.state,
         truncate(group.type, 24),
@@ -153,10 +131,10 @@ function preview(
         arrivalNote(group),
       ]),
     ),
-    `\n${submissionTable(first)}`,
+    `\n${submissionTable(submissions.slice(0, previewedMax))}`,
     more > 0 ? `... and ${more} more\n` : '',
     '\n',
-    risk,
+    change.riskOf(submissions),
     skippedLines(skipped),
   ].join('')
 }

@@ -18,9 +18,9 @@ import {
   type CurrentRow,
   conflictLines,
   eventDetails,
-  type Fact,
   missingContentText,
   readCurrentRow,
+  type SubmissionFact,
   submissionFacts,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
@@ -35,7 +35,7 @@ export const command = defineCommand({
   description: 'explain one record: what happened, why, and what comes next',
   arguments: [['<id>', referenceHelp]],
   options: [['--json', 'print JSON, with payload, body and result as stored']],
-  help: `Prints the record's data as it is stored: it may be confidential. If several records match, it lists them. A text without a
+  help: `Prints the record's data as stored, which may be confidential. If several records match, it lists them. A text without a
 prefix that is neither an id nor an idempotency key is read as a transaction id, then as the id of an outbox row.
 
 Examples:
@@ -73,7 +73,7 @@ Examples:
 
 type ShowOptions = OptionsOf<typeof command>
 
-/** Also accepts the id of an outbox row. Only `show` does, because it changes nothing. */
+/** Also accepts the id of an outbox row. Only `show` does so, because `show` changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<FoundSubmissions> {
   const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
@@ -128,7 +128,7 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Cur
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
-const factText = (fact: Fact, nowMs: number) =>
+const factText = (fact: SubmissionFact, nowMs: number) =>
   typeof fact === 'string' ? fact : formatInstantAndDistance(fact.atMs, nowMs)
 
 function eventLines(event: LoggedEvent): string[] {

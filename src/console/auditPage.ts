@@ -16,7 +16,7 @@ import { readTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
-import { consoleErrorMessage, Refused } from './errors.ts'
+import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { emptyNote, foreignText, momentHtml, table } from './html/elements.ts'
 import { formText, textAsTyped } from './html/form.ts'
 import { layout, sendPage } from './html/layout.ts'
@@ -53,14 +53,15 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
 
 const filterNames = ['since', 'until', 'who', 'key', 'record'] as const
 
-/** @throws Refused for a wrong filter */
+/** @throws RequestRefused for a wrong filter */
 function readAuditQuery(query: unknown, nowMs: number) {
   const texts = filterNames.map((name) => [name, textAsTyped(query, name)] as const)
   const given = new Map(texts.filter(([, text]) => text !== ''))
   const read = readTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
   const problems = read.kind === 'invalid' ? read.problems : []
   const record = parseRecordName(given.get('record'), problems)
-  if (read.kind === 'invalid' || problems.length > 0) throw new Refused(400, problems.join('\n').replaceAll('--', ''))
+  if (read.kind === 'invalid' || problems.length > 0)
+    throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
   return { given, span: { ...read.value, key: given.get('key') ?? null, record } }
 }
 

@@ -1,6 +1,6 @@
-import { Refused } from './errors.ts'
+import { RequestRefused } from './errors.ts'
 
-/** If full, drops the entry that was set longest ago. */
+/** A map that drops the entry that was set longest ago if it has more than `max` entries. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #max: number
 
@@ -19,7 +19,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
 }
 
 export interface ConcurrencyLimit {
-  /** @throws Refused if `max` of that name are under way */
+  /** Counts a request until it is disposed of. @throws RequestRefused if `max` requests of that name are under way */
   begin(name: string): Disposable
 }
 
@@ -27,7 +27,7 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
   const underWay = new Map<string, number>()
   const add = (name: string, by: 1 | -1) => {
     const count = (underWay.get(name) ?? 0) + by
-    if (count > max) throw new Refused(429, 'Too many requests are under way. Try again in a moment.')
+    if (count > max) throw new RequestRefused(429, 'Too many requests are under way. Try again in a moment.')
     if (count === 0) underWay.delete(name)
     else underWay.set(name, count)
   }

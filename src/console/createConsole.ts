@@ -41,23 +41,20 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   })
   await app.register(cookie, { secret: randomBytes(32).toString('base64') })
   await app.register(helmet, headers)
-  app.removeAllContentTypeParsers() // forms alone
+  app.removeAllContentTypeParsers() // only forms are accepted
   await app.register(formbody)
   await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   installErrorHandlers(app, parts.say)
   installGuard(app, guard, parts)
   assetRoutes(app)
-  for (const routes of [
-    addNowRoutes,
-    addRecordsRoutes,
-    addChangeRoutes,
-    addRecordRoutes,
-    addResolveRoutes,
-    addMappingRoutes,
-    addAuditRoutes,
-  ])
-    routes(app, parts)
+  addNowRoutes(app, parts)
+  addRecordsRoutes(app, parts)
+  addChangeRoutes(app, parts)
+  addRecordRoutes(app, parts)
+  addResolveRoutes(app, parts)
+  addMappingRoutes(app, parts)
+  addAuditRoutes(app, parts)
   return app
 }
 

@@ -8,8 +8,8 @@ import { notice, paragraph } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { nowVersionPath } from './parts.ts'
 
-export class Refused extends Error {
-  override name = 'Refused'
+export class RequestRefused extends Error {
+  override name = 'RequestRefused'
   readonly statusCode: number
   constructor(statusCode: number, message: string) {
     super(message)

@@ -16,7 +16,7 @@ import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readOutboxRecord, readWaitingRows } from '../outbox/readRows.ts'
 import { pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
-import { Refused } from './errors.ts'
+import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
 import { emptyNote, factList, foreignTextHtml, notice, paragraph, section, table } from './html/elements.ts'
 import { form, hiddenField, textAsTyped } from './html/form.ts'
@@ -25,7 +25,7 @@ import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonText, mappedTable } from './record/valuesHtml.ts'
 import { createUnmaskedRecordStore, logValuesShown, maskedNote } from './valueAccess.ts'
 
-/** More would delay other viewers for over 0.1 s. */
+/** Mapping a larger form would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
@@ -83,7 +83,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     { config: { changesNothing: true } },
     async ({ body: { outbox = '' }, viewer }, reply) => {
       const record = await withOutbox(await databases(), (erp) => readOutboxRecord(erp, outbox))
-      if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
+      if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)
       await logValuesShown(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })

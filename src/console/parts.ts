@@ -20,7 +20,7 @@ export interface ConsoleParts {
 
 export const nowVersionPath = '/now/version'
 
-export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
+type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
 /** Reads the files each time, so that a correction shows at once. */
 export function readMappingFiles({ mappingsDir }: Pick<StoreConfig, 'mappingsDir'>): MappingFiles {

@@ -15,7 +15,7 @@ import {
   resumeSending,
 } from '../operations/pause.ts'
 import { pauseEndText } from '../operations/renderStatus.ts'
-import { Refused } from './errors.ts'
+import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
 import { ageHtml, emptyNote, foreignTextHtml, momentHtml, notice, paragraph } from './html/elements.ts'
 import { checkbox, form, formText, hiddenField } from './html/form.ts'
@@ -46,7 +46,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
   app.post('/resume', async ({ viewer, body }, reply) => {
     const reason = formText(body, 'reason') ?? null
     const wrong = reason === null ? null : findReasonProblem(reason)
-    if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
+    if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     await resumeSending(operatorOf(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
     return reply.redirect('/', 303)
@@ -58,7 +58,10 @@ const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'fo
 function readPauseForm(fields: unknown): Extract<PauseRead, { kind: 'value' }> {
   const read = parsePauseRequest({ reason: formText(fields, 'reason'), for: formText(fields, 'for') })
   if (read.kind === 'value') return read
-  throw new Refused(400, read.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`).join('\n'))
+  throw new RequestRefused(
+    400,
+    read.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`).join('\n'),
+  )
 }
 
 const resumeTerms = (fields: unknown): ResumeTerms => ({
@@ -140,7 +143,7 @@ export function pauseForms({ canChange }: Viewer): HtmlValue {
 </form>
 <form class="line" action="/resume">
 ${checkbox('all', 'also end the other pauses, because their cause is gone')}
-${checkbox('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same one')}
+${checkbox('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same refusal')}
 <button>Resume…</button>
 </form>`
 }

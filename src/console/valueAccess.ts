@@ -11,7 +11,7 @@ import type { ConsoleParts } from './parts.ts'
 
 /**
  * Pages mask values. A viewer who asks for values is logged first, then sees them for a quarter of an hour. With
- * --read-only the console's own log has the entry, because that role cannot write to the ledger.
+ * --read-only the console's own log has the entry, because a read-only role cannot write to the ledger.
  */
 
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
@@ -44,8 +44,8 @@ export function logDownload(
 }
 
 /**
- * Logs each search, because results reveal masked values piece by piece. Names the records that were read, or the found
- * ones if over 100 were read.
+ * Logs each search, because results reveal masked values piece by piece. The entry names the records that were
+ * read, or only those found if over 100 were read.
  */
 export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchByText {
   return async (filter, text, bounds) => {

@@ -4,22 +4,23 @@ import { findSubmissions, type ListedSubmission } from '../ledger/operator/selec
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
+import type { SkippedRecord } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
-import { wholeIdPattern } from './references.ts'
+import { submissionIdPattern } from './references.ts'
 import {
   findTransactionIdProblem,
   predictResolveOutcome,
+  type RecordToSettle,
   type ResolveAnswer,
   type ResolveOutcome,
-  type Settling,
   transactionHolderMessage,
   transactionOfAnswer,
   whyCannotBeSettled,
 } from './resolve.ts'
-import { unmarkFormulas } from './spreadsheet.ts'
+import { unescapeFormulas } from './spreadsheet.ts'
 
 /** At least one of the two ids is set. */
-export interface AnsweredLine {
+interface AnsweredLine {
   line: number
   outboxId: string | null
   submissionId: string | null
@@ -28,7 +29,7 @@ export interface AnsweredLine {
   attempts: number
 }
 
-export type AnswersRead =
+type AnswersRead =
   | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
   | { kind: 'invalid'; problems: string[] }
 
@@ -44,7 +45,7 @@ export function readAnswersFile(text: string): AnswersRead {
   const wrongHead = headProblem(heads)
   if (wrongHead !== null) return { kind: 'invalid', problems: [`line ${first.line}: ${wrongHead}`] }
   if (records.length > linesMax)
-    return { kind: 'invalid', problems: [`it has ${records.length} lines: give at most ${linesMax}`] }
+    return { kind: 'invalid', problems: [`the file has ${records.length} lines: give at most ${linesMax}`] }
   const read = records.map((row) => readLine(row, heads))
   const problems = read.flatMap((each) => (typeof each === 'string' ? [each] : []))
   if (problems.length > 0) return { kind: 'invalid', problems }
@@ -68,10 +69,10 @@ function readRows(text: string): Row[] | string {
       trim: true,
     }) as unknown as { info: { lines: number }; record: string[] }[]
     return rows
-      .map(({ info, record }) => ({ line: info.lines, cells: record.map(unmarkFormulas) }))
+      .map(({ info, record }) => ({ line: info.lines, cells: record.map(unescapeFormulas) }))
       .filter(({ cells }) => cells.some((cell) => cell !== ''))
   } catch (error) {
-    if (error instanceof CsvError) return `it is not a CSV file: ${error.message}`
+    if (error instanceof CsvError) return `this is not a CSV file: ${error.message}`
     throw error
   }
 }
@@ -93,18 +94,18 @@ function headProblem(heads: readonly string[]): string | null {
   return twice === undefined ? null : `two columns are named ${twice}: keep one`
 }
 
-/** Null without an answer. A text is a problem. */
+/** Returns null for a line without an answer, and a text for a problem. */
 function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine | null | string {
   const cell = (name: Column) => cells[heads.indexOf(name)] || null
   const wrong = (problem: string) => `line ${line}: ${problem}`
   const answer = cell('arrived_as')
   if (answer === null) return null
   if (cells.slice(heads.length).some((each) => each !== ''))
-    return wrong(`it has ${pluralize(cells.length, 'column')}, the header has ${heads.length}`)
+    return wrong(`the line has ${pluralize(cells.length, 'column')}, the header has ${heads.length}`)
   const outboxId = cell('outbox_id')?.replace(/^outbox:/, '') || null
   const submissionId = cell('submission_id')
-  if (outboxId === null && submissionId === null) return wrong('it names no record')
-  if (submissionId !== null && !wholeIdPattern.test(submissionId))
+  if (outboxId === null && submissionId === null) return wrong('the line names no record')
+  if (submissionId !== null && !submissionIdPattern.test(submissionId))
     return wrong(`${submissionId} is not a submission id`)
   const attempts = cell('attempts') ?? ''
   if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
@@ -121,16 +122,14 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
 
 export interface SettlingLine {
   line: number
-  settling: Settling
+  settling: RecordToSettle
   answer: ResolveAnswer
-  /** What the answer comes to if the service confirms it. */
+  /** The result if the service confirms the answer. */
   outcome: ResolveOutcome
 }
 
-export interface SkippedLine {
+interface SkippedLine extends SkippedRecord {
   line: number
-  submission: Pick<ListedSubmission, 'id' | 'outboxId'>
-  reason: string
 }
 
 export type MatchedAnswers =
@@ -165,7 +164,7 @@ export async function matchAnswersToRecords(
     }
     const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
     if (detail === null) {
-      wrong('its record was pruned just now')
+      wrong('the record was pruned just now')
       continue
     }
     const answer: ResolveAnswer = {
@@ -200,19 +199,19 @@ async function findSubmission(
   if (second !== undefined) return `outbox:${outboxId} is ${first.id} and ${second.id}: fill in submission_id`
   // Sorting only one column of a spreadsheet gives every record the wrong answer.
   if (outboxId !== null && first.outboxId !== outboxId)
-    return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was one column sorted alone, or the id changed by a spreadsheet?`
+    return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was only one column sorted, or did a spreadsheet change the id?`
   return first
 }
 
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
   if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
   const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
-  return `it contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
+  return `the line contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
 }
 
 /**
- * Says why a record is left; null if it is not. The file is older than the ledger, so it neither undoes later steps nor
- * sends again on an old answer.
+ * Says why a line is skipped; null if it is not. The file is older than the ledger, so a line neither undoes a later step
+ * nor sends a record again on an old answer.
  */
 function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
@@ -220,12 +219,12 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
     return `is already ${state} as ${arrivedAs}`
   const why = whyCannotBeSettled(detail)
   if (why !== null) return `is ${state}${why}`
-  // An earlier attempt says nothing about the one in doubt.
+  // The answer is about an earlier attempt, and says nothing about the one in doubt.
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)
-    return `is ${state}; its transaction id ${transactionId} was given by an operator. If it is wrong: ${oneByOne}`
+    return `is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
   return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
-    ? `is not ${arrivedAs}, an operator has said. If it is after all: ${oneByOne}`
+    ? `did not arrive as ${arrivedAs}, an operator has said. If it did after all: ${oneByOne}`
     : null
 }

@@ -14,11 +14,11 @@ import { slotReachMs } from '../slotReach.ts'
 export const slotWaitMaxMs = 10_000
 
 export interface TransactionAnswer {
-  kind: /** It knows it: it is completed, failed or pending. */
+  kind: /** The service knows the transaction, with whatever status. */
     | 'known'
     /** The service does not know the transaction, or answers about a different one. */
     | 'denied'
-    /** The service could not be asked, or its answer is unclear. */
+    /** The service could not be asked, or did not say whether it knows the transaction. */
     | 'silent'
   message: string
 }
@@ -80,13 +80,13 @@ function readTransactionAnswer(answer: Answer, { resource, transactionId }: Tran
     }
   const shown = boundText(status, textCharsMax.word)
   if (!knownStatuses.has(status))
-    return { kind: 'silent', message: `the service answered an unknown status of ${transactionId}: ${shown}` }
+    return { kind: 'silent', message: `the service gave ${transactionId} an unknown status: ${shown}` }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
   const message = `the service says that ${serviceResources[resource].noun} ${transactionId} is ${status}${code}`
   return { kind: 'known', message }
 }
 
-/** docs/reference/interface.md, 3.1 and 3.2, which leave `accepted` open. */
+/** See docs/reference/interface.md, 3.1 and 3.2. They do not say whether `accepted` is one of these. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const slotsAgainMs = 500
@@ -97,18 +97,18 @@ export type AskOutcome<T> =
   /** The ledger cannot be read or written, so spent slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
-export interface AskingDeps<T> {
+interface AskingDeps<T> {
   signal: AbortSignal
   askAnyway: boolean
   onWait(): void
-  /** Fewer are taken if the rate limit is lower. */
+  /** The most requests. Fewer slots are taken if the rate limit is lower. */
   requestsMax: number
   /** `slotWaitMaxMs` by default. */
   slotWaitMs?: number | undefined
   onCertificate(expiresAtMs: number): void
   /**
    * @param mayLeave true while the slots are valid
-   * @param requests how many may be made
+   * @param requests the number of requests that may be made
    */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }

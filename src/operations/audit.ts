@@ -41,7 +41,7 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** Column names; none if the mapping files are broken. */
+/** Names of the fields that hold amounts, for CSV columns; none if the mapping files are broken. */
 export function readAmountFieldNames(mappingsDir: string): string[] {
   try {
     const fields = [...loadMappings(mappingsDir).values()].flatMap((mapping) => mapping.fields)
@@ -62,7 +62,7 @@ export interface AuditSum {
   amounts: Amounts
 }
 
-/** By month, type, outcome and currency. */
+/** The sums by month, type, outcome and currency. */
 export type AuditSums = Map<string, AuditSum>
 
 export function addToSums(sums: AuditSums, line: AuditLine): void {
@@ -186,7 +186,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
   }
 }
 
-/** Records share a cell, so that an act is one line. */
+/** All records of an act share a cell, so that an act is one line. */
 function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
   const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
   return {
@@ -228,10 +228,10 @@ const showAmounts = (amounts: Amounts | null): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 
-export const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
+const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${formatInstant(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
-export const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
+const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
   `${who}: ${act}${untilMs === null ? '' : ` until ${formatInstant(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
 
 const recordsShown = 5

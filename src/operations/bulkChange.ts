@@ -22,7 +22,7 @@ export interface BulkChange {
   allowedStates: readonly State[]
   defaultStates: readonly State[]
   whyNotAllowed: (state: State) => string
-  /** Why records that may have arrived are left unless named; null if they are not left. */
+  /** Why records that may have arrived are skipped unless named by id; null if they are not skipped. */
   whySpared: string | null
   riskOf: (submissions: readonly ListedSubmission[]) => string
   asksAlways: (submission: ListedSubmission) => boolean
@@ -33,14 +33,14 @@ export interface SkippedRecord {
   reason: string
 }
 
-/** Changed ids, and records that were left. After an interruption, untried records are in neither list. */
+/** The ids of changed records, and the skipped records. After an interruption, untried records are in neither list. */
 export interface BulkOutcome {
   done: string[]
   skipped: SkippedRecord[]
 }
 
 export interface BulkRun {
-  /** If it is aborted, the batch is finished and the rest is left. */
+  /** If it is aborted, the current batch is finished and the rest is left. */
   signal: AbortSignal
 }
 
@@ -78,12 +78,12 @@ export interface Choice {
   nowMs: number
 }
 
-export type Chosen =
+export type ChosenRecords =
   | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: SkippedRecord[] }
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
-/** Bounds the memory. The rest is for the next run. */
+/** Bounds the memory. Further records are for the next run. */
 export const changedAtOnceMax = 100_000
 
 export function findChoiceProblems(change: BulkChange, choice: Choice): string[] {
@@ -96,7 +96,7 @@ export function findChoiceProblems(change: BulkChange, choice: Choice): string[]
 
 /**
  * Chooses submissions with the revision that was seen.
- * @param onCut called if a text search did not read all of them
+ * @param onCut called if a text search did not read all records
  */
 export async function chooseSubmissions(
   ledger: Database,
@@ -104,7 +104,7 @@ export async function chooseSubmissions(
   change: BulkChange,
   choice: Choice,
   onCut: (message: string) => void,
-): Promise<Chosen> {
+): Promise<ChosenRecords> {
   if (choice.ids.length > 0) return chooseNamed(ledger, change, choice.ids)
   const read = readChoice(change, choice)
   return read.kind === 'invalid' ? read : chooseMatching(ledger, search, change, read, onCut)
@@ -117,7 +117,7 @@ async function chooseNamed(
   ledger: Database,
   { allowedStates, whyNotAllowed }: BulkChange,
   ids: readonly string[],
-): Promise<Chosen> {
+): Promise<ChosenRecords> {
   const found = await findEachSubmissionByName(ledger, ids)
   if (found.kind !== 'found') return found
   const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
@@ -136,7 +136,7 @@ async function chooseMatching(
   { whySpared }: BulkChange,
   read: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
-): Promise<Chosen> {
+): Promise<ChosenRecords> {
   const filter = await narrowFilterByText(search, read, onCut)
   const limit = Math.min(read.limit ?? changedAtOnceMax, changedAtOnceMax)
   if (whySpared === null)
@@ -149,39 +149,15 @@ async function chooseMatching(
   return { kind: 'chosen', submissions, skipped }
 }
 
+/** Previews show this many records, and the rest by group. */
+export const previewedMax = 5
+
 export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
   count: number
 }
 
-export interface ChangePreview {
-  verb: BulkChange['verb']
-  count: number
-  groups: SubmissionGroup[]
-  first: readonly ListedSubmission[]
-  /** True if there may be more than `changedAtOnceMax`. */
-  isCapped: boolean
-  risk: string
-}
-
-const firstMax = 5
-
-/** @param chosen number of records before some were left out */
-export function previewChange(
-  change: BulkChange,
-  submissions: readonly ListedSubmission[],
-  chosen: number = submissions.length,
-): ChangePreview {
-  return {
-    verb: change.verb,
-    count: submissions.length,
-    groups: groupsOf(submissions),
-    first: submissions.slice(0, firstMax),
-    isCapped: chosen === changedAtOnceMax,
-    risk: change.riskOf(submissions),
-  }
-}
-
-function groupsOf(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
+/** Groups submissions for a preview, the largest group first. */
+export function groupSubmissions(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
   const kinds = Map.groupBy(
     submissions,
     ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,
@@ -195,29 +171,16 @@ function groupsOf(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
 }
 
-export interface ReplayCost {
-  requests: number
-  durationMs: number
-}
-
-/** Estimates a replay's cost, as `status` does for the backlog. */
-export async function readReplayCost(
-  { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
-  count: number,
-  rateLimit: { requests: number; windowMs: number },
-): Promise<ReplayCost> {
+/** Estimates a replay's requests and time, as `status` does for the backlog. */
+export async function readReplayCostMessage({ ledger, config }: Databases, count: number): Promise<string> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
     readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
   ])
-  const capacity = rateCapacity || rateLimit.requests
-  const { windowMs } = rateLimit
+  const { requests: limit, windowMs } = config.rateLimit
   const { durationMs, pollsPerRecord: polls } = estimateBacklog({
-    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity, windowMs, lastDueInMs: 0 },
+    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity: rateCapacity || limit, windowMs, lastDueInMs: 0 },
   })
-  return { requests: Math.ceil(count * (1 + polls)), durationMs }
-}
-
-export function replayCostMessage({ requests, durationMs }: ReplayCost): string {
-  return `It costs about ${pluralize(requests, 'request')}, which is ${formatDuration(durationMs)} of the whole budget.`
+  const requests = Math.ceil(count * (1 + polls))
+  return `The replay costs about ${pluralize(requests, 'request')}, which is ${formatDuration(durationMs)} of the whole budget.`
 }

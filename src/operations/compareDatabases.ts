@@ -50,7 +50,7 @@ export function readRecordIfReadable(
 
 /**
  * Finds rows that say they were captured but are not in the ledger.
- * @param isWaitingToo includes waiting rows that name a transaction, because no daemon captures now
+ * @param isWaitingToo true also finds waiting rows that name a transaction; for use while no daemon captures
  */
 export function findLostRows(
   databases: Databases,
@@ -62,9 +62,9 @@ export function findLostRows(
 }
 
 /**
- * True if waiting rows may have been sent: their state is not written at capture, or the outbox was restored, too. The
- * outbox was not restored if it is at the same place while the ledger moved. A restore in place looks the same, so then
- * the server decides.
+ * True if waiting rows may have been sent, because their state is not written at capture or the outbox was restored, too.
+ * If the ledger moved, an outbox at its recorded place was not restored. If the ledger was restored in place, the outbox
+ * may have been restored with it if both are on one server.
  */
 export async function mayWaitingRowsHaveBeenSent(
   databases: Databases,
@@ -101,7 +101,7 @@ export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, a
 
 /**
  * Compares the outbox with the ledger, and makes missing reports due again.
- * @returns their number
+ * @returns the number of these reports
  */
 export async function makeMissingReportsDue(
   databases: Databases,

@@ -18,7 +18,7 @@ export function lockingSessionsMessage(sessions: readonly LockingSession[]): str
 }
 
 /**
- * Says how to end the first session, after a blank.
+ * Says how to end the first session. The text begins with a blank, or is empty.
  * @param whose such as `the ERP’s`
  */
 export function endLockingSessionAdvice([first]: readonly LockingSession[], whose: string): string {
@@ -64,7 +64,7 @@ export function hiddenRowsMessage(hidden: RowsBeforeStart | null): string | null
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
   const more = rows >= rowsBeforeStartMax ? ' or more' : ''
-  return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
+  return `${pluralize(rows, 'row')}${more} before the start position ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
 }
 
 export function startPositionMessage(start: StartPosition | null): string | null {

@@ -11,9 +11,9 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 /**
  * The databases as commands and the console use them, the first parameter of functions:
  *
- *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
- *     withOutbox(databases, (outbox) => readNew(outbox, 10))         reads the ERP's table
- *     discardSeenSubmissions(operatorOf(databases, actor), seen)     changes the ledger in an operator's name
+ *     readSubmissionDetail(databases.ledger, id, …)                   reads the ledger
+ *     withOutbox(databases, (outbox) => readWaitingRows(outbox, 10))  reads the ERP's table
+ *     discardSeenSubmissions(operatorOf(databases, actor), seen)   changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
@@ -36,7 +36,7 @@ const goodbyeMs = 1_000
 
 /**
  * Opens the databases.
- * @param outboxTable called when first needed, so that a broken description does not prevent a pause
+ * @param outboxTable called when first needed, so that a broken outbox.yaml does not prevent a pause
  * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
  */
 export async function openDatabases(

@@ -131,7 +131,7 @@ function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number)
   )
 }
 
-/** Above this, `list --by-cause` is more useful. */
+/** If more records need attention, `list --by-cause` is more useful than `list`. */
 const eachMax = 10
 
 function waitsForPerson({ submissions }: StatusFacts): string | null {
@@ -149,7 +149,7 @@ function late({ oldestMs, oldestAcceptedMs, nowMs }: StatusFacts): string | null
   return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
-/** Finds what no daemon could write down, such as a full disk of the ledger. */
+/** Notices trouble that no daemon can record, such as a full disk of the ledger. */
 function notTaken(status: StatusFacts): string | null {
   const { isBudgetUnused, instances, nowMs } = status
   const { waiting, oldestMs } = readOutbox(status)

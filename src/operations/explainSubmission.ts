@@ -9,13 +9,12 @@ export interface Explanation {
   advice: readonly Advice[]
 }
 
-export interface Advice {
+interface Advice {
   words: string
   ways: readonly Way[]
 }
 
-export interface Way {
-  kind: 'arrived' | 'not-arrived' | 'replay' | 'discard' | 'correct'
+interface Way {
   command: string
   means: string
 }
@@ -99,7 +98,10 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
 function probing(detail: SubmissionDetail): Explained {
   const { transactionId, pollMs, nowMs } = detail
   const why = `the answer did not say whether it arrived, so the daemon asks the service for ${transactionId}`
-  const next = pollMs === null ? 'asked again soon' : `asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
+  const next =
+    pollMs === null
+      ? 'the service is asked again soon'
+      : `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
@@ -117,7 +119,7 @@ function accepted(detail: SubmissionDetail): Explained {
     `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`,
     ...(unknownSinceMs === null
       ? []
-      : [`since ${formatInstant(unknownSinceMs)} the service says that it does not know it`]),
+      : [`since ${formatInstant(unknownSinceMs)} the service says that it does not know the transaction`]),
     ...(refusedPolls > 1
       ? [`${refusedPolls} polls were refused while those of other records were answered, so it is polled more rarely`]
       : []),
@@ -126,10 +128,10 @@ function accepted(detail: SubmissionDetail): Explained {
   const pause = longestPause(pauses)
   const next =
     pause !== null
-      ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'asked')}`
+      ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'the service is asked')}`
       : pollMs === null || pollMs <= nowMs
-        ? 'asked as soon as a slot is free'
-        : `asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
+        ? 'the service is asked as soon as a slot is free'
+        : `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
   return { why: why.join('; '), next: pollNext(detail, next) }
 }
 
@@ -163,7 +165,7 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
         'needs attention: it may have arrived, so ask the operator of the service first, then',
         ...(body === null ? [] : [arrived(id, itDid)]),
         replay(id, itDidNot),
-        discard(id, body === null ? 'if it arrived: it cannot be followed, because it does not map' : noMatter),
+        discard(id, body === null ? 'if it arrived: outboxd cannot track it, because it cannot be mapped' : noMatter),
       )
     : advise(
         `needs attention: ${cause}`,
@@ -173,38 +175,23 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   return [advice, ...holdsBack(detail)]
 }
 
-const itDid = 'if it arrived: follow it to its end'
+const itDid = 'if it arrived: outboxd tracks it to its end'
 const itDidNot = 'if it did not arrive: send it again'
 const noMatter = 'if it no longer matters'
 
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
   const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back if you do not know the right id`
-  return [
-    advise(`an operator gave the transaction ${transactionId}; if that is wrong`, {
-      kind: 'correct',
-      command,
-      means: '',
-    }),
-  ]
+  return [advise(`an operator gave the transaction ${transactionId}; if that is wrong`, { command, means: '' })]
 }
 
 const arrived = (id: string, means: string): Way => ({
-  kind: 'arrived',
   command: `outboxd resolve ${id} --arrived TRANSACTION_ID`,
   means,
 })
-const notArrived = (id: string, means: string): Way => ({
-  kind: 'not-arrived',
-  command: `outboxd resolve ${id} --not-arrived`,
-  means,
-})
-const replay = (id: string, means: string): Way => ({ kind: 'replay', command: `outboxd replay ${id}`, means })
-const discard = (id: string, means: string): Way => ({
-  kind: 'discard',
-  command: `outboxd discard ${id} --reason TEXT`,
-  means,
-})
+const notArrived = (id: string, means: string): Way => ({ command: `outboxd resolve ${id} --not-arrived`, means })
+const replay = (id: string, means: string): Way => ({ command: `outboxd replay ${id}`, means })
+const discard = (id: string, means: string): Way => ({ command: `outboxd discard ${id} --reason TEXT`, means })
 
 const holdsBack = ({ blocks }: SubmissionDetail): Advice[] =>
   blocks ? [advise('until then, later records of its key wait')] : []
@@ -215,7 +202,7 @@ const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
 const reported = ({ reportDue }: SubmissionDetail) =>
   reportDue ? 'the daemon writes this state back to the outbox row' : 'nothing: it has ended'
 
-export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
+function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
   const endMs = ({ untilMs }: ActivePause) => untilMs ?? Number.POSITIVE_INFINITY
   return pauses.toSorted((a, b) => endMs(b) - endMs(a))[0] ?? null
 }

@@ -1,5 +1,4 @@
 import { searchSubmissionTexts, type TextSearch } from '../ledger/operator/search.ts'
-
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
@@ -7,40 +6,27 @@ import type { Database } from '../postgres/database.ts'
 import { parseEpochMs } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-export interface FilterOptions {
-  state?: string | undefined
-  code?: string | undefined
-  type?: string | undefined
-  key?: string | undefined
-  since?: string | undefined
-  until?: string | undefined
-  transaction?: string | undefined
-  containing?: string | undefined
+const textFilters = ['state', 'code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause'] as const
+
+export interface FilterOptions extends Partial<Record<(typeof textFilters)[number] | 'limit', string | undefined>> {
   mayHaveArrived?: boolean | undefined
-  cause?: string | undefined
-  limit?: string | undefined
 }
 
 export type FiltersRead =
-  | {
-      kind: 'value'
-      filter: SubmissionFilter
-      containing: string | null
-      limit: number | null
-    }
+  | { kind: 'value'; filter: SubmissionFilter; containing: string | null; limit: number | null }
   | { kind: 'invalid'; problems: string[] }
 
-export interface FilterRules {
+interface FilterRules {
   defaultStates: readonly State[]
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number
 }
 
-export function readFilters(options: FilterOptions, now: FilterRules): FiltersRead {
+export function readFilters(options: FilterOptions, rules: FilterRules): FiltersRead {
   const problems: string[] = []
-  const asked = readStates(options.state, now, problems)
-  const span = readTimeSpan(options, now.nowMs)
+  const asked = readStates(options.state, rules, problems)
+  const span = readTimeSpan(options, rules.nowMs)
   if (span.kind === 'invalid') problems.push(...span.problems)
   const filter: SubmissionFilter = {
     states: asked,
@@ -64,32 +50,16 @@ export function readFilters(options: FilterOptions, now: FilterRules): FiltersRe
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
-/** Without --state, chooses what needs attention, or every state for a lookup. */
+/** Without --state, chooses what needs attention, or every state if a certain record is searched. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
-  const defaultStates = isRecordSearch(options) ? states : statesNeedingAttention
+  const isLookup = options.transaction !== undefined || options.containing !== undefined
+  const defaultStates = isLookup ? states : statesNeedingAttention
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
-/** True if the filters search a certain record, which may be in any state. */
-export const isRecordSearch = ({ transaction, containing }: FilterOptions): boolean =>
-  transaction !== undefined || containing !== undefined
-
 export function hasFilters(options: FilterOptions): boolean {
-  return filterNames.some((name) => options[name] !== undefined)
+  return options.mayHaveArrived !== undefined || textFilters.some((name) => options[name] !== undefined)
 }
-
-const filterNames = [
-  'state',
-  'code',
-  'type',
-  'key',
-  'since',
-  'until',
-  'transaction',
-  'containing',
-  'mayHaveArrived',
-  'cause',
-] as const satisfies readonly (keyof FilterOptions)[]
 
 const limitMax = 1_000_000
 
@@ -100,34 +70,25 @@ export function parseLimitOption(text: string | undefined, problems: string[]): 
   return limit
 }
 
-function readStates(text: string | undefined, now: FilterRules, problems: string[]): readonly State[] {
-  if (text === undefined) return now.defaultStates
+function readStates(text: string | undefined, rules: FilterRules, problems: string[]): readonly State[] {
+  if (text === undefined) return rules.defaultStates
   return text.split(',').flatMap((word) => {
     const state = states.find((each) => each === word.trim().toLowerCase())
-    if (state === undefined) problems.push(unknownState(word.trim()))
-    else if (!now.allowedStates.includes(state)) problems.push(`--state ${state}: ${now.whyNotAllowed(state)}`)
+    if (state === undefined)
+      problems.push(
+        `--state ${word.trim()}: there is no such state${didYouMean(word.trim(), states)} (states: ${states.join(', ')})`,
+      )
+    else if (!rules.allowedStates.includes(state)) problems.push(`--state ${state}: ${rules.whyNotAllowed(state)}`)
     return state ?? []
   })
 }
 
-function unknownState(word: string): string {
-  return `--state ${word}: there is no such state${didYouMean(word, states)} (states: ${states.join(', ')})`
-}
-
-export interface SpanOptions {
-  since?: string | undefined
-  until?: string | undefined
-}
-
-export interface Span {
-  sinceMs: number | null
-  untilMs: number | null
-}
+type TimeSpan = Pick<SubmissionFilter, 'sinceMs' | 'untilMs'>
 
 export function readTimeSpan(
-  options: SpanOptions,
+  options: Pick<FilterOptions, 'since' | 'until'>,
   nowMs: number,
-): { kind: 'value'; value: Span } | { kind: 'invalid'; problems: string[] } {
+): { kind: 'value'; value: TimeSpan } | { kind: 'invalid'; problems: string[] } {
   const problems: string[] = []
   const sinceMs = readBound('since', options.since, nowMs, problems)
   const untilMs = readBound('until', options.until, nowMs, problems)
@@ -135,12 +96,7 @@ export function readTimeSpan(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
 }
 
-function readBound(
-  name: 'since' | 'until',
-  text: string | undefined,
-  nowMs: number,
-  problems: string[],
-): number | null {
+function readBound(name: string, text: string | undefined, nowMs: number, problems: string[]): number | null {
   if (text === undefined) return null
   const ms = parseEpochMs(text, nowMs)
   if (ms === null)

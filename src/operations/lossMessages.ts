@@ -43,7 +43,7 @@ function historyMessages({
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...(
       [
-        [onWire, 'Records being sent', 'Those that no daemon works on become uncertain within seconds.'],
+        [onWire, 'Records being sent', 'Records that no daemon works on become uncertain within seconds.'],
         [
           lockedWaitingRows.length,
           'Rows that wait, locked by a daemon that may have captured them',
@@ -53,7 +53,7 @@ function historyMessages({
         [
           accepted,
           'Transactions still tracked',
-          'If one fails with E002 or E003, it is not sent again by itself, because that may have happened already.',
+          'If one fails with E002 or E003, it is not sent again by itself, because it may have been sent again already.',
         ],
       ] as const
     ).flatMap(counted),
@@ -78,7 +78,9 @@ function firstLines(lines: readonly string[]): string[] {
 
 function gapMessages({ canTell, isCut, rows }: TableComparison): string[] {
   if (!canTell && rows.length === 0)
-    return ['The rows of this outbox show only their end, not that they were captured, so lost ones cannot be found.']
+    return [
+      'The rows of this outbox show only their end, not that they were captured, so rows that the ledger lost cannot be found.',
+    ]
   if (rows.length === 0)
     return [
       isCut

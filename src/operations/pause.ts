@@ -55,7 +55,7 @@ const problemsMax = 1_000
 export interface ResumeOutcome {
   ended: string | null
   believed: readonly string[]
-  /** Pauses that end with the next success. */
+  /** Pauses that end if the next request succeeds. */
   shortened: readonly PauseReason[]
   remaining: LedgerSnapshot['pauses']
 }
@@ -106,7 +106,9 @@ export function resumeMessages(
         untilMs === null ? 'until `outboxd recover`' : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncate(detail, 300)}`
     }),
-    ...(mayBeTried ? ['These end by themselves. `outboxd resume --all` tries at once.'] : []),
+    ...(mayBeTried
+      ? ['These pauses end by themselves. `outboxd resume --all` tests at once whether they can end.']
+      : []),
   ]
 }
 

@@ -42,11 +42,11 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   },
   mass_refusal: (halves) =>
     `The service refused 10 records in a row (${first(halves)}) with the same words, so nothing is sent. \`outboxd check\` tests the connection. If the refusals are correct, run \`outboxd resume --believe-refusals\`.`,
-  loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at its log.`,
+  loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at the daemon’s log.`,
   claim_lost: () =>
     'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
   settings_differ: (settings) =>
-    `Daemons on this ledger have different settings (${first(settings)}). Give all of them the same: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
+    `Daemons on this ledger have different settings (${first(settings)}). Give all daemons the same settings: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
   budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
@@ -54,7 +54,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
       ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/change-capture.md says under “Upgrading from 0.2”.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}). In the ERP’s database, \`select * from outboxd_capture.trouble\` says why. Fix it, then run \`select * from outboxd_capture.retry()\`.`,
   files_broken: (all) =>
-    `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; none can start with these. Fix them, then run \`outboxd reload\`.`,
+    `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; no daemon can start with these. Fix them, then run \`outboxd reload\`.`,
   credentials_broken: (all) =>
     `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it, then run \`outboxd reload\`, or restart if systemd hands in a copy (LoadCredential).`,
   prune_behind: ([problem]) =>
@@ -74,7 +74,7 @@ export function problemMessages(problems: readonly Problem[]): string[] {
   return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
 }
 
-/** For further kinds of a newer daemon. */
+/** For a kind of problem that only a newer daemon knows. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3

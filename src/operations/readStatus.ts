@@ -34,11 +34,11 @@ export interface StatusFacts extends LedgerStatus {
   /** Creation of the oldest row that is not accepted. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** The condition for the backlog to move, to follow "after"; null if it moves. */
+  /** What must happen before the backlog moves, as words that follow "after"; null if it moves. */
   backlogStandsUntil: string | null
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
-  /** Nothing was sent for a whole window. */
+  /** True if no request was made for a whole window of the rate limit. */
   isBudgetUnused: boolean
 }
 
@@ -71,7 +71,7 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
   }
 }
 
-/** @param patient waits for a lock twice, because its holder may be found late */
+/** @param patient true tries again after a lock timeout, because the lock's holder may be found late */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
@@ -88,7 +88,7 @@ async function askOutbox(databases: Databases, patient = true): Promise<OutboxSt
 
 const lookEveryMs = 300
 
-/** Returns when a lock is seen twice, because a short one does not matter. */
+/** Returns when a lock is seen twice, because a short lock does not matter. */
 async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxStatus> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
@@ -150,7 +150,7 @@ export interface Backlog {
   pollsPerRecord: number
 }
 
-/** Used until a record has completed. */
+/** The polls per record, until a record has completed. */
 const pollsAssumed = 1
 
 /**
@@ -172,7 +172,7 @@ export function estimateBacklog(now: {
 }
 
 /** @returns null if nothing waits, or a pause has no end */
-export function backlogClearedAtMs(
+function backlogClearedAtMs(
   backlog: Backlog,
   pauses: readonly { untilMs: number | null }[],
   nowMs: number,

@@ -34,11 +34,11 @@ import {
 import { type Databases, withOutbox } from './databases.ts'
 import { findTransactionIdProblem } from './resolve.ts'
 
-export type LostRow = TableComparison['rows'][number]
+type LostRow = TableComparison['rows'][number]
 
 export interface LedgerLoss {
   gap: TableComparison
-  /** Transactions that several rows name. */
+  /** Ids of transactions that several rows name. */
   shared: ReadonlySet<string>
   history: LostHistory | null
 }
@@ -135,7 +135,7 @@ async function readNamedRecords(
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
 }
 
-export function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
+function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(
     rows.flatMap(({ transactionId }) =>
@@ -144,7 +144,7 @@ export function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transaction
   )
 }
 
-export function whyTransactionIsNotTrusted(transactionId: string, shared: ReadonlySet<string>): string | null {
+function whyTransactionIsNotTrusted(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = findTransactionIdProblem(transactionId)
   return problem && `its outbox row names an invalid transaction: ${problem}`
@@ -153,7 +153,7 @@ export function whyTransactionIsNotTrusted(transactionId: string, shared: Readon
 export const countRowsNamingTransaction = (rows: readonly LostRow[]): number =>
   rows.filter(({ transactionId }) => transactionId !== null).length
 
-export interface RecaptureParts {
+interface RecaptureParts {
   goOn(): boolean
   databases: Databases
   operator: Operator
@@ -162,10 +162,10 @@ export interface RecaptureParts {
   say(sentence: string): void
 }
 
-/** `changed`: the finding is different now, or another operator was faster. Others leave the rest for another run. */
-export type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
+/** `changed`: the finding is different now, or another operator was faster. `interrupted`: the rest is left for another run. */
+type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
-/** Captures lost rows again, in inBatches that stay. Sending resumes after the last one. */
+/** Captures lost rows again and commits each batch. Sending resumes after the last batch. */
 export async function recaptureLostRows(
   parts: RecaptureParts,
   { gap, shared, history }: LedgerLoss,

@@ -19,24 +19,18 @@ export type FoundSubmissions =
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
-export const wholeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const submissionIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export function parseRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
-  if (wholeIdPattern.test(name)) return { id: name.toLowerCase() }
+  if (submissionIdPattern.test(name)) return { id: name.toLowerCase() }
   problems.push(`--record ${text}: give a whole submission id, or outbox:N for the outbox row N`)
   return null
 }
 
-type ReferenceByPrefix = (name: string) => SubmissionReference
-
-const byPrefix: Record<string, ReferenceByPrefix> = {
-  outbox: (value) => ({ kind: 'outbox', value }),
-  transaction: (value) => ({ kind: 'transaction', value }),
-  key: (value) => ({ kind: 'key', value }),
-}
+const prefixes = ['outbox', 'transaction', 'key'] as const
 
 /**
  * The meanings of a name, the likeliest first. Hex digits may also be the end of an id, because ids of one time begin
@@ -44,8 +38,8 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
  */
 export function parseReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
-  const reference = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined
-  if (reference !== undefined) return rest === '' ? [] : [reference(rest)]
+  const kind = prefixes.find((each) => each === prefix)
+  if (kind !== undefined) return rest === '' ? [] : [{ kind, value: rest }]
   return name.trim() === '' ? [] : [...readHexDigits(name), { kind: 'transaction', value: name }]
 }
 
@@ -79,7 +73,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []
-  const ids = names.filter((name) => wholeIdPattern.test(name)).map((name) => name.toLowerCase())
+  const ids = names.filter((name) => submissionIdPattern.test(name)).map((name) => name.toLowerCase())
   const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', ids }, ids.length)
   for (const submission of byId) found.set(submission.id, submission)
   for (const name of names) {
@@ -100,7 +94,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** True for a name with a prefix. A text without one does not count, because any text may be a transaction id. */
+/** True for a name with a prefix. A text without a prefix does not count, because any text may be a transaction id. */
 function isName(name: string): boolean {
   const [likeliest] = parseReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))

@@ -39,7 +39,7 @@ const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
 function recordRows(report: StatusReport): Row[] {
   const { submissions, probing, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
-  const asked = probing > 0 ? `, ${probing} uncertain that it is asked about` : ''
+  const asked = probing > 0 ? `, ${probing} uncertain, about which it is asked` : ''
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
   const hidden = outbox.kind === 'read' ? hiddenRowsMessage(outbox.hidden) : null
@@ -74,7 +74,7 @@ const performance = (counts: CountsByKind) => performanceMessage(performanceFrom
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing
 
-/** "none due" does not say that each row has its outcome: `row_conflict` and its like keep one away without a due report. */
+/** "none due" does not mean that each row has its outcome: with `row_conflict`, for instance, no report becomes due. */
 export function dueReportsMessage({
   reportsDue,
   oldestReportDueMs,

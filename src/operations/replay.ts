@@ -26,13 +26,13 @@ export const replayableStates: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
   refresh: boolean
-  /** Includes those that may have arrived, even if not named. */
+  /** Includes records that may have arrived, even if not named by id. */
   evenIfArrived: boolean
   /** Also gives a new idempotency key to records that may have arrived. */
   newKey: boolean
 }
 
-export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'>): BulkChange => ({
+export const replayChange = (terms: ReplayTerms): BulkChange => ({
   verb: 'replay',
   did: 'replayed',
   allowedStates: replayableStates,
@@ -50,7 +50,7 @@ export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'
   asksAlways: () => false,
 })
 
-function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<ReplayTerms, 'newKey'>): string {
+function riskMessage(submissions: readonly ListedSubmission[], { newKey }: ReplayTerms): string {
   const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
   if (count === 0) return ''
   const key = newKey
@@ -59,65 +59,50 @@ function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<
   return `${pluralize(count, 'record')} may have arrived at the service: ${key}.\n`
 }
 
-export interface ReplayParts {
+interface ReplayParts {
   databases: Databases
   mappings: Mappings
+  /** Null for a dry run. */
+  operator: Operator | null
 }
 
-export type ReplayCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
+type ReplayCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
 
 /** Small, because payloads can be large. */
 const batchSize = 100
 
-/** Leaves records that do not map or that have changed. */
+/** Skips records that cannot be mapped or have changed. */
 export function replaySubmissions(
-  parts: ReplayParts & { operator: Operator },
+  { operator, ...parts }: ReplayParts,
   submissions: readonly ReplayCandidate[],
-  { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
+  { refresh, newKey }: ReplayTerms,
   run: BulkRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
-    const replayed = new Set(await queueReplays(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
+    const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey))
     const readied = batch.filter(({ id }) => ready.has(id))
-    return { done: [...replayed], skipped: [...skipped, ...listSkippedAsChanged(readied, replayed)] }
+    return { done: [...done], skipped: [...skipped, ...listSkippedAsChanged(readied, done)] }
   })
-}
-
-export function previewReplay(
-  parts: ReplayParts,
-  submissions: readonly ReplayCandidate[],
-  { refresh }: Pick<ReplayTerms, 'refresh'>,
-  run: BulkRun,
-): Promise<BulkOutcome> {
-  return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const { replays, skipped } = await prepare(parts, batch, refresh)
-    return { done: replays.map(({ id }) => id), skipped }
-  })
-}
-
-interface Prepared {
-  replays: Replay[]
-  skipped: SkippedRecord[]
 }
 
 async function prepare(
-  { databases, mappings }: ReplayParts,
+  { databases, mappings }: Omit<ReplayParts, 'operator'>,
   batch: readonly ReplayCandidate[],
   refresh: boolean,
-): Promise<Prepared> {
+): Promise<{ replays: Replay[]; skipped: SkippedRecord[] }> {
   const replays: Replay[] = []
   const found = await readReplayableSubmissions(databases.ledger, batch)
   const skipped = listSkippedAsChanged(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
+    const { id, outboxId, revision } = submission // skipped records keep only their ids, because payloads can be large
     if (submission.newer !== null) {
       const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`
-      skipped.push({ submission: { id: submission.id, outboxId: submission.outboxId }, reason })
+      skipped.push({ submission: { id, outboxId }, reason })
       continue
     }
     const read = await readPayload(submission, mappings, refresh ? databases : null)
-    const { id, outboxId, revision } = submission
     const { type, key } = read
     const mapped = mapOutboxRecord(mappings, read, id)
     if (mapped.kind === 'refused') {

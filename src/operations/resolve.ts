@@ -27,12 +27,12 @@ export type ResolveOutcome =
   | { kind: 'settled'; state: State; arrivedAs: string | null; message: string }
   | { kind: 'left'; reason: string }
 
-export interface Settling {
+export interface RecordToSettle {
   submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
   detail: SubmissionDetail
 }
 
-export interface Question {
+export interface ConfirmationQuestion {
   text: string
   /** In a script, the command itself is the confirmation. */
   isImplied: boolean
@@ -64,11 +64,11 @@ export function findResolveOptionProblems({
 }
 
 /** The answer about a submission, compared with the ledger. */
-export type ResolutionPreview =
+type ResolutionPreview =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
   /** `outcome`: the result of the answer, or why it is refused. */
-  | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; question: Question | null }
+  | { kind: 'found'; settling: RecordToSettle; outcome: ResolveOutcome; question: ConfirmationQuestion | null }
 
 export async function previewResolution(
   databases: Databases,
@@ -88,7 +88,7 @@ export async function previewResolution(
 
 async function whyNotResolved(
   ledger: Database,
-  { submission, detail }: Settling,
+  { submission, detail }: RecordToSettle,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
@@ -101,15 +101,13 @@ async function whyNotResolved(
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
-const toTransactionRef = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
-  resource: resource ?? resourceNames[0],
-  transactionId,
-})
+export const transactionOfAnswer = (
+  { resource }: SubmissionDetail,
+  { arrived }: ResolveAnswer,
+): TransactionRef | null =>
+  arrived === undefined ? null : { resource: resource ?? resourceNames[0], transactionId: arrived }
 
-export const transactionOfAnswer = (detail: SubmissionDetail, { arrived }: ResolveAnswer): TransactionRef | null =>
-  arrived === undefined ? null : toTransactionRef(detail, arrived)
-
-export function predictResolveOutcome({ detail }: Settling, answer: ResolveAnswer): ResolveOutcome {
+export function predictResolveOutcome({ detail }: RecordToSettle, answer: ResolveAnswer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? `; its transaction id ${detail.transactionId} was given by an operator` : ''}.`
   const would = (state: State, message: string) =>
     settled(state, answer.arrived ?? null, `${now} This would ${message}.`)
@@ -126,7 +124,10 @@ export function predictResolveOutcome({ detail }: Settling, answer: ResolveAnswe
   )
 }
 
-function questionBefore({ detail }: Settling, { arrived, notArrived, unchecked }: ResolveAnswer): Question | null {
+function questionBefore(
+  { detail }: RecordToSettle,
+  { arrived, notArrived, unchecked }: ResolveAnswer,
+): ConfirmationQuestion | null {
   const name = nameOf(detail)
   const { state, idByPerson, transactionId } = detail
   if (state === 'completed' || (state === 'failed' && idByPerson)) {
@@ -143,9 +144,9 @@ function questionBefore({ detail }: Settling, { arrived, notArrived, unchecked }
   return isBelieved ? ask(`Track ${name} as ${arrived}, without asking the service?`) : null
 }
 
-const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
+const ask = (text: string, isImplied = false): ConfirmationQuestion => ({ text, isImplied })
 
-export interface ResolveParts {
+interface ResolveParts {
   operator: Operator
   askService(transaction: TransactionRef): Promise<TransactionAnswer>
   /** Called with the answer of the service if the record can be settled. */
@@ -155,7 +156,7 @@ export interface ResolveParts {
 /** Writes the answer if the revision is still the seen one. */
 export async function resolveSubmission(
   parts: ResolveParts,
-  settling: Settling,
+  settling: RecordToSettle,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome> {
   const transaction = transactionOfAnswer(settling.detail, answer)
@@ -163,7 +164,7 @@ export async function resolveSubmission(
   return answer.takeBack ? takeBack(parts, settling) : settleNotArrived(parts, settling, answer.newKey)
 }
 
-async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
+async function takeBack({ operator }: ResolveParts, { submission, detail }: RecordToSettle): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   if (!(await withdrawGivenTransactionId(operator, submission))) return changed(name)
   const free = `${detail.transactionId} can be given to another record`
@@ -172,7 +173,7 @@ async function takeBack({ operator }: ResolveParts, { submission, detail }: Sett
 
 async function settleArrived(
   { operator, askService, onServiceAnswer }: ResolveParts,
-  { submission }: Settling,
+  { submission }: RecordToSettle,
   { transaction, unchecked }: { transaction: TransactionRef; unchecked: boolean },
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
@@ -195,7 +196,7 @@ const notConfirmed =
 
 async function settleNotArrived(
   { operator }: ResolveParts,
-  { submission }: Settling,
+  { submission }: RecordToSettle,
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
@@ -225,7 +226,7 @@ export const transactionHolderMessage = ({ transactionId, outboxId }: Transactio
 
 const taken = (holder: TransactionHolder) =>
   left(
-    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave it that id by mistake, correct this first: \`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
+    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave that record the id by mistake, correct it first: \`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
   )
 
 const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)
@@ -239,7 +240,7 @@ export function whyCannotBeSettled({
   body,
 }: SubmissionDetail): string | null {
   if (state === 'rejected' && mayHaveArrived && body === null)
-    return ' and does not map. If it has arrived, discard it. If not, fix the mapping and replay it'
+    return ' and cannot be mapped. If it has arrived, discard it. If not, fix the mapping and replay it'
   if (idByPerson && (state === 'completed' || state === 'failed')) return null
   if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')

@@ -8,13 +8,13 @@ import {
 /** docs/reference/interface.md, section 8. */
 export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }
 
-export interface Performance {
+export interface ServicePerformance {
   counts: RequestCounts
   successShare: number | null
   fastShare: number | null
 }
 
-export function performanceFromCounts(counts: RequestCounts): Performance {
+export function performanceFromCounts(counts: RequestCounts): ServicePerformance {
   const { requests, failed, answered, slow } = counts
   return {
     counts,
@@ -23,7 +23,7 @@ export function performanceFromCounts(counts: RequestCounts): Performance {
   }
 }
 
-export function performanceMessage({ counts, successShare, fastShare }: Performance): string {
+export function performanceMessage({ counts, successShare, fastShare }: ServicePerformance): string {
   if (successShare === null) return 'no request for a record'
   const fast =
     fastShare === null
@@ -38,7 +38,7 @@ function against(share: number, target: number): string {
 
 /** Rounds down, so that a missed target never looks met. */
 export function formatPercent(share: number): string {
-  // the number 0.992 is a little less
+  // A floating-point number such as 0.992 may be a little less.
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
 

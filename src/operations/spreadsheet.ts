@@ -11,13 +11,13 @@ const marked = new RegExp(`${begins}'(?=${calculates})`, 'g')
 
 const isNumber = (text: string) => /^-\d+(\.\d+)?$/.test(text)
 
-export const markFormulas = (text: string): string => (isNumber(text) ? text : text.replace(toMark, "'"))
+export const escapeFormulas = (text: string): string => (isNumber(text) ? text : text.replace(toMark, "'"))
 
-export const unmarkFormulas = (text: string): string => text.replace(marked, '')
+export const unescapeFormulas = (text: string): string => text.replace(marked, '')
 
 /** Writes CSV (RFC 4180) in which no cell calculates. */
 export function csvLines(rows: readonly Readonly<Record<string, string>>[], columns: readonly string[]): string {
-  const cells = rows.map((row) => columns.map((name) => markFormulas(row[name] ?? '')))
+  const cells = rows.map((row) => columns.map((name) => escapeFormulas(row[name] ?? '')))
   return stringify(cells, { quoted_match: /[;\t|]/ })
 }
 

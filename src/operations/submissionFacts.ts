@@ -4,11 +4,11 @@ import { readOutboxRecord } from '../outbox/readRows.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-export type Fact = string | { atMs: number }
+export type SubmissionFact = string | { atMs: number }
 
-export function submissionFacts(detail: SubmissionDetail): [name: string, fact: Fact][] {
+export function submissionFacts(detail: SubmissionDetail): [name: string, fact: SubmissionFact][] {
   const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
-  const all: [string, Fact | null][] = [
+  const all: [string, SubmissionFact | null][] = [
     ['submission', detail.id],
     ['outbox row', detail.outboxId],
     ['type', detail.type],

@@ -29,10 +29,10 @@ test('it prints the head, to be noted; given with --noted the chain must still h
   const { code, printed, messages } = await run()
   expect(code).toBe(0)
   expect(printed).toMatch(/^1:[0-9a-f]{64}\n$/)
-  expect(messages).toContain('The chain holds: 1 block, 2 unchanged entries.')
+  expect(messages).toContain('The chain is intact: 1 block, 2 unchanged entries.')
   expect(await run({ noted: printed })).toMatchObject({
     code: 0,
-    messages: expect.stringContaining('It contains the noted head'),
+    messages: expect.stringContaining('The chain contains the noted head'),
   })
   expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
   expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain('the noted block 2 is missing')

@@ -236,7 +236,7 @@ test('every address answers the same 404: a problem for `check`', async () => {
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}service: .*the answer for an impossible address is the same.*SERVICE_BASE_URL/)
+  expect(printed).toMatch(/PROBLEM {2}service: .*an impossible address gets the same answer.*SERVICE_BASE_URL/)
   const terse = await answering((path) =>
     path.startsWith('/api/v1/data/') ? { status: 404, body: '' } : { status: 404, body: '{"error":"Not Found"}' },
   )
@@ -291,7 +291,7 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger
   await pool.query('update outboxd.history set ledger_oid = 1')
-  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: it may have lost committed data .*recover/)
+  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: the ledger may have lost committed data .*recover/)
   await fixture.reset()
   await raiseProblems(pool, [{ kind: 'ledger_history', subject: '', detail: 'another', retryInMs: null }])
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
@@ -399,7 +399,7 @@ test('a service whose Date is off is said', async () => {
   const { url } = listening
   const { code, printed } = await run({ SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url })
   expect(printed).toMatch(
-    /^PROBLEM {2}clocks: that of the service is (5[5-9]|6[0-4])(\.\d+)? s ahead of that of this host$/m,
+    /^PROBLEM {2}clocks: the clock of the service is (5[5-9]|6[0-4])(\.\d+)? s ahead of the clock of this host$/m,
   )
   expect(code).toBe(1)
 })

@@ -86,7 +86,7 @@ test('beyond loopback it asks for the password, by each of its names, and warns 
   await using served = await openConsole(context, { host: '0.0.0.0' })
   const { port } = new URL(served.url)
   expect(context.messages()).toContain('It asks for the password.')
-  expect(context.messages()).toContain('Put a proxy with TLS in front of it')
+  expect(context.messages()).toContain('Put a proxy with TLS in front of the console')
   const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all)
   for (const { address } of addresses.filter(({ family }) => family === 'IPv4')) {
     const visitor = visit(`http://${address}:${port}`)

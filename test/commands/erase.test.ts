@@ -102,7 +102,7 @@ test('what has not ended for good is named and stays; the rest is erased', async
   expect(messages).toMatch(/outbox:2 .* is failed and needs attention: replay, resolve or discard it first/)
   expect(messages).toMatch(/outbox:3 .* is uncertain and needs attention/)
   expect(messages).toMatch(/outbox:4 .* is queued and has not ended/)
-  expect(messages).toMatch(/outbox:5 .* is discarded, but this is not written back to its row yet/)
+  expect(messages).toMatch(/outbox:5 .* is discarded, but its outbox row does not say so yet/)
   const { rows } = await sql('select outbox_id from outboxd.submission where erased_at is not null')
   expect(rows).toEqual([{ outbox_id: '1' }])
   await expect(

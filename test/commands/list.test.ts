@@ -69,7 +69,7 @@ test('it says of how many it shows the first', async () => {
   for (let i = 0; i < 3; i++) await fixture.end(failedE003)
   const { printed, messages } = await run({ limit: '2', json: true })
   expect(JSON.parse(printed)).toHaveLength(2)
-  expect(messages).toBe('These are the first 2; --limit shows more.\n')
+  expect(messages).toBe('Only the first 2 are listed. --limit shows more.\n')
   expect((await run({ limit: '3' })).messages).toBe('')
 })
 

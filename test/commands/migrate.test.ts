@@ -71,9 +71,9 @@ test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks
   }
 
   const words = await planned(false)
-  expect(words.printed()).toMatch(/^0003_problem: an instant\n {2}makes table problem\n/)
+  expect(words.printed()).toMatch(/^0003_problem: an instant\n {2}creates table problem\n/)
   expect(words.printed()).toMatch(
-    /0014_lookups: about 2 s\n {2}makes index .*\n {2}submission \(1000000 rows, 1 MB\), ShareLock: blocks writes; reads it 3 times, builds 3 indexes\n/,
+    /0014_lookups: about 2 s\n {2}creates index .*\n {2}submission \(1000000 rows, 1 MB\), ShareLock: blocks writes; reads the table 3 times, builds 3 indexes\n/,
   )
   expect(words.messages()).toMatch(/^\d+ migrations, each in its own transaction/m)
   expect(words.messages()).toContain('The schema pgboss is up to date.')

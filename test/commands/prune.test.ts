@@ -36,7 +36,7 @@ test('--dry-run says what would go by state and age, and changes nothing', async
   const { code, printed, messages } = await run({ dryRun: true })
   expect(code).toBe(0)
   expect(printed).toMatch(/^completed +100 d +3 +0\ncompleted +40 d +0 +2\n$/m)
-  expect(messages).toBe('Would delete 3 records and empty 2.\n')
+  expect(messages).toBe('Would delete 3 records and empty 2 (delete the contents only).\n')
   expect(await fixture.ledger.countStates()).toEqual({ completed: 5 })
 })
 
@@ -46,7 +46,7 @@ test('it deletes and empties what is due by the variables, and says how much; th
   await fixture.end(failedE003)
   const { code, messages } = await run({})
   expect([code, messages]).toEqual([0, 'Deleted 3 records, emptied 2.\n'])
-  expect(await run({})).toMatchObject({ code: 3, messages: 'Nothing is due.\n' })
+  expect(await run({})).toMatchObject({ code: 3, messages: 'No record is old enough to be pruned.\n' })
   expect(await run({}, { RETENTION_DAYS: '39' })).toMatchObject({ messages: 'Deleted 2 records, emptied 0.\n' })
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })

@@ -349,9 +349,9 @@ test('what has arrived and does not map any more is not followed: resolve and sh
   const [resolving, showing] = [fixture.context(), fixture.context()]
   const answer = { arrived: 'T-3', unchecked: true, yes: true }
   expect(await resolve.action(resolving, `outbox:${outboxId}`, answer)).toBe(1)
-  expect(resolving.messages()).toContain('does not map. If it has arrived, discard it')
+  expect(resolving.messages()).toContain('cannot be mapped. If it has arrived, discard it')
   await show.action(showing, `outbox:${outboxId}`, {})
-  expect(showing.printed()).toContain('if it arrived: it cannot be followed, because it does not map')
+  expect(showing.printed()).toContain('if it arrived: outboxd cannot track it, because it cannot be mapped')
 })
 
 test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {

@@ -118,7 +118,7 @@ describe('--arrived', () => {
     test('what the service says does not reach the terminal raw', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'odd\u001b[31m' } })
       const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
-      expect(messages).toContain('an unknown status of tx-8: odd\\u001b[31m')
+      expect(messages).toContain('gave tx-8 an unknown status: odd\\u001b[31m')
       expect(messages).not.toContain('\u001b')
     })
 

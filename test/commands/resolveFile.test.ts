@@ -132,7 +132,7 @@ test('a service that does not answer is not asked for all of them; --unchecked a
   for (let i = 0; i < 12; i++) await fixture.end(uncertain, { outboxId: String(i) })
   const { code, messages } = await run(text, { yes: true }, { env: away })
   expect(code).toBe(1)
-  expect(messages).toContain('line 13: not asked, because the service did not answer about another')
+  expect(messages).toContain('line 13: the service was not asked, because it did not answer about an earlier line')
   expect(await fixture.ledger.countStates()).toEqual({ uncertain: 12 })
   expect((await run(text, { yes: true, unchecked: true })).code).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 12 })
@@ -190,7 +190,7 @@ describe('nothing is written while a line is wrong:', () => {
     ['as what it arrived, and as what else', 'outbox_id,transaction_id,arrived_as,attempts\n2,,,\n1,tx-9,tx-1,1\n'],
   ])('one that says two things: %s', async (_, text) => {
     const line = text.split('\n').length - 1
-    expect(await wrong(text)).toContain(`line ${line}: it contradicts itself about outbox:1: `)
+    expect(await wrong(text)).toContain(`line ${line}: the line contradicts itself about outbox:1: `)
     expect(await wrong(text)).toContain('transaction_id says tx-9')
   })
 
@@ -198,7 +198,7 @@ describe('nothing is written while a line is wrong:', () => {
     const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
     const messages = await wrong(`outbox_id,arrived_as,submission_id,attempts\n2,tx-1,${rows[0].id},1\n`)
     expect(messages).toContain(
-      'is outbox:1, not outbox:2: was one column sorted alone, or the id changed by a spreadsheet?',
+      'is outbox:1, not outbox:2: was only one column sorted, or did a spreadsheet change the id?',
     )
   })
 })
@@ -247,7 +247,7 @@ describe('an answer from before the record was sent again is not believed', () =
 })
 
 describe('what a person has said since the file was made stays as it is', () => {
-  const corrects = 'its transaction id tx-1 was given by an operator. If it is wrong: outboxd resolve outbox:1'
+  const corrects = 'its transaction id tx-1 was given by an operator. If that id is wrong: outboxd resolve outbox:1'
 
   test.each([
     answers('1,not-arrived\n'),
@@ -276,7 +276,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     await run(answers('1,tx-9\n'), word)
     expect(await resolve.action(fixture.context(), 'outbox:1', { takeBack: true, yes: true })).toBe(0)
     expect((await run(answers('1,tx-9\n'), word)).messages).toContain(
-      'outbox:1 is not tx-9, an operator has said. If it is after all: outboxd resolve outbox:1 --arrived tx-9',
+      'outbox:1 did not arrive as tx-9, an operator has said. If it did after all: outboxd resolve outbox:1 --arrived tx-9',
     )
     expect(await states()).toEqual(['1 uncertain'])
   })

@@ -139,7 +139,7 @@ test('as JSON the bodies are texts, so that no digit is lost, and times are ISO'
   const shown = JSON.parse((await run('outbox:5', true)).printed)
   expect(shown).toMatchObject({ state: 'accepted', transactionId: 'tx-1', body: '{"a":1.10}', polls: 0, blocker: null })
   expect(shown.why).toContain('the service accepted it as tx-1')
-  expect(shown.next).toMatch(/^asked again at .*\(in (1 min|5\d s)/)
+  expect(shown.next).toMatch(/^the service is asked again at .*\(in (1 min|5\d s)/)
   expect(shown.poll).toMatch(/^\d{4}-.*Z$/)
   expect(shown.events.map(({ to }: { to: string }) => to)).toEqual(['queued', 'sending', 'accepted'])
   expect(Object.keys(shown).filter((name) => name.endsWith('Ms'))).toEqual([])

@@ -286,7 +286,7 @@ describe('a record that was sent, and of which the service never says whether it
     const { printed } = await run()
     expect(printed).toMatch(/^All is well: 1 uncertain, about which the service is asked\.\n/)
     expect(printed).toMatch(/to send +0 in the outbox, 0 captured\n/)
-    expect(printed).toMatch(/at the service +0 being processed, 1 uncertain that it is asked about\n/)
+    expect(printed).toMatch(/at the service +0 being processed, 1 uncertain, about which it is asked\n/)
     expect(printed).toMatch(/oldest unsent +none\n/)
     expect(JSON.parse((await run(true)).printed)).toMatchObject({
       submissions: { sending: 1, accepted: 0 },

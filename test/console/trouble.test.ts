@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { explainConsoleError, Refused } from '../../src/console/errors.ts'
+import { explainConsoleError, RequestRefused } from '../../src/console/errors.ts'
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
 
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
@@ -30,7 +30,7 @@ test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
     unusable(coded('55P03', 'canceling statement due to lock timeout')),
     { status: 503, isPassing: false },
   ],
-  ['what is refused', new Refused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
+  ['what is refused', new RequestRefused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
   ['a mistake of ours', new TypeError('x is undefined'), { status: 500, isPassing: false, words: 'X is undefined.' }],
 ])('%s', (_, error, trouble) => {
   expect(explainConsoleError(error)).toMatchObject(trouble)

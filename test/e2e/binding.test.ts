@@ -186,7 +186,7 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   expect(checked.printed()).toContain('PROBLEM  outbox: a daemon of another ledger serves the outbox')
   const recovering = testContext(given.env)
   expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(1)
-  expect(recovering.messages()).toContain('could be sent twice. Nothing was changed')
+  expect(recovering.messages()).toContain('recovering them could send them twice. Nothing was changed')
   expect(await given.arrivals()).toHaveLength(20)
 })
 

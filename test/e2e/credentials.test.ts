@@ -89,7 +89,7 @@ test('certificate and secret are renewed in halves: used without a restart', asy
   await until(harness.pauses, (pauses) => pauses.includes('unreachable'))
   expect(await statusSays(env)).toMatch(/SERVICE_CERT_FILE/)
   file('cert.pem', after.cert)
-  expect(await logged('the daemon keeps what is in use')).toContain(
+  expect(await logged('the daemon keeps the previous one')).toContain(
     'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
   )
   await until(

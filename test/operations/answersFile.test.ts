@@ -67,9 +67,9 @@ test('every wrong line is told by its number', () => {
   ]
   expect(linesOf(`${header}\n${lines.join('\n')}\n`)).toEqual([
     expect.stringMatching(/^line 3: unknown is not a transaction id.* leave the cell empty if that is not known$/),
-    'line 4: it names no record',
+    'line 4: the line names no record',
     expect.stringMatching(/^line 5: a transaction id has no blanks/),
-    'line 6: it has 5 columns, the header has 4',
+    'line 6: the line has 5 columns, the header has 4',
     'line 7: 12 is not a submission id',
     'line 8: attempts "" is not a number',
   ])
@@ -81,8 +81,8 @@ test.each([
   ['outbox_id,arrived_as\n', 'line 1: the header has no column attempts: give a file that `outboxd list --csv` made'],
   ['submission_id,state\n', 'line 1: the header has no column arrived_as: give a file that `outboxd list --csv` made'],
   [`${header},attempts\n`, 'line 1: two columns are named attempts: keep one'],
-  ['1,"tx\n', expect.stringContaining('it is not a CSV file: Quote Not Closed')],
-  [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, 'it has 10001 lines: give at most 10000'],
+  ['1,"tx\n', expect.stringContaining('this is not a CSV file: Quote Not Closed')],
+  [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, 'the file has 10001 lines: give at most 10000'],
 ])('a file that does not do: %#', (text, problem) => {
   expect(readAnswersFile(text)).toEqual({ kind: 'invalid', problems: [problem] })
 })

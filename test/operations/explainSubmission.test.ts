@@ -78,7 +78,10 @@ test.each<[Partial<SubmissionDetail>, string]>([
     'when one request has succeeded',
   ],
   [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
-  [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked again at 2026-11-03 12:00:05Z'],
+  [
+    { state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null },
+    'the service is asked again at 2026-11-03 12:00:05Z',
+  ],
   [
     { state: 'sending', probing: true, fruitless: 7, events: [{ ...event, cause: 'the service answered 500' }] },
     'the last 7 polls brought no usable answer; the service answered 500 / ',
@@ -87,9 +90,12 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --not-arrived'],
   [
     { state: 'accepted', transactionId: 't', acceptedMs: nowMs - 120_000, pollMs: nowMs + 9_000, polls: 2 },
-    'accepted it as t 2 min ago and has not finished it (2 polls so far) / asked again at 2026-11-03 12:00:09Z (in 9 s)',
+    'accepted it as t 2 min ago and has not finished it (2 polls so far) / the service is asked again at 2026-11-03 12:00:09Z (in 9 s)',
   ],
-  [{ state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs }, 'that it does not know it'],
+  [
+    { state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs },
+    'that it does not know the transaction',
+  ],
   [{ state: 'completed' }, 'the service finished it / nothing'],
   [{ state: 'completed', reportDue: true }, 'writes this state back'],
   [{ state: 'failed', error: 'no' }, 'no / needs attention: remove the cause, then\n  outboxd replay abc'],
@@ -125,7 +131,7 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
     ],
   ],
   [
-    'asked as soon as a slot is free',
+    'the service is asked as soon as a slot is free',
     { state: 'accepted', transactionId: 't', pollMs: nowMs },
     [
       { pollMs: nowMs + 1_000 },

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvLines, markFormulas, unmarkFormulas } from '../../src/operations/spreadsheet.ts'
+import { csvLines, escapeFormulas, unescapeFormulas } from '../../src/operations/spreadsheet.ts'
 
 /** What a spreadsheet makes cells of, whatever it takes for a separator, and with no regard for quotes that begin no line. */
 const cellsOf = (text: string) => text.split(/[,;\t|\r\n]/).map((cell) => cell.replace(/^[\s"]+/, ''))
@@ -19,8 +19,8 @@ test.each([
   ['-1+1', "'-1+1"],
   ['2026-11-03T10:00Z queued: a=b', '2026-11-03T10:00Z queued: a=b'],
 ])('%j calculates nothing as %j', (text, shown) => {
-  expect(markFormulas(text)).toBe(shown)
-  expect(unmarkFormulas(shown)).toBe(text)
+  expect(escapeFormulas(text)).toBe(shown)
+  expect(unescapeFormulas(shown)).toBe(text)
 })
 
 const hostile = fc.string({ unit: fc.constantFrom(...`=+-@;,\t|"' \n\r＝1ax`), maxLength: 30 })
@@ -28,9 +28,9 @@ const hostile = fc.string({ unit: fc.constantFrom(...`=+-@;,\t|"' \n\r＝1ax`), 
 test('no text begins a cell that is calculated, in any language, and each is read back as it was', () => {
   fc.assert(
     fc.property(hostile, (text) => {
-      const shown = markFormulas(text)
+      const shown = escapeFormulas(text)
       if (!/^-\d+(\.\d+)?$/.test(text)) expect(cellsOf(shown).filter((cell) => /^[=+\-@＝]/.test(cell))).toEqual([])
-      expect(unmarkFormulas(shown)).toBe(text)
+      expect(unescapeFormulas(shown)).toBe(text)
     }),
   )
 })

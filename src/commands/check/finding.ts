@@ -1,11 +1,11 @@
 export interface Finding {
   what: string
-  mark: Mark
+  mark: FindingMark
   message: string
 }
 
 /** `warning`: it works, but may not be intended. `not-asked`: it could not be checked. */
-export type Mark = keyof typeof findingMarks
+export type FindingMark = keyof typeof findingMarks
 
 /** The text of a mark, and its value of `ok` in JSON. */
 export const findingMarks = {
@@ -32,7 +32,7 @@ export interface ClocksAndCertificates {
   certificates: CertificateEnd[]
 }
 
-export const finding = (what: string, mark: Mark, ...lines: readonly string[]): Finding => ({
+export const finding = (what: string, mark: FindingMark, ...lines: readonly string[]): Finding => ({
   what,
   mark,
   message: lines.join('\n'),

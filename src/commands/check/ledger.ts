@@ -47,9 +47,9 @@ const statement = (sql: string) => `${sql};`
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findNamed })
-  if (view === null) return 'its row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
+  if (view === null) return 'the row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null
-  return `it may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines it. Then run \`outboxd recover\``
+  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines the ledger. Then run \`outboxd recover\``
 }
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
@@ -64,8 +64,8 @@ const missingMessage = (missing: readonly SchemaPart[]) =>
   `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`
 
 const positionsMessage =
-  'its sequences would draw numbers again that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as its owner. If anything may have been sent since, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
+  'its sequences would draw numbers that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as the owner. If records may have been sent since then, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
 
 export function missingTimeLimitsMessage(statements: readonly string[]): string {
-  return `a pooler keeps our time limits from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`
+  return `a pooler keeps the time limits of outboxd from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`
 }

@@ -34,7 +34,7 @@ import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
 import { didYouMean } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
-import { type Finding, finding, type Mark, notAskedFinding } from './finding.ts'
+import { type Finding, type FindingMark, finding, notAskedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
 
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
@@ -119,7 +119,7 @@ async function tableProblems(
   ]
 }
 
-type Judged = readonly [mark: Mark, message: string]
+type Judged = readonly [mark: FindingMark, message: string]
 
 async function readOutbox(databases: Databases): Promise<Judged> {
   const others = await describeDaemonsOfOtherLedgers(databases)
@@ -157,7 +157,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
 const namedMessage = (outboxId: string) =>
   `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing until \`outboxd recover\`. If these rows are older than outboxd, run \`outboxd adopt --start id:N\` first, N being the first row to send`
 
-/** The daemon compares the whole table each hour. */
+/** Enough for a check, because the daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
 
 function judgeTrial(trial: WriteBackTrial): Judged {
@@ -165,7 +165,7 @@ function judgeTrial(trial: WriteBackTrial): Judged {
     case 'never-written':
       return ['ok', 'nothing is written to the table']
     case 'no-row':
-      return ['ok', `writing was not tried: no row waits, or other sessions have all of them locked`]
+      return ['ok', 'writing was not tried: no row waits, or other sessions have locked all waiting rows']
     case 'tried': {
       const { outboxId, refusals } = trial
       if (refusals.length === 0) return ['ok', `each state could be written to row ${outboxId}, and was rolled back`]
@@ -218,7 +218,7 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
   )
 }
 
-/** Names ERP tables whose changes are not captured, and permissions lent to other roles. */
+/** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */
 export async function checkChangeCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readChangeCaptureFaults }).catch(
     () => null,

@@ -140,7 +140,7 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** Above this, times in the ledger and in logs do not fit together. */
+/** Above this, times in the ledger and in logs are hard to compare. */
 const clockWarningMs = 2_000
 /** The daemon raises the problem clock_off above this. */
 const clockProblemMs = 5_000
@@ -159,9 +159,9 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const isProblem = off.some(({ aheadMs }) => Math.abs(aheadMs) > clockProblemMs)
   const lines = off.map(({ whose, aheadMs }) => {
     const seconds = Math.abs(Math.round(aheadMs / 100) / 10)
-    return `that of ${whose} is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of this host`
+    return `the clock of ${whose} is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this host`
   })
-  const next = 'Correct the wrong one with NTP (timedatectl, chronyc tracking)'
+  const next = 'Correct the wrong clock with NTP (timedatectl, chronyc tracking)'
   return finding(what, isProblem ? 'problem' : 'warning', ...lines, next)
 }
 

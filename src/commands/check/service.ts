@@ -20,8 +20,8 @@ import { type CertificateEnd, type ClocksAndCertificates, type Finding, finding,
 import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
- * Requests a token and a transaction that does not exist. If that is answered 404, also requests a second path. Takes
- * slots from the budget. Without a readable ledger it asks only with `askAnyway`.
+ * Requests a token and a transaction that does not exist. If the answer is 404, also requests a path that cannot exist,
+ * to tell the service from a proxy. Takes slots from the budget. Without a readable ledger it asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -55,7 +55,7 @@ const what = 'service'
 
 const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon uses them all: see \`outboxd status\``
 const unknown = (readOnly: boolean) =>
-  `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without`
+  `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
 
 function resourceOf({ mappingsDir }: Config): Resource {
@@ -110,12 +110,12 @@ export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: A
   if (status !== 404 && status !== 400 && status !== 200)
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
   if (!isFromService(answer, otherPathAnswer)) return problem(`${summary}; ${foreignMessage}`)
-  const left = rateRemaining === null ? '' : `; ${rateRemaining} requests remain, it says`
+  const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
   return finding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
 }
 
 const foreignMessage =
-  'it is not JSON of the service, or the answer for an impossible address is the same, so it may be from a proxy. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
+  'this is not JSON of the service, or an impossible address gets the same answer, so the answer may be from a proxy. Check SERVICE_BASE_URL. If the address is right, send one record: no record is lost'
 
 type Response = Answer & { kind: 'response' }
 
@@ -151,6 +151,6 @@ export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs
       ? `${whose} expired on ${day}`
       : `${whose} expires on ${day}, in ${formatDuration(endsMs - nowMs)}`
   })
-  const next = mark === 'ok' ? [] : ['Renew it: see docs/run/runbook.md, OutboxdCertificateExpires']
+  const next = mark === 'ok' ? [] : ['Renew the certificate: see docs/run/runbook.md, OutboxdCertificateExpires']
   return [finding('certificates', mark, ...lines, ...next)]
 }

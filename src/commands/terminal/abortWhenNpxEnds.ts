@@ -19,10 +19,7 @@ export function abortWhenNpxEnds(signal: AbortSignal, env: Record<string, string
   return AbortSignal.any([signal, gone.signal])
 }
 
-/**
- * Names the parent process, and its parent if a shell of `npx` lies between, because on Linux that shell outlives
- * `npx`.
- */
+/** The id of the parent process. If that is the shell of `npx`, adds its parent's id, because the shell outlives `npx`. */
 function startersNow(): string {
   try {
     const [, name, parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${process.ppid}/stat`, 'utf8')) ?? []

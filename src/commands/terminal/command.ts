@@ -7,7 +7,7 @@ export type OptionRow = readonly [
   how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
 ]
 
-/** `<wanted>`, `[optional]` or `[many...]`, its help, and its allowed words if they are few. */
+/** `<wanted>`, `[optional]` or `[many...]`, its help, and the allowed words if only some are. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
 /** A module exports its command as `command`. main.ts lists the module under the command's name. */
@@ -22,7 +22,7 @@ interface Help {
   help?: string
   /** The command changes nothing, so stdout may close early (`| head`), and a read-only role is enough. */
   onlyLooks?: true
-  /** Reads no mapping files, or only those that it will write. */
+  /** The command reads no mapping files, or only those that it writes. */
   withoutMappings?: true
 }
 
@@ -97,7 +97,7 @@ export function declareCommand(command: Command, module: CommandModule): Command
   return module.help === undefined ? command : command.addHelpText('after', `\n${module.help}`)
 }
 
-/** Reads an option. @throws InvalidArgumentError, which commander prints */
+/** Returns a parser of an option's whole number. It throws an InvalidArgumentError, which commander prints. */
 export const wholeNumberParser =
   (min: number, max: number) =>
   (text: string): number => {

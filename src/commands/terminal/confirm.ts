@@ -10,7 +10,7 @@ type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
  * @param inScript the answer if standard input is not a terminal
  * @param otherwise what a no means
  */
-export async function isConfirmed(
+export async function askForConfirmation(
   context: AskingContext,
   question: string,
   { inScript = false, otherwise = 'Nothing was changed.' }: { inScript?: boolean; otherwise?: string } = {},

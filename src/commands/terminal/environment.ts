@@ -18,7 +18,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** Returns the path of the variables file whose sibling folder `mappings` is used; null if none is. */
+/** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside it; otherwise null. */
 export function findFileImplyingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
@@ -71,7 +71,7 @@ const known: readonly string[] = Object.entries(variables).flatMap(([name, { sec
 )
 
 /**
- * Finds variables that look like a mistyped one of ours. The caller only warns, because other programs have variables,
+ * Finds variables that look like a mistyped one of outboxd. The caller only warns, because other programs have variables,
  * too.
  */
 export function findMistypedVariables(env: Environment): string[] {
@@ -87,7 +87,7 @@ export function findMistypedVariables(env: Environment): string[] {
 /** Finds the intended variable: at most two letters differ, or the end is missing, as in REQUEST_TIMEOUT. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
-  // Short names resemble many, so they must begin like ours.
+  // A short name resembles many variables, so it must have the same first word.
   const begins = name.length < shortBelow ? name.slice(0, name.indexOf('_') + 1) : ''
   const candidates = known.filter((each) => each.startsWith(begins))
   return nearestWord(name, candidates, steps) ?? known.find((each) => each.startsWith(`${name}_`)) ?? null

@@ -1,12 +1,12 @@
 import { hostname, userInfo } from 'node:os'
 import { readStoreConfig, type StoreConfig } from '../../config.ts'
-import type { StatedActor } from '../../ledger/operator/operator.ts'
+import type { Operator, StatedActor } from '../../ledger/operator/operator.ts'
 import { findReasonProblem, normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import { type Databases, type LedgerSessions, openDatabases } from '../../operations/databases.ts'
+import { type Databases, type LedgerSessions, openDatabases, operatorOf } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, printUsageErrors } from './context.ts'
 
-export interface ActorOptions {
+interface ActorOptions {
   as?: string | undefined
   reason?: string | undefined
 }
@@ -21,7 +21,7 @@ function operatorName({ SUDO_USER }: CommandContext['env']): string {
 }
 
 /** user@host, independent of `--as`. */
-export const accountName = (): string => `${userName()}@${hostname()}`
+const accountName = (): string => `${userName()}@${hostname()}`
 
 function userName(): string {
   try {
@@ -33,7 +33,7 @@ function userName(): string {
 
 const whoHelp = 'your name, for the log (default: your user name)'
 export const asOption = ['--as <name>', whoHelp] as const
-/** Until 0.1, the name of --as in `recover`. */
+/** In 0.1, `recover` had this option in place of --as. */
 export const byOption = ['--by <name>', 'the same as --as NAME'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
@@ -46,6 +46,23 @@ export function findActorProblems({ as, reason }: ActorOptions): string[] {
       : [`--as needs a name of 1 to ${personNameMax} printable characters, such as --as "Erin Bell"`]),
     ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
   ]
+}
+
+/**
+ * Does a command's work in an operator's name, or prints the problems with its options.
+ * @returns the command's exit code
+ */
+export async function withOperator(
+  context: CommandContext,
+  options: ActorOptions,
+  optionProblems: readonly string[],
+  work: (databases: Databases, operator: Operator, config: StoreConfig) => Promise<number>,
+): Promise<number> {
+  const problems = [...optionProblems, ...findActorProblems(options)]
+  if (problems.length > 0) return printUsageErrors(context, problems)
+  return withDatabases(context, (databases, config) =>
+    work(databases, operatorOf(databases, actorOf(context, options)), config),
+  )
 }
 
 /** @returns the command's exit code */

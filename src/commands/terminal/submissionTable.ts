@@ -22,12 +22,10 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
 
 export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => replaceEpochMsByIsoTimes(submission)
 
-/** The column that you fill in for `outboxd resolve --file`. */
-export const arrivedAsColumn = 'arrived_as'
-
 const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => string>> = {
   outbox_id: ({ outboxId }) => outboxId,
-  [arrivedAsColumn]: () => '',
+  /** The column that you fill in for `outboxd resolve --file`. */
+  arrived_as: () => '',
   state: ({ state }) => state,
   type: ({ type }) => escapeControl(type),
   key: ({ key }) => escapeControl(key ?? ''),
@@ -54,7 +52,7 @@ export function submissionCsv(submissions: readonly ListedSubmission[]): string 
   return `${csvHead(names)}${csvLines(rows, names)}`
 }
 
-export interface AskedFilters {
+interface AskedFilters {
   filter: SubmissionFilter
   containing: string | null
 }
@@ -82,7 +80,7 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
   }
 }
 
-export function commandForCause({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
+function commandForCause({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
   if (isReplayable) return `outboxd replay ${filters}`

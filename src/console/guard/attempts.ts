@@ -11,7 +11,7 @@ interface Allowance {
 const perAddress: Allowance = { max: 5, everyMs: 60_000 }
 const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
 
-/** If full, the oldest is dropped. `ofAllAddresses` still bounds it. */
+/** If there are more, the oldest is dropped. `ofAllAddresses` still bounds its tries. */
 const bucketsMax = 10_000
 
 interface Bucket {

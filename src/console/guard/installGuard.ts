@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { createConcurrencyLimit } from '../bounds.ts'
-import { Refused } from '../errors.ts'
+import { RequestRefused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
 import { addLoginRoutes, sendLogin } from './login.ts'
@@ -22,7 +22,7 @@ export interface GuardOptions extends ConsoleHosts {
   isReadOnly: boolean
 }
 
-/** Of one session. A browser opens six connections at most. */
+/** The most answers under way for one session. A browser opens six connections at most. */
 const answersAtOnceMax = 10
 
 type Person = Pick<Viewer, 'who' | 'session'>
@@ -53,12 +53,12 @@ export function installGuard(app: FastifyInstance, options: GuardOptions, parts:
     if (!isPost(request)) return
     const { csrf } = (request.body ?? {}) as { csrf?: unknown }
     if (!isSameToken(csrf, request.viewer?.csrf ?? loginToken))
-      throw new Refused(
+      throw new RequestRefused(
         403,
         'This form is from before the console restarted, or from another user. Load its page again. Nothing was changed.',
       )
     if (isReadOnly && request.routeOptions.config?.changesNothing !== true)
-      throw new Refused(403, 'This console was started with --read-only. Nothing was changed.')
+      throw new RequestRefused(403, 'This console was started with --read-only. Nothing was changed.')
   })
   if (access.kind === 'password') addLoginRoutes(app, { hash: access.hash, csrf: loginToken, sessions, parts })
 }
@@ -66,7 +66,7 @@ export function installGuard(app: FastifyInstance, options: GuardOptions, parts:
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
-/** @returns null if the viewer has to sign in first @throws Refused if the proxy names no user */
+/** @returns null if the viewer has to sign in first @throws RequestRefused if the proxy names no user */
 function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
   switch (access.kind) {
     case 'open':
@@ -78,13 +78,13 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
     }
     case 'proxy': {
       if (!isFromProxy(request, place))
-        throw new Refused(
+        throw new RequestRefused(
           403,
           'This console answers only its proxy (CONSOLE_TRUST_PROXY), and this request came from another address.',
         )
       const name = nameByProxy(request, access.header)
       if (name === null)
-        throw new Refused(
+        throw new RequestRefused(
           401,
           `The proxy did not name the user. It must set the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${personNameMax} characters in one line.`,
         )

@@ -8,7 +8,7 @@ export interface PasswordHash {
   tag: Buffer
 }
 
-/** OWASP's parameters take 46 MB and 0.1 s per try. A line with others is not read: less makes guessing too fast. */
+/** OWASP's parameters take 46 MB and 0.1 s per try. A line with other parameters is refused, because weaker ones make guessing fast. */
 const parameters = { memory: 47_104, passes: 1, parallelism: 1, tagLength: 32 }
 const prefix = '$argon2id$v=19$m=47104,t=1,p=1'
 const line = /^\$argon2id\$v=19\$m=47104,t=1,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
@@ -30,7 +30,7 @@ export async function isPassword(password: string, { salt, tag }: PasswordHash):
 }
 
 function tagOf(password: string, nonce: Buffer): Promise<Buffer> {
-  const message = Buffer.from(password.normalize('NFC')) // an umlaut is typed in two ways
+  const message = Buffer.from(password.normalize('NFC')) // an umlaut may be one character or two
   return derive('argon2id', { ...parameters, message, nonce })
 }
 

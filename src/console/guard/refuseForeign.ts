@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { hostname as machineName } from 'node:os'
 import type { FastifyRequest } from 'fastify'
-import { Refused } from '../errors.ts'
+import { RequestRefused } from '../errors.ts'
 
 export interface ConsoleHosts {
   host: string
@@ -14,33 +14,34 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
 export const isFromProxy = (request: FastifyRequest, { isProxy }: ConsoleHosts): boolean => isProxy(addressOf(request))
 
-/** Against DNS rebinding. @throws Refused if the Host is not a name of this console */
+/** Against DNS rebinding. @throws RequestRefused if the Host is not a name of this console */
 export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
     name !== null &&
     (isFromProxy(request, place) || isNameOfThisConsole(name, request.socket.localAddress ?? '', place))
   if (!isOurs)
-    throw new Refused(
+    throw new RequestRefused(
       403,
       'This console does not answer under this name. Use the address that it printed at its start, or set CONSOLE_NAME to this name.',
     )
 }
 
-/** @throws Refused for a form of another site's page, by Origin and Sec-Fetch-Site */
+/** @throws RequestRefused for a form of another site's page, by Origin and Sec-Fetch-Site */
 export function refuseForeignForm(request: FastifyRequest, place: ConsoleHosts): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
   // A proxy may use a different Host than the browser did, so only Sec-Fetch-Site counts then.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
-  if (!isOurs) throw new Refused(403, 'A page of another site sent this form. Nothing was changed.')
+  if (!isOurs) throw new RequestRefused(403, 'A page of another site sent this form. Nothing was changed.')
 }
 
-/** @throws Refused for a frame, picture or stream in another site's page; a link is allowed */
+/** @throws RequestRefused for a frame, picture or stream in another site's page; a link is allowed */
 export function refuseForeignEmbedding({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return
-  if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'A page of another site requested this.')
+  if (mode !== 'navigate' || dest !== 'document')
+    throw new RequestRefused(403, 'A page of another site requested this.')
 }
 
 export function isLoopback(host: string): boolean {

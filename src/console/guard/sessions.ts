@@ -33,7 +33,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
 /** Browsers send a host's cookies to all its ports, so each port has its own name. */
 const cookieName = ({ socket }: FastifyRequest) => `outboxd_console_${socket.localPort ?? 0}`
 
-/** Empty without a cookie, or if another process signed it. */
+/** Returns the session's id; '' without a cookie, or if another process signed the cookie. */
 export function sessionIdOf(request: FastifyRequest): string {
   const { valid, value } = request.unsignCookie(request.cookies[cookieName(request)] ?? '')
   return valid ? value : ''

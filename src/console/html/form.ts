@@ -5,7 +5,7 @@ interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False if it changes nothing in the ledger. Then it is shown with --read-only, too. */
+  /** False if the form changes nothing in the ledger. Then it is shown with --read-only, too. */
   changes?: boolean
 }
 

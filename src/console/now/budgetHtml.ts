@@ -26,13 +26,13 @@ export function budgetSection(slots: BudgetSlots): HtmlSafeString {
 <p class="quiet">The last ${formatDuration(windowMs)}: ${kinds.join(', ')}.</p>`
 }
 
-/** What each request of the window was made for, and how many are free. */
+/** Counts the requests of the window by their purpose, and the free ones. */
 export function countBudget({ nowMs, capacity, busy }: BudgetSlots) {
   const counts = { submissions: 0, polls: 0, others: 0, inHand: 0, heldBack: 0 }
   for (const slot of busy) {
     let left = slot.permits
     for (const kind of slot.isTaken ? [] : (['submissions', 'polls', 'others'] as const)) {
-      // An older version writes only its submissions, and leaves stale counts of polls.
+      // A daemon of an older version writes only its submissions and leaves stale counts of polls.
       const requests = Math.min(slot[kind], left)
       counts[kind] += requests
       left -= requests

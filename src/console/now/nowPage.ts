@@ -9,8 +9,8 @@ import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } 
 import {
   addRequestCounts,
   formatPercent,
-  type Performance,
   performanceFromCounts,
+  type ServicePerformance,
   serviceTargets,
 } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
@@ -133,7 +133,7 @@ ${table(
 )}`
 }
 
-function rowOf(name: string, { counts, successShare, fastShare }: Performance): HtmlValue[] {
+function rowOf(name: string, { counts, successShare, fastShare }: ServicePerformance): HtmlValue[] {
   return [
     name,
     counts.requests.toLocaleString('en'),

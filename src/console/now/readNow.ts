@@ -43,7 +43,7 @@ export function createNowReader({
   }
 }
 
-/** Multiplied by its duration, because counting millions of rows is slow. */
+/** Depends on the duration of the last read, because counting millions of rows is slow. */
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 /** The longest wait of a page for the outbox, whose table may be locked. */
 const patienceMs = 150

@@ -1,7 +1,7 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { conflictLines, eventDetails, type Fact, submissionFacts } from '../../operations/submissionFacts.ts'
+import { conflictLines, eventDetails, type SubmissionFact, submissionFacts } from '../../operations/submissionFacts.ts'
 import { capitalize, escapeControl } from '../../plainText.ts'
 import { formatDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
@@ -71,7 +71,7 @@ const blockerLink = ({ outboxId }: { outboxId: string }) =>
 const facts = ({ detail }: RecordView) =>
   factList(submissionFacts(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
 
-const factHtml = (fact: Fact, nowMs: number): HtmlValue =>
+const factHtml = (fact: SubmissionFact, nowMs: number): HtmlValue =>
   typeof fact === 'string'
     ? foreignTextHtml(fact, 2_000)
     : html`${momentHtml(fact.atMs)} (${ageHtml(fact.atMs, nowMs)})`

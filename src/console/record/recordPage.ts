@@ -7,7 +7,7 @@ import {
 import type { Databases } from '../../operations/databases.ts'
 import { explainMissingRecord, findSubmissionsByName, parseReferences } from '../../operations/references.ts'
 import { BoundedMap } from '../bounds.ts'
-import { Refused } from '../errors.ts'
+import { RequestRefused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, shareRead } from '../parts.ts'
 import { createUnmaskedRecordStore, logDownload, logValuesShown } from '../valueAccess.ts'
@@ -62,7 +62,8 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
   for (const name of ['payload', 'body', 'result'] as const)
     app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
       const { id } = request.params
-      if (!shown.isShown(request.viewer, id)) throw new Refused(403, 'Ask for the values on the record’s page first.')
+      if (!shown.isShown(request.viewer, id))
+        throw new RequestRefused(403, 'Ask for the values on the record’s page first.')
       const detail = await detailOf(await databases(), id)
       await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
       return reply
@@ -88,6 +89,6 @@ function createVersionReader({ databases, clock }: ConsoleParts): (id: string) =
 
 async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {
   const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure) : null
-  if (detail === null) throw new Refused(404, 'There is no such record.')
+  if (detail === null) throw new RequestRefused(404, 'There is no such record.')
   return detail
 }

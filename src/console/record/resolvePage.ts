@@ -5,25 +5,25 @@ import { operatorOf } from '../../operations/databases.ts'
 import { discardChange } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
 import {
+  type ConfirmationQuestion,
   findResolveOptionProblems,
   previewResolution,
-  type Question,
   type ResolveAnswer,
   resolveSubmission,
   whyCannotBeSettled,
 } from '../../operations/resolve.ts'
-import { Refused } from '../errors.ts'
+import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
 import { checkbox, form, formText, hiddenField, hiddenFieldIfGiven, optionLabel } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import type { Fields } from '../records/recordsQuery.ts'
+import type { FormFields } from '../records/recordsQuery.ts'
 import type { RecordView } from './readRecord.ts'
 
 /** Settles a record: first a preview, then the change under the revision that the record's page showed. */
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.post<{ Params: { id: string }; Body: Fields }>('/records/:id/resolve', async (request, reply) => {
+  app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
     const answer = answerOf(fields)
     const reason = formText(fields, 'reason') ?? null
@@ -32,29 +32,29 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       ...findResolveOptionProblems(answer),
       ...(wrongReason === null ? [] : [`the reason ${wrongReason}`]),
     ]
-    if (problems.length > 0) throw new Refused(409, `${problems.join('\n')}.`)
+    if (problems.length > 0) throw new RequestRefused(409, `${problems.join('\n')}.`)
     const databases = await parts.databases()
     const found = await previewResolution(databases, params.id, answer)
-    if (found.kind !== 'found') throw new Refused(409, `There is no record ${params.id}.`)
+    if (found.kind !== 'found') throw new RequestRefused(409, `There is no record ${params.id}.`)
     const { settling, outcome: would, question } = found
     const { id, outboxId, revision } = settling.submission
     if (String(revision) !== fields.revision)
-      throw new Refused(
+      throw new RequestRefused(
         409,
         `outbox:${outboxId} has changed since this page was loaded, so nothing was done. Load the page again.`,
       )
-    if (would.kind === 'left') throw new Refused(409, would.reason)
+    if (would.kind === 'left') throw new RequestRefused(409, would.reason)
     if (fields.confirmed === undefined)
       return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
     const operator = operatorOf(databases, { who: viewer.who, reason })
     const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
     const outcome = await resolveSubmission(asking, settling, answer)
-    if (outcome.kind === 'left') throw new Refused(409, outcome.reason)
+    if (outcome.kind === 'left') throw new RequestRefused(409, outcome.reason)
     return reply.redirect(`/records/${id}`, 303)
   })
 }
 
-function answerOf(fields: Fields): ResolveAnswer {
+function answerOf(fields: FormFields): ResolveAnswer {
   const { answer } = fields
   return {
     arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,
@@ -68,9 +68,9 @@ function answerOf(fields: Fields): ResolveAnswer {
 interface Preview {
   id: string
   answer: ResolveAnswer
-  fields: Fields
+  fields: FormFields
   message: string
-  question: Question | null
+  question: ConfirmationQuestion | null
 }
 
 function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): string {

@@ -1,27 +1,25 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { findSubmissions } from '../../ledger/operator/selectSubmissions.ts'
+import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import { findReasonProblem } from '../../operations/actor.ts'
 import {
   type BulkChange,
-  type ChangePreview,
   type Choice,
   chooseSubmissions,
+  groupSubmissions,
   listSkippedAsChanged,
-  previewChange,
-  type ReplayCost,
-  readReplayCost,
-  replayCostMessage,
+  previewedMax,
+  readReplayCostMessage,
   type SkippedRecord,
 } from '../../operations/bulkChange.ts'
 import { operatorOf } from '../../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../../operations/discard.ts'
-import { wholeIdPattern } from '../../operations/references.ts'
-import { previewReplay, type ReplayTerms, replayChange, replaySubmissions } from '../../operations/replay.ts'
+import { submissionIdPattern } from '../../operations/references.ts'
+import { type ReplayTerms, replayChange, replaySubmissions } from '../../operations/replay.ts'
 import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
-import { Refused } from '../errors.ts'
+import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, formText, hiddenField, hiddenFieldIfGiven } from '../html/form.ts'
@@ -29,7 +27,7 @@ import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import { recordTable } from './recordsPage.ts'
-import { type Fields, readRecordsQuery, rowsMax } from './recordsQuery.ts'
+import { type FormFields, pageRowsMax, readRecordsQuery } from './recordsQuery.ts'
 
 /** The preview is a form that carries the id and revision of each record that it shows, so nothing else is changed. */
 export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -38,15 +36,15 @@ export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void
   app.addHook('preClose', async () => stopping.abort())
   app.addHook('onClose', async () => void (await Promise.allSettled(running)))
 
-  app.post<{ Body: Fields }>('/records/choose', async ({ body, viewer }, reply) => {
+  app.post<{ Body: FormFields }>('/records/choose', async ({ body, viewer }, reply) => {
     const page = await renderPreview(parts, viewer, body, readChoice(body))
     return sendPage(reply, layout({ title: `Preview: ${verbOf(body)}`, current: '/records', viewer }, page))
   })
 
-  app.post<{ Body: Fields }>('/records/change', async ({ body, viewer }, reply) => {
+  app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
     const reason = formText(body, 'reason') ?? null
     const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblem(reason ?? '')
-    if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
+    if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
     const page = await work.finally(() => running.delete(work))
@@ -59,36 +57,39 @@ const carriedFields = ['do', 'refresh', 'even-if-arrived', 'new-key'] as const
 /** Bounds the form and the time of a preview. The commands change more at once. */
 const changedMax = 2_000
 
-const termsOf = (fields: Fields): ReplayTerms => ({
+const termsOf = (fields: FormFields): ReplayTerms => ({
   refresh: fields.refresh !== undefined,
   evenIfArrived: fields['even-if-arrived'] !== undefined,
   newKey: fields['new-key'] !== undefined,
 })
 
-function doingOf(fields: Fields): { verb: BulkChange['verb']; isTicked: boolean } {
+function doingOf(fields: FormFields): { verb: BulkChange['verb']; isTicked: boolean } {
   const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec(formText(fields, 'do') ?? '') ?? []
-  if (verb !== 'replay' && verb !== 'discard') throw new Refused(400, 'The form does not say what to do.')
+  if (verb !== 'replay' && verb !== 'discard') throw new RequestRefused(400, 'The form does not say what to do.')
   return { verb, isTicked: scope === 'ticked' }
 }
 
-const verbOf = (fields: Fields) => doingOf(fields).verb
-const rulesOf = (fields: Fields) => (verbOf(fields) === 'replay' ? replayChange(termsOf(fields)) : discardChange)
+const verbOf = (fields: FormFields) => doingOf(fields).verb
+const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayChange(termsOf(fields)) : discardChange)
 
-function readChoice(fields: Fields): Pick<Choice, 'ids' | 'filters'> {
+function readChoice(fields: FormFields): Pick<Choice, 'ids' | 'filters'> {
   // The list's limit is a page's length, not a limit of the change.
   if (!doingOf(fields).isTicked)
     return { ids: [], filters: { ...readRecordsQuery(fields).filters, limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]
-  if (ids.length === 0) throw new Refused(400, 'No record is ticked. Tick some, or choose all that match.')
-  if (ids.length > rowsMax || !ids.every((id) => wholeIdPattern.test(id)))
-    throw new Refused(400, `The form takes at most ${rowsMax} ticked records by id. Choose all that match instead.`)
+  if (ids.length === 0) throw new RequestRefused(400, 'No record is ticked. Tick some, or choose all that match.')
+  if (ids.length > pageRowsMax || !ids.every((id) => submissionIdPattern.test(id)))
+    throw new RequestRefused(
+      400,
+      `The form takes at most ${pageRowsMax} ticked records by id. Choose all that match instead.`,
+    )
   return { ids, filters: {} }
 }
 
 async function renderPreview(
   parts: ConsoleParts,
   viewer: Viewer,
-  fields: Fields,
+  fields: FormFields,
   choice: Pick<Choice, 'ids' | 'filters'>,
 ): Promise<HtmlValue> {
   const databases = await parts.databases()
@@ -97,30 +98,31 @@ async function renderPreview(
   const asked = { ...choice, nowMs: parts.clock.nowMs() }
   const search = createLoggedSearch(parts, viewer)
   const chosen = await chooseSubmissions(databases.ledger, search, rules, asked, (cut) => void warnings.push(cut))
-  if (chosen.kind !== 'chosen') throw new Refused(400, chosen.problems.join('\n'))
+  if (chosen.kind !== 'chosen') throw new RequestRefused(400, chosen.problems.join('\n'))
   if (chosen.submissions.length === changedMax)
     warnings.push(`The console changes at most ${changedMax} records at once. Repeat it for the rest.`)
   let { submissions, skipped } = chosen
-  let cost: ReplayCost | null = null
+  let cost = ''
   if (rules.verb === 'replay') {
-    const trial = { databases, mappings: loadMappings(parts.config.mappingsDir) }
-    const tried = await previewReplay(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
+    const trial = { databases, mappings: loadMappings(parts.config.mappingsDir), operator: null }
+    const tried = await replaySubmissions(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
     const mapped = new Set(tried.done)
     submissions = submissions.filter(({ id }) => mapped.has(id))
     skipped = [...skipped, ...tried.skipped]
-    cost = await readReplayCost(databases, submissions.length, parts.config.rateLimit)
+    cost = await readReplayCostMessage(databases, submissions.length)
   }
-  const preview = previewChange(rules, submissions)
+  const { verb } = rules
+  const count = submissions.length
   const seen = submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')
   return [
-    section('would', `This would ${preview.verb} ${pluralize(preview.count, 'record')}`, [
-      [...warnings, preview.risk].filter(Boolean).map((words) => notice('attention', paragraph(words))),
-      preview.count === 0 ? '' : chosenRecords(preview, cost, asked.nowMs),
+    section('would', `This would ${verb} ${pluralize(count, 'record')}`, [
+      [...warnings, rules.riskOf(submissions)].filter(Boolean).map((words) => notice('attention', paragraph(words))),
+      count === 0 ? '' : chosenRecords(submissions, cost, asked.nowMs),
       skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
     ]),
-    preview.count === 0
-      ? notice('quiet', html`<p>There is nothing to ${rules.verb}.</p>`)
-      : confirmation(preview, viewer, [
+    count === 0
+      ? notice('quiet', html`<p>There is nothing to ${verb}.</p>`)
+      : confirmation(rules, count, viewer, [
           carriedFields.map((name) => hiddenFieldIfGiven(fields, name)),
           hiddenField('seen', seen),
         ]),
@@ -128,12 +130,12 @@ async function renderPreview(
   ]
 }
 
-const chosenRecords = ({ groups, first, count }: ChangePreview, cost: ReplayCost | null, nowMs: number): HtmlValue => [
-  cost === null ? '' : html`<p>${replayCostMessage(cost)}</p>`,
+const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
+  cost === '' ? '' : html`<p>${cost}</p>`,
   table(
     'How many of each kind',
     [{ number: 'Records' }, 'State', 'Type', 'Code', 'Note'],
-    groups.map((group) => [
+    groupSubmissions(submissions).map((group) => [
       group.count,
       group.state,
       foreignTextHtml(group.type, 24),
@@ -141,11 +143,11 @@ const chosenRecords = ({ groups, first, count }: ChangePreview, cost: ReplayCost
       group.mayHaveArrived ? html`<strong class="attention">${arrivalNote(group)}</strong>` : '',
     ]),
   ),
-  html`<h3>${first.length === count ? 'All of them' : `The first ${first.length} of ${count}`}</h3>`,
-  recordTable('The first records', first, nowMs),
+  html`<h3>${submissions.length > previewedMax ? `The first ${previewedMax} of ${submissions.length}` : 'All of them'}</h3>`,
+  recordTable('The first records', submissions.slice(0, previewedMax), nowMs),
 ]
 
-function confirmation({ verb, count }: ChangePreview, viewer: Viewer, hidden: HtmlValue): HtmlValue {
+function confirmation({ verb }: BulkChange, count: number, viewer: Viewer, hidden: HtmlValue): HtmlValue {
   const isDiscard = verb === 'discard'
   const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
   const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
@@ -159,7 +161,7 @@ function confirmation({ verb, count }: ChangePreview, viewer: Viewer, hidden: Ht
 
 async function carryOut(
   parts: ConsoleParts,
-  fields: Fields,
+  fields: FormFields,
   actor: { who: string; reason: string | null },
   signal: AbortSignal,
 ): Promise<HtmlValue> {
@@ -197,9 +199,9 @@ const courseMessage = ({ verb }: BulkChange, done: number, skipped: number) =>
 /** The revision of each record that the preview showed, by id. */
 function readSeen(text: string): Map<string, number> {
   const seen = text.split(' ').map((pair) => pair.split('.'))
-  const isValid = seen.every(([id = '', revision = '']) => wholeIdPattern.test(id) && /^\d{1,9}$/.test(revision))
+  const isValid = seen.every(([id = '', revision = '']) => submissionIdPattern.test(id) && /^\d{1,9}$/.test(revision))
   if (!isValid || seen.length > changedMax)
-    throw new Refused(400, 'The form does not say which records. Choose them again.')
+    throw new RequestRefused(400, 'The form does not say which records. Choose them again.')
   return new Map(seen.map(([id = '', revision]) => [id, Number(revision)]))
 }
 

@@ -30,17 +30,17 @@ import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import {
-  type Fields,
+  type FormFields,
   filterForm,
+  pageRowsMax,
   queryFields,
   type RecordsQuery,
   readRecordsQuery,
   recordsPath,
-  rowsMax,
 } from './recordsQuery.ts'
 
 export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.get<{ Querystring: Fields }>('/records', async ({ query: fields, viewer }, reply) => {
+  app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
     const query = readRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
@@ -54,12 +54,12 @@ export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
     const listed = query.byCause
       ? await causesHtml(parts, query, filter, nowMs)
-      : await pageHtml(parts, { query, filter, viewer, nowMs, limit: Math.min(read.limit ?? rowsDefault, rowsMax) })
+      : await pageHtml(parts, { query, filter, viewer, nowMs, limit: Math.min(read.limit ?? rowsDefault, pageRowsMax) })
     return sendPage(reply, page([warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '', listed]))
   })
 }
 
-const hasEmpty = (fields: Fields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
+const hasEmpty = (fields: FormFields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
 
 const problemsReadMax = 200
 
@@ -174,7 +174,7 @@ async function causesHtml(
   ])
 }
 
-/** @param pathOf the list of the records with that cause */
+/** @param pathOf returns the path of the list of records with that cause */
 export const causesTable = (
   causes: readonly Cause[],
   pathOf: (cause: Cause) => string,

@@ -11,13 +11,13 @@ export interface RecordsQuery {
   from: PageWanted['from']
 }
 
-export const rowsMax = 200
+export const pageRowsMax = 200
 
 const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
 
-export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
+export type FormFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-export function readRecordsQuery(fields: Fields): RecordsQuery {
+export function readRecordsQuery(fields: FormFields): RecordsQuery {
   const filters: FilterOptions = {}
   const states = all(fields, 'state').join(',')
   if (states !== '') filters.state = states
@@ -34,13 +34,13 @@ export function readRecordsQuery(fields: Fields): RecordsQuery {
   }
 }
 
-/** Drops empty values, because forms send empty fields. */
-function all(fields: Fields, name: string): string[] {
+/** Returns the field's values without empty ones, which forms send. */
+function all(fields: FormFields, name: string): string[] {
   const value = fields[name]
   return [value ?? []].flat().filter((each) => each.trim() !== '')
 }
 
-function readFrom(fields: Fields): PageWanted['from'] {
+function readFrom(fields: FormFields): PageWanted['from'] {
   const [text = ''] = all(fields, 'after')
   const [, micros, seq] = /^(\d{1,16})-(\d{1,18})$/.exec(text) ?? []
   return micros === undefined || seq === undefined ? null : { sinceMicros: Number(micros), seq }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isConfirmed } from '../../../src/commands/terminal/confirm.ts'
+import { askForConfirmation } from '../../../src/commands/terminal/confirm.ts'
 import { testContext } from '../../support/context.ts'
 
 test.each([
@@ -11,22 +11,22 @@ test.each([
   ['', false],
 ])('%j is confirmed: %j', async (input, isYes) => {
   const context = testContext({}, input)
-  expect(await isConfirmed(context, 'Sure?')).toBe(isYes)
+  expect(await askForConfirmation(context, 'Sure?')).toBe(isYes)
   expect(context.messages()).toContain('Sure? [y/N]')
 })
 
 test('where standard input is no terminal nobody is asked', async () => {
   const context = testContext({})
   context.stdin.end('y\n')
-  expect(await isConfirmed(context, 'Sure?')).toBe(false)
+  expect(await askForConfirmation(context, 'Sure?')).toBe(false)
   expect(context.messages()).toMatch(/^Nothing was changed\. .*add --yes\.\n$/)
-  expect(await isConfirmed(context, 'Sure?', { inScript: true })).toBe(true)
+  expect(await askForConfirmation(context, 'Sure?', { inScript: true })).toBe(true)
 })
 
 test('Ctrl-C while it asks is a no', async () => {
   const context = testContext({})
   context.stdin.isTTY = true
-  const asked = isConfirmed(context, 'Sure?')
+  const asked = askForConfirmation(context, 'Sure?')
   context.abort()
   expect(await asked).toBe(false)
 })

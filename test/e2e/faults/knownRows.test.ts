@@ -176,12 +176,14 @@ test('rows wait before the start position: counted', async () => {
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)
   expect(await adopt.action(asked, { start: 'id:3' })).toBe(4)
-  expect(asked.messages()).toContain('2 rows before it wait, the oldest recorded 2')
+  expect(asked.messages()).toContain('2 rows before the start position wait, the oldest recorded 2')
   expect(await adopt.action(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
-  expect(await statusOf(given)).toContain('The daemon ignores rows with an id below 3. 2 rows before it wait')
+  expect(await statusOf(given)).toContain(
+    'The daemon ignores rows with an id below 3. 2 rows before the start position wait',
+  )
   const checked = contextOf(given)
   await check.action(checked, {})
-  expect(checked.printed() + checked.messages()).toContain('2 rows before it wait')
+  expect(checked.printed() + checked.messages()).toContain('2 rows before the start position wait')
   await given.startInstance()
   await eventually(async () =>
     expect(await statusOf(given)).toMatch(
