@@ -13,7 +13,6 @@ interface ApiCall {
   headers?: RequestHeaders
   /** Replaces the shared token. A 401 is then not followed by a new token. */
   accessToken?: string
-  /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit?: boolean
 }
 

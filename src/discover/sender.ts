@@ -43,7 +43,6 @@ export const shortThrottleWaitMs = 2_500
 const slotLookMs = 500
 
 type Request = Omit<HttpRequest, 'mayLeave'> & {
-  /** The token in its header; null for a request to the issuer. */
   accessToken: string | null
   /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit: boolean

@@ -74,8 +74,7 @@ const foreignReason =
 
 /**
  * Finds code of other roles that the view could run. The view needs only built-in objects, on which Postgres records no
- * dependencies, and plain tables with columns of built-in types. All else may be code: a type has casts, and an index
- * may have expressions.
+ * dependencies, and plain tables with columns of built-in types. A type has casts, and an index may have expressions.
  */
 const foreignCodeSql = `
   with recursive view as (

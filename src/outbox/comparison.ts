@@ -26,7 +26,6 @@ export interface TableComparison {
   statuses: readonly UnknownStatus[] | null
   /** True if the comparison stopped at a bound. */
   isCut: boolean
-  /** The id from which to continue. */
   after: string | null
 }
 
@@ -44,7 +43,6 @@ interface ComparisonOptions {
   sliceRows?: number
   /** The most rows that the caller holds in memory. */
   rowsMax?: number
-  /** An earlier comparison to continue. */
   begun?: TableComparison | undefined
 }
 

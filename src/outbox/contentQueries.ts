@@ -119,7 +119,6 @@ export interface ContentRow {
   json: string | null
 }
 
-/** The records of a type cannot be read. */
 export class SourceFailed extends Error {
   override name = 'SourceFailed'
   readonly type: string

@@ -257,7 +257,6 @@ export interface CursorSample {
   unknown: number
   /** Rows that differ from the ledger's rows of the same ids. */
   another: number
-  /** Rows that were edited, or are different rows of the same type and key. */
   edited: number
   /** True if every row is known by its creation time, which the ERP never edits. */
   byTime: boolean

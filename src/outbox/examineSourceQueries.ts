@@ -16,7 +16,6 @@ import { readContentsOfAllRecords } from './readRecordContents.ts'
 import { readWaitingRows } from './readRows.ts'
 
 interface ExaminedSourceQueries {
-  /** Problems that stop capture. */
   problems: string[]
   /** Slow queries, and records for which a query fails. */
   warnings: string[]

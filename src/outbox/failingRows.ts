@@ -132,8 +132,6 @@ export async function findFailingParts<E>(
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
 
 /**
- * Returns the rows for which a query fails.
- *
  * @param rowsMax stops the search after this number of failing parts, and then returns all their rows
  * @throws any error that a row cannot cause
  */

@@ -158,9 +158,8 @@ async function findIdColumnProblems(
 }
 
 /**
- * Finds filters that depend on the time. If the ledger keeps a cursor, a row that passes `not_before <= now()` later
- * would stay behind the cursor. This finds only the usual functions. The hourly comparison captures rows that other
- * filters let pass late.
+ * Finds the usual functions of time in a filter, because a row that passes `not_before <= now()` later would stay behind
+ * the ledger's cursor. The hourly comparison captures rows that other filters let pass late.
  */
 function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
   const isTimeless = filter === null || !timeFunctions.test(filter.replaceAll(/'(?:[^']|'')*'/g, ''))

@@ -33,9 +33,9 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
 }
 
 /**
- * Each daemon has a session in the outbox's database. The session's application_name says which ledger serves which
- * table, because every role can see application names. A daemon first names its session and then looks for other
- * ledgers, so that of two ledgers that start at once at least one sees the other.
+ * Each daemon has a session in the outbox's database whose application_name says which ledger serves which table. Every
+ * role can see application names. A daemon first names its session and then looks for others, so that of two ledgers
+ * that start at once at least one sees the other.
  *
  * Any role can choose this name, so a session counts only if its role may read the outbox or is a member of our role.
  */
@@ -72,8 +72,8 @@ const answerMs = 5_000
 const tries = { most: 10, everyMaxMs: 500 }
 
 /**
- * Lets Postgres end a dead daemon's session after 25 s, because the session keeps daemons of other ledgers out.
- * Switches the server's timeouts off, because they must not end our session.
+ * Ends a dead daemon's session after 25 s, because the session keeps daemons of other ledgers out. The server's
+ * timeouts must not end our session.
  */
 const settings = `select set_config(name, case name when 'application_name' then $2 when 'tcp_keepalives_idle' then '10'
     when 'tcp_keepalives_interval' then '5' when 'tcp_keepalives_count' then '3' else '0' end, $1)

@@ -20,7 +20,7 @@ interface LockHolder {
   state: string | null
 }
 
-/** The first rows are enough, because rows are claimed in order, so that locked rows soon stand first. */
+/** Enough, because rows are claimed in order, so that locked rows soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
 
@@ -103,7 +103,7 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
   return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
-/** A longer lock is a problem. Saving a form locks a row for a moment; a form that stays open locks the row for longer. */
+/** A longer lock is a problem, because saving a form takes a moment. */
 export const longLockMs = 60_000
 
 /**

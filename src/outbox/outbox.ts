@@ -26,7 +26,6 @@ export class Outbox {
   readonly channel: string | null
   /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
   readonly qualified: string
-  /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly failingRows: FailingRowTracker
   #inspected: Promise<TableShapeAndIdentity> | undefined

@@ -89,7 +89,6 @@ export async function readNeededOutboxGrants(
   return grants.length < 2 ? null : grants.map(({ statement }) => statement)
 }
 
-/** Names what our own role lacks on the table, with the GRANTs. */
 export const findPermissionProblems = async (db: Database, table: OutboxTable): Promise<string[]> =>
   missingGrantsMessages(await readGrantsOnTable(db, table, null, neededPermissions(table)))
 

@@ -11,7 +11,7 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** True if `outbox.yaml` promises unique ids. Counts only if the catalog cannot show that ids are unique. */
+  /** The promise of unique ids, for tables whose catalog cannot show them. */
   readonly idPromised: boolean
   readonly order: string | null
   /** A column that a sequence fills at the insert. The ledger's cursor follows its order. */

@@ -100,7 +100,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // If the creation time identifies rows, the state may replace type, key or payload, because they are read before it.
+  // The state may replace type, key or payload, which are read before it, if the creation time identifies rows.
   const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) document.report(['state'], why(state.column, what))

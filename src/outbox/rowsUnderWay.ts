@@ -58,9 +58,8 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
 interface RowsUnderWay {
   /** Not in the ledger. */
   unknown: RowUnderWay[]
-  /** Rows in the ledger. If the record of one has ended, its end was not written back. */
+  /** In the ledger. If the record has ended, the end was not written back. */
   known: string[]
-  /** False if rows do not show that they were captured. */
   canTell: boolean
 }
 

@@ -11,7 +11,6 @@ export type StateColumn =
 /** The SQL that a state column's form adds to statements. Rows have the alias o. */
 interface StateExpressions {
   readonly column: string
-  /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly waiting: readonly (string | null)[]
   readonly waitsSql: string
@@ -19,12 +18,12 @@ interface StateExpressions {
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
   markSql(shape: TableShape): string
-  /** The condition that an outcome may still be written. Rows that say completed or discarded are never changed. */
+  /** The condition that an outcome may still be written: the row does not say completed or discarded. */
   readonly openSql: string
   /**
    * The condition that a row is under way: it was captured, and its end is not written. Null if no row shows this.
    *
-   * @param since appended condition that the row was created after the ledger began to serve the table
+   * @param since the condition that the ledger served the table when the row was created
    */
   underWaySql(since: string | null): string | null
   readonly hasEndValues: boolean

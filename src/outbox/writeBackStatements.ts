@@ -75,7 +75,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   }
 }
 
-/** The session that locks a row, by xmax. If several sessions lock the row, xmax does not name a transaction. */
+/** The session that locks a row. If several sessions lock the row, xmax names no transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 /** Rows that an old version captured have no stamp, so they match. */

@@ -148,7 +148,7 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
   return startedMs + (windows + share) * windowMs
 }
 
-/** Counts requests until the limit, or for one window, because a longer count would cover more than one window. */
+/** Counts for one window at most, because a longer count would cover more than one. */
 async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
@@ -183,8 +183,7 @@ export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFro
   const [first, second] = counts
   const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
   if (first === undefined || reached.length === 0) return null
-  // The extra requests may lower the second count: those that were let in are still in the window, and those that were
-  // refused may count.
+  // The extra requests may lower the second count: the accepted ones are in the window, the refused ones may count.
   const missing = second?.refused ? first.taken - second.taken : 0
   const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
   const numberOf = (count: CountToLimit) => count.taken + (count === second ? extra : 0)

@@ -26,7 +26,7 @@ interface OrderShape {
   ownId: boolean
 }
 
-/** The same as `testRecordSample`, for orders (docs/reference/interface.md, 4.4). */
+/** `testRecordSample` for orders (docs/reference/interface.md, 4.4). */
 const orderSample: Sample<ShapeTrial<OrderShape>> = {
   name: 'a test order',
   async take(parts) {

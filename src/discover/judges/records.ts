@@ -66,7 +66,6 @@ export async function askHowRecordIsAccepted(
   return sureFinding(`${status} without ${idField}`, why, { differs: true, cannot })
 }
 
-/** Follows two transactions (docs/reference/interface.md, 3.1). */
 export const askStatusValues = async (parts: QuestionParts): Promise<Finding> =>
   judgeStatusValues(await followTwoTransactions(parts, 'data', () => submitTestRecord(parts)))
 

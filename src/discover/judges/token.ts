@@ -138,7 +138,6 @@ interface HeldToken {
 }
 
 const looksMax = 12
-/** A token that lasts longer is not held to its end. */
 const heldMaxMs = 75 * 60_000
 
 /** Requests a separate token and tries it until it is refused, around the ends that expires_in means in each unit. */
@@ -163,7 +162,7 @@ export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
   return unknownFinding('the token did not end, or was refused from the beginning')
 }
 
-/** The ages to look at: before and right after each end, and on the way to the last end, so that an early end shows. */
+/** The ages to look at: around each end, and on the way to the last, so that an early end shows. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])

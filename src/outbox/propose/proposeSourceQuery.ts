@@ -134,7 +134,7 @@ function itemsSql(lines: DocumentLines, key: CatalogColumn): string {
     joins.push(`    ${joinSql(lookup, alias, 'l')}`)
     return [{ name, own: own.name, sql: `${alias}.${quoteNameIfNeeded(code.name)}` }]
   })
-  // Without a column for the quantity, selects all numbers, because a missing quantity is worse than a number too many.
+  // Selects all numbers, because a missing quantity is worse than a number too many.
   const numbers = members.some(({ name }) => name === 'quantity')
     ? []
     : free.filter((each) => isAmount(each) && !members.some(({ own }) => own === each.name))

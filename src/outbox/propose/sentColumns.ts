@@ -13,7 +13,7 @@ const sendingForm = new RegExp(
 )
 const sendingWord = new RegExp(`^(?:${sending})$`)
 
-/** Words that show that a column is about a person, a count, a way, a target or a plan, not about sending. */
+/** Words of columns that are about a person, a count, a way, a target or a plan. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
@@ -89,7 +89,6 @@ export function chooseExampleWord(words: readonly string[]): string {
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
 }
 
-/** Returns the default of a column and the words that it has. */
 export function wordsOfColumn({ words, default: fallback }: CatalogColumn): string[] {
   const first = /^'((?:[^']|'')*)'/.exec(fallback ?? '')?.[1]?.replaceAll("''", "'")
   return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]
