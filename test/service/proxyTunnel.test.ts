@@ -36,8 +36,8 @@ test('a user name and a password are shown to the proxy, percent-decoded', async
 test.each<[ProxyTreatment, string]>([
   [{ kind: 'refuse', status: 403 }, 'the proxy refuses connections to the service'],
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
-  [{ kind: 'refuse', status: 302 }, 'is it an HTTP proxy'],
-  [{ kind: 'close' }, 'is it an HTTP proxy'],
+  [{ kind: 'refuse', status: 302 }, 'is this host an HTTP proxy'],
+  [{ kind: 'close' }, 'is this host an HTTP proxy'],
 ])("a company's proxy refuses or is away (%j): nothing leaves, the message names it", async (treatment, says) => {
   const { url, proxy, received } = await behindProxy(treatment)
   const refused = await clientFor(url, { proxy: proxy.url }).send(submitRequest, accessToken)
@@ -57,7 +57,7 @@ test('a proxy that is not there, or speaks something else, is named', async () =
   await using silent = await listenOnLoopback(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')))
   for (const [at, says] of [
     [await freePort(), 'the proxy cannot be reached: check SERVICE_PROXY'],
-    [silent.port, 'is it an HTTP proxy'],
+    [silent.port, 'is this host an HTTP proxy'],
   ] as const) {
     const refused = await clientFor('https://service.example', { proxy: `http://127.0.0.1:${at}` }).send(
       submitRequest,
