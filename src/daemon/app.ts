@@ -5,7 +5,7 @@ import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import { type Credentials, connectionCredentialParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
-import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
+import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
@@ -37,25 +37,14 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
   signal: AbortSignal
 }
 
-export interface App {
-  readonly http: HttpServer
-  /** @returns why the outbox cannot be read by `table`; null stands for the table that OUTBOX_TABLE names */
-  tryOutboxTable(table: OutboxTable | null): Promise<Error | null>
-  /**
-   * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
-   *
-   * @param options.beginsAgain true to start again with a new table. Other instances then leave its records alone.
-   * @returns true if every outcome became known and was written
-   */
-  stop(options?: { beginsAgain: boolean }): Promise<boolean>
-}
+export type App = Awaited<ReturnType<typeof startApp>>
 
 /**
  * Starts the daemon. Claims work last, so that a failed start has claimed nothing.
  *
  * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
  */
-export async function startApp(deps: AppDeps): Promise<App> {
+export async function startApp(deps: AppDeps) {
   const { config, clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
   let waitsFor = 'the daemon is starting'
@@ -116,9 +105,16 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const all = opened.move()
   return {
     http,
-    tryOutboxTable: (table) =>
+    /** @returns why the outbox cannot be read by `table`; null stands for the table that OUTBOX_TABLE names */
+    tryOutboxTable: (table: OutboxTable | null): Promise<Error | null> =>
       whyOutboxTableIsUnreadable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
-    async stop(options) {
+    /**
+     * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
+     *
+     * @param options.beginsAgain true to start again with a new table. Other instances then leave its records alone.
+     * @returns true if every outcome became known and was written
+     */
+    async stop(options?: { beginsAgain: boolean }): Promise<boolean> {
       beginsAgain = options?.beginsAgain ?? false
       log.info('stopping')
       await all.disposeAsync()

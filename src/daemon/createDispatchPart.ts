@@ -3,7 +3,7 @@ import { createSubmissionClaimer } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readRequestDemand } from '../ledger/snapshot.ts'
 import { firstUsedResource } from '../mapping/loadMappings.ts'
-import type { Answer, AttemptResult, PauseView, RequestDemand, Submission } from '../model.ts'
+import type { Answer, PauseView, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
@@ -18,7 +18,7 @@ import {
 import { refusalFingerprint } from '../service/responses.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
-import { createDispatcher, type Dispatcher, type JudgedAnswer, readyCountMax } from './dispatch/dispatcher.ts'
+import { createDispatcher, type JudgedAnswer, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcome, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
@@ -32,14 +32,9 @@ export interface DispatchPartOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-export interface DispatchPart extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
-  /** Number of consecutive permits that expired before their request could leave. */
-  lapsedPermits(): number
-  interpretAnswer(submission: Submission, answer: Answer): AttemptResult
-  pauses(): SendingReadiness['pauses']
-}
+export type DispatchPart = ReturnType<typeof createDispatchPart>
 
-export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions): DispatchPart {
+export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions) {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
   const claims = createSubmissionClaimer(databases)
@@ -96,12 +91,13 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     onRoom: daemon.wakeups.dispatch.wake,
     onFailed: (error) => daemon.log.error('outcome of a request could not be determined', { error }),
   })
-  const { unwritten } = outcomeWriter
   return {
     ...dispatcher,
+    /** Number of consecutive permits that expired before their request could leave. */
     lapsedPermits: () => lapsedPermits,
-    unwritten,
-    interpretAnswer: (...of) => interpretSubmitAnswer(stages.submit, ...of),
+    unwritten: outcomeWriter.unwritten,
+    interpretAnswer: (submission: Submission, answer: Answer) =>
+      interpretSubmitAnswer(stages.submit, submission, answer),
     pauses: () => pauses,
   }
 }

@@ -23,43 +23,21 @@ import { readNextSliceUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { type Listener, openListener } from '../postgres/listener.ts'
+import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 
 type Pool = InstanceLedger['ledger']
 
-export interface InstanceDatabases extends InstanceLedger {
-  instance: Instance
-  /** Sessions for heartbeats only, so that no other work delays them. */
-  heartbeats: Pool
-  outbox: Outbox
-  /**
-   * Runs `work` if this instance's outbox.yaml is in use, else resolves to `otherwise`.
-   *
-   * @throws ForeignOutbox or ForeignLedger
-   */
-  ifServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
-  listener: Listener | null
-  settings(): InstanceSettings
-  isFileInForce(): Promise<boolean>
-  close(): Promise<void>
-}
-
-export interface Instance {
-  id: string
-  who: string
-  version: string
-  host: string
-}
+export type InstanceDatabases = Awaited<ReturnType<typeof connect>>
 
 export interface InstanceDatabasesOptions {
   config: Config
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
   outboxTable: OutboxTable | string
   sharedDigests(): Record<string, string>
-  instance: Instance
+  instance: { id: string; who: string; version: string; host: string }
   onNotice(): void
   onError(error: Error): void
 }
@@ -80,7 +58,7 @@ async function connect(
   options: InstanceDatabasesOptions,
   closing: (() => Promise<unknown>)[],
   closeAll: () => Promise<unknown>,
-): Promise<InstanceDatabases> {
+) {
   const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
   const ledger = openLedgerPool(addresses.ledger, onError)
   const heartbeats = openHeartbeatPool(addresses.ledger, onError)
@@ -127,9 +105,15 @@ async function connect(
   const reachMs = slotReachMs(windowMs, requestTimeoutMs)
   const isOurFileInForce = () => isOutboxFileInUse(ledger, digest)
   return {
-    ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
-    outbox,
-    async ifServing(work, otherwise) {
+    ...{ ledger, queue, listener, instance, settings, reachMs, outbox },
+    /** Sessions for heartbeats only, so that no other work delays them. */
+    heartbeats,
+    /**
+     * Runs `work` if this instance's outbox.yaml is in use, else resolves to `otherwise`.
+     *
+     * @throws ForeignOutbox or ForeignLedger
+     */
+    async ifServing<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
       await raiseForeign(ledger, () => registration.hold())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
@@ -141,7 +125,7 @@ async function connect(
     backoff: createPauseBackoff(config),
     leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
     isFileInForce: isOurFileInForce,
-    async close() {
+    async close(): Promise<void> {
       await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))
       await withinGoodbye(closeAll())
     },

@@ -3,25 +3,19 @@ import { nearestWord } from '../yaml/nearestWord.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 import type { Field, RenderBodyPart } from './mapping.ts'
 
-export interface CompiledBody {
-  readonly render: RenderBodyPart
-  /** Names of the fields that the body uses. */
-  readonly used: ReadonlySet<string>
-  readonly sendsSubmissionId: boolean
-}
-
 /**
  * Compiles `body:` into a function that only joins pieces of JSON text.
  *
  * @param names every name under `fields:`, in the order of the values
  * @param fields the compiled field of each name; null if it has problems
+ * @returns `used`: the names of the fields that the body uses
  */
 export function compileBody(
   body: PayloadValue,
   names: readonly string[],
   fields: readonly (Field | null)[],
   document: YamlDocument,
-): CompiledBody {
+) {
   const compiler: Compiler = { names, fields, document, used: new Set(), sendsSubmissionId: false }
   const render = compileValue(body, ['body'], compiler)
   return { render, used: compiler.used, sendsSubmissionId: compiler.sendsSubmissionId }
@@ -109,7 +103,7 @@ function checkInsideText(index: number, path: YamlPath, compiler: Compiler): voi
   const field = compiler.fields[index]
   if (field === null || field === undefined) return
   const inside = `\${${field.name}} stands inside a longer text`
-  if (field.isArray) compiler.document.report(path, `${inside}, but it is an array`)
+  if (field.spec.type === 'array') compiler.document.report(path, `${inside}, but it is an array`)
   else if (!field.required && field.fallback === null) {
     compiler.document.report(path, `${inside} and can be missing: make it required or give it a default`)
   }

@@ -36,7 +36,6 @@ export function compileField(
     fallback: fallbackOf(exact, convert, path, document),
     spec,
     isAmount: parseDecimalType(spec.type) !== null,
-    isArray: spec.type === 'array',
     convert,
   }
 }

@@ -40,8 +40,6 @@ export interface Field {
   /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
   readonly isAmount: boolean
-  /** True for type array. An array cannot be part of a longer text. */
-  readonly isArray: boolean
   readonly convert: ConvertValue
 }
 

@@ -14,21 +14,13 @@ import {
   parseFieldTypeName,
 } from './mappingSchema.ts'
 
-export interface MappingRead {
-  /** Null if there are problems. */
-  readonly mapping: Mapping | null
-  /** The file's `type`, even if the rest has problems, because two files must not have the same type. */
-  readonly type: string | null
-  readonly problems: readonly FileProblem[]
-  readonly typeTaken: (by: string) => FileProblem
-}
-
 /**
  * Checks and compiles the text of one mapping file.
  *
  * @param file its name in problems
+ * @returns `mapping`: null if there are problems. `type` is set even then, because two files must not have the same type.
  */
-export function readMapping(file: string, text: string): MappingRead {
+export function readMapping(file: string, text: string) {
   const document = new YamlDocument(file, text)
   const { content } = document
   const mapping = content === undefined ? null : compileMapping(content, document)
@@ -37,7 +29,8 @@ export function readMapping(file: string, text: string): MappingRead {
     mapping: document.problems.length === 0 ? mapping : null,
     type,
     problems: [...document.problems].sort((a, b) => a.line - b.line || a.column - b.column),
-    typeTaken: (by) => document.problemAt(['type'], `"${type}" is already the type of ${by}: one file per type`),
+    typeTaken: (by: string): FileProblem =>
+      document.problemAt(['type'], `"${type}" is already the type of ${by}: one file per type`),
   }
 }
 

@@ -15,16 +15,11 @@ export function parseAndMaskJson(text: string, secrets: readonly string[]): unkn
   return readExamined(text, findJsonFlaws(text, depthMax), secrets)
 }
 
-export interface ReadBody {
-  /** Undefined if it is not JSON, or if its outermost object repeats a key. */
-  json: unknown
-  repeatsKey: boolean
-}
-
 /**
- * Drops a success with a repeated key. A refusal with a repeated key stays readable, because it completes no record.
+ * Reads an answer's body. `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost
+ * object. A refusal with a repeated key stays readable, because it completes no record.
  */
-export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
+export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean) {
   const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
   const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'

@@ -14,14 +14,9 @@ const limits = { freshMax: 500, againMax: 50 }
 const partsMaxMs = 10_000
 const parts = 10
 
-export const reportRowsMax = limits.freshMax
+const reportRowsMax = limits.freshMax
 /** After a slower batch the size does not grow, because of the statement timeout. */
 const quickMs = 2_500
-
-export interface ReportRoundResult {
-  hasMore: boolean
-  rowsAtOnce: number
-}
 
 /**
  * Writes outcomes back to the rows whose reports are due. Rows that failed before come last. If the table refuses a
@@ -29,7 +24,10 @@ export interface ReportRoundResult {
  *
  * @param rowsAtOnce the batch size that the previous round returned
  */
-export async function writeOutcomesBackOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRoundResult> {
+export async function writeOutcomesBackOnce(
+  deps: ReportDeps,
+  rowsAtOnce = reportRowsMax,
+): Promise<{ hasMore: boolean; rowsAtOnce: number }> {
   const { fresh, again } = await deps.readDue(limits)
   const elapsedMs = deps.stopwatch()
   let most = rowsAtOnce
