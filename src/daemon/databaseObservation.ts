@@ -14,8 +14,8 @@ const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
 /** Returns a longer interval for more rows, so that counting costs at most a thousandth of a core. */
-export function backlogCountIntervalMs(waiting: number): number {
-  return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
+export function backlogCountIntervalMs(rowsWaiting: number): number {
+  return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
 
 type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>

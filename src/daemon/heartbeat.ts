@@ -26,8 +26,8 @@ const beatEveryMs = 3_000
  *      8 s   nothing is claimed any more, and no request begins to leave
  *     12 s   other instances may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between leave time to return unsent claims, and cover clocks of different speeds. A beat times out after 5 s,
- * so one lost beat does not stop the instance.
+ * The 4 s between are for returning unsent claims, and for clocks of different speeds. A beat times out after 5 s, so
+ * one may be lost.
  */
 const mayClaimMs = 8_000
 

@@ -8,7 +8,7 @@ import { readMapping } from './readMapping.ts'
 export type Mappings = ReadonlyMap<string, Mapping>
 
 /**
- * The first resource with a mapping, because the client has access to it. Without mappings, the first of all resources.
+ * The first resource with a mapping, to which the client surely has access; else the first of all.
  */
 export function firstUsedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)

@@ -149,7 +149,7 @@ export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 
 }
 
 /**
- * Beginnings of our messages, and the word for the log, which may not have the messages because they quote the record.
+ * Beginnings of our messages, and the word for the log. The messages themselves quote the record.
  */
 const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
   [/^is missing$/, 'missing'],

@@ -88,8 +88,7 @@ export function parseFieldTypeName(type: string): FieldTypeName | null {
 export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 /**
- * A mapping file. Its fields are checked later, one by one, so that an error names only the options of the field's
- * type.
+ * A mapping file. Its fields are checked one by one, so that errors name only the options of their type.
  */
 export const mappingFileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The outbox rows with this type.'),

@@ -87,20 +87,20 @@ export interface MappingSource {
 /**
  * Proposes the mapping file of one type.
  *
- * @param all the fields of its payloads; empty if no payload could be read
+ * @param fields of its payloads; empty if no payload could be read
  */
 export function proposeMapping(
   type: string | TypeQuestion,
-  all: readonly SourceField[],
+  fields: readonly SourceField[],
   { endpoint: asked, sql }: MappingSource,
 ): YamlLine[] {
-  const hasItems = chooseByUsualName(all.filter(isArray), 'items') !== null
-  const hasAmount = chooseByUsualName(all, 'amount') !== null
+  const hasItems = chooseByUsualName(fields.filter(isArray), 'items') !== null
+  const hasAmount = chooseByUsualName(fields, 'amount') !== null
   const endpoint = asked ?? resourceOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
   const isOrder = endpoint === resourceOfNoun('order')
-  const found = (isOrder ? orderTargets : dataTargets).map((target) => ({ target, field: findField(all, target) }))
-  const field1 = isOrder ? null : chooseByUsualName(all, 'field1')
-  const left = all.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
+  const found = (isOrder ? orderTargets : dataTargets).map((target) => ({ target, field: findField(fields, target) }))
+  const field1 = isOrder ? null : chooseByUsualName(fields, 'field1')
+  const left = fields.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
   const list = left.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
   return [
     ...head(type, endpoint, sql),

@@ -18,7 +18,8 @@ import {
  * Checks and compiles the text of one mapping file.
  *
  * @param file its name in problems
- * @returns `mapping`: null if there are problems. `type` is set even then, because two files must not have the same type.
+ * @returns `mapping`: null if there are problems. `type` is set even then, because two files must not have the same
+ *   type.
  */
 export function readMapping(file: string, text: string) {
   const document = new YamlDocument(file, text)

@@ -48,14 +48,14 @@ const rows = {
 export type UsualNameKind = keyof typeof rows
 
 const usualNames = Object.fromEntries(
-  Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
+  Object.entries(rows).map(([kind, names]) => [kind, names.split(/\s+/)]),
 ) as unknown as Readonly<Record<UsualNameKind, readonly string[]>>
 
 /** Reduces SentTime, sent_time and "sent time" to senttime. */
 export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
-export const isUsualName = (name: string, what: UsualNameKind): boolean =>
-  usualNames[what].includes(normalizeName(name))
+export const isUsualName = (name: string, kind: UsualNameKind): boolean =>
+  usualNames[kind].includes(normalizeName(name))
 
 /** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
 export const splitNameIntoWords = (name: string): string[] =>
@@ -70,8 +70,8 @@ interface Named {
 }
 
 /** Finds the columns with a usual name, the likeliest first. */
-export const findUsuallyNamed = <T extends Named>(all: readonly T[], what: UsualNameKind): T[] =>
-  usualNames[what].flatMap((usual) => all.filter(({ name }) => normalizeName(name) === usual))
+export const findUsuallyNamed = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T[] =>
+  usualNames[kind].flatMap((usual) => columns.filter(({ name }) => normalizeName(name) === usual))
 
-export const chooseByUsualName = <T extends Named>(all: readonly T[], what: UsualNameKind): T | null =>
-  findUsuallyNamed(all, what)[0] ?? null
+export const chooseByUsualName = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T | null =>
+  findUsuallyNamed(columns, kind)[0] ?? null

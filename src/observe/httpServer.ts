@@ -82,7 +82,7 @@ const silenceMs = 10_000
  * connections would keep out the supervisor's probe.
  *
  * Ends the oldest connection without an answer, else the oldest idle one, else the oldest. Spares the newer half, which
- * may not have had time for an answer.
+ * had no time for an answer.
  */
 export function closeOldestConnectionsBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()

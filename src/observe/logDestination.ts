@@ -45,8 +45,8 @@ const keptMaxChars = 16_384
 const warning = 40
 
 /**
- * Collects lines for 10 ms and writes them together. Each write wakes the reader, and that cost a sixth of the CPU
- * under load. Writes a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
+ * Writes the lines of 10 ms together, because each write wakes the reader, which cost a sixth of the CPU under load.
+ * Writes a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
  */
 export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
   let kept = ''

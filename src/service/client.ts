@@ -33,7 +33,9 @@ interface ServiceClientDeps {
   onCertificate?: (expiresAtMs: number) => void
 }
 
-/** Sends requests to the service (docs/reference/interface.md, 4). Never throws because of the service or the network. */
+/**
+ * Sends requests to the service (docs/reference/interface.md, 4). Never throws because of the service or the network.
+ */
 export function createServiceClient(deps: ServiceClientDeps) {
   const { service, credentials, maxInFlight, clock, onCertificate } = deps
   const ends = new Map<string, number>()

@@ -30,8 +30,8 @@ const waitsMax = 5
  * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
  * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4), so a request sent at once
- * may or may not arrive. Therefore a request leaves only after the service has sent a session ticket. If the service
- * sends no ticket, the request leaves after twice the handshake's time.
+ * may or may not arrive. So a request leaves only after the service's session ticket, or, without a ticket, after twice
+ * the handshake's time.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -79,8 +79,8 @@ const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
 /**
- * Hands the connection over when the service has accepted our certificate, or had time to refuse it. If the process was
- * suspended, the wait starts again.
+ * Hands the connection over when the service has accepted our certificate, or had time to refuse it. After a suspension
+ * of the process, the wait starts again.
  */
 function confirm(
   socket: Socket,

@@ -85,11 +85,13 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
 ]
 
 /** Uses only the code: an error's message may quote headers, and with them a token. */
-export function describeNetworkFault(error: unknown, sent: boolean): string {
+export function describeNetworkFault(error: unknown, wasSent: boolean): string {
   const code = errorCodeOf(error)
   const meaning =
     meanings.find(([pattern]) => pattern.test(code))?.[1] ??
-    (sent ? 'the connection was lost before the whole answer came' : 'the connection was lost before anything was sent')
+    (wasSent
+      ? 'the connection was lost before the whole answer came'
+      : 'the connection was lost before anything was sent')
   return code === '' ? meaning : `${meaning} (${code})`
 }
 

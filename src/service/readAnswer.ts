@@ -66,7 +66,7 @@ export function createHarmlessRequest(resource: Resource): ServiceRequest {
 /**
  * Judges the answer to a trial.
  *
- * A success in JSON and a refusal both show that the service is back. If only a gateway refused, the first record,
+ * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too: then the first record,
  * which is sent alone, gets that answer.
  */
 export function judgeTrialAnswer(answer: Answer): TrialVerdict {

@@ -7,8 +7,8 @@ import { makePerResource, type Resource, serviceResources } from '../resources.t
 import { redactedMark, textOf } from './readJson.ts'
 
 /**
- * An id that can be stored and polled. Refuses `.` and `..`, which vanish from a path even if percent-encoded (RFC
- * 3986, 5.2.4 and 6.2.2), control characters, redacted secrets, and texts such as `null`.
+ * An id that can be stored and polled: not `.` or `..`, which vanish from a path even if percent-encoded (RFC 3986,
+ * 5.2.4 and 6.2.2), and without control characters, redacted secrets, and texts such as `null`.
  */
 const id = z.preprocess(
   textOf,

@@ -125,8 +125,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
 
   return {
     /**
-     * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a renewal,
-     * and until it expires if the renewal fails.
+     * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a
+     * renewal, and until it expires if the renewal fails.
      */
     async ready(): Promise<TokenVerdict> {
       if (held === null || isOver(held)) return shareFetch('missing')

@@ -96,7 +96,7 @@ interface KeyFlaw {
 }
 
 /**
- * Examines a text without recursion. Looks only at strings and brackets, so texts that are not JSON do no harm.
+ * Examines a text without recursion, only by its strings and brackets, so any text may be given.
  */
 export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
   const keysSeen: Set<string>[] = [] // one per open bracket

@@ -14,8 +14,8 @@ export type Sleep = ReturnType<typeof createSleepUntilNotify>
 
 const restMs = 25
 /**
- * A transaction that inserted before the mark sends no NOTIFY. So until these transactions have ended, the outbox is
- * read again after a wait that grows from `againMinMs` to `againMaxMs`.
+ * Transactions that inserted before the mark send no NOTIFY. Until they have ended, the outbox is read again, after
+ * waits that grow between these bounds.
  */
 const againMinMs = 10
 const againMaxMs = 100

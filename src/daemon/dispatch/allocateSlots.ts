@@ -46,9 +46,9 @@ export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance
  *   slots.
  * - Rare polls get a twentieth of the capacity, and more only if nothing else waits and half of the slots are idle.
  */
-export function allocateSlots(all: SlotDemand): SlotAllocation {
-  const rare = spendOnRarePolls(all)
-  const waiting = { ...all, slotsFree: all.slotsFree - rare.polls, wireRoom: all.wireRoom - rare.polls }
+export function allocateSlots(demand: SlotDemand): SlotAllocation {
+  const rare = spendOnRarePolls(demand)
+  const waiting = { ...demand, slotsFree: demand.slotsFree - rare.polls, wireRoom: demand.wireRoom - rare.polls }
   const { slotsFree, pollsDue, submissionsReady, balance } = waiting
   const slots = Math.max(0, Math.min(slotsFree, waiting.wireRoom))
   const allowed = submissionsAllowed(waiting)

@@ -43,8 +43,8 @@ export interface LostClaim {
 }
 
 /**
- * Keeps claims until their COMMIT is known to have succeeded or failed. While a disk or a standby is away, a COMMIT can
- * hang and take effect much later.
+ * Keeps claims until their COMMIT is known to have succeeded or failed. A COMMIT can hang while a disk or a standby is
+ * away, and take effect much later.
  *
  * @param requeueUnsentClaim resolves to true if the claim's records are queued again, or the claim never took effect
  */

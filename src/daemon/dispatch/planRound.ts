@@ -34,9 +34,10 @@ export const retrySoonMs = 50
 /** More lost claims would only keep records from other instances. */
 const lostClaimsMax = 4
 
-export function blockedWaitMs(own: InstanceState): number | null {
-  if (own.isPausing) return retrySoonMs
-  if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return waitMaxMs
+export function blockedWaitMs(instance: InstanceState): number | null {
+  if (instance.isPausing) return retrySoonMs
+  if (instance.inFlight >= instance.maxInFlight || !instance.mayClaim || instance.lostClaims >= lostClaimsMax)
+    return waitMaxMs
   return null
 }
 
@@ -46,46 +47,50 @@ export function blockedWaitMs(own: InstanceState): number | null {
  * Five things delay sending. They are checked in this order:
  *
  * - This instance is still writing a pause.
- * - Its heartbeat is late. Records must leave before other instances take this instance for dead.
- * - Four or more of its claims are lost: their COMMIT was not answered, and may still take effect.
+ * - Its heartbeat is late, so other instances may soon take it for dead.
+ * - Four or more of its claims are lost: their COMMIT was not answered and may still take effect.
  * - The ledger has pauses. When their time is over, only a trial is sent.
  * - A trial succeeded. Then one record is sent alone, and new records follow only after its answer.
  *
  * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up all
  * sending. A trial is never a record, because the record could be lost.
  */
-export function planRound(own: InstanceState, demand: RequestDemand): RoundPlan {
+export function planRound(instance: InstanceState, demand: RequestDemand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
-  const wait = (forMs: number, balance = own.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
-  const withoutLookMs = blockedWaitMs(own)
+  const wait = (forMs: number, balance = instance.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
+  const withoutLookMs = blockedWaitMs(instance)
   if (withoutLookMs !== null) return wait(withoutLookMs)
   if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
-  const slotsFree = permitsFree + own.permitsHeld
-  const pollsDue = Math.max(0, demand.pollsDue - (own.pollsInFlight - own.rarePollsInFlight))
+  const slotsFree = permitsFree + instance.permitsHeld
+  const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
     if (slotsFree === 0) return wait(nextSlotMs ?? waitMaxMs)
-    return { kind: 'trial', by: !own.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question', balance: own.balance }
+    return {
+      kind: 'trial',
+      by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
+      balance: instance.balance,
+    }
   }
   const { submissions, polls, rarePolls, againInMs, balance } = allocateSlots({
-    nowMs: own.nowMs,
-    windowMs: own.windowMs,
+    nowMs: instance.nowMs,
+    windowMs: instance.windowMs,
     capacity: demand.capacity,
     slotsFree,
-    wireRoom: own.maxInFlight - own.inFlight,
-    submissionsReady: Math.min(demand.submissionsReady, recordsMax(own, demand)),
+    wireRoom: instance.maxInFlight - instance.inFlight,
+    submissionsReady: Math.min(demand.submissionsReady, recordsMax(instance, demand)),
     pollsDue,
-    rarePollsDue: Math.max(0, demand.rarePollsDue - own.rarePollsInFlight),
+    rarePollsDue: Math.max(0, demand.rarePollsDue - instance.rarePollsInFlight),
     oldestPollOverdueMs: demand.pollOverdueMs,
-    balance: own.balance ?? initialSlotBalance(demand.capacity, own.nowMs),
+    balance: instance.balance ?? initialSlotBalance(demand.capacity, instance.nowMs),
   })
   if (submissions + polls + rarePolls === 0) return wait(untilMore(demand, againInMs), balance)
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
 
-function recordsMax(own: InstanceState, { proof }: RequestDemand): number {
+function recordsMax(instance: InstanceState, { proof }: RequestDemand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
   // Unanswered records keep their places until the pause is written, so that new records do not follow them.
-  return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
+  return Math.max(0, instance.maxInFlight - instance.recordsInFlight - instance.silentRecords)
 }
 
 function untilMore(

@@ -21,17 +21,17 @@ const longLockMs = 5_000
  * Decides when to try a report again, and which problem to raise. A lock passes soon. A refusal lasts until the table
  * is changed.
  *
- * @param failures failed tries in a row
- * @param isEnd false if the record has not ended, so that a later report follows
+ * @param failures number of failed tries in a row
+ * @param hasEnded false if the record has not ended, so that a later report follows
  */
-export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd = true): ReportDecision {
+export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnded = true): ReportDecision {
   switch (outcome.kind) {
     case 'written':
       return { againInMs: null, problem: null }
     case 'locked':
       return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
     case 'gone':
-      return isMissing(failures, isEnd)
+      return isMissing(failures, hasEnded)
     case 'in_hand':
       return { againInMs: lockedMs(0), problem: null }
     case 'ineffective':
@@ -62,9 +62,9 @@ const slowMessage =
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
 /** Tries each hour for a day, because a detached partition may come back. */
-function isMissing(failures: number, isEnd: boolean): ReportDecision {
+function isMissing(failures: number, hasEnded: boolean): ReportDecision {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
-  const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
+  const problem = hasEnded ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
   return { againInMs: goneAgainMs, problem }
 }
 

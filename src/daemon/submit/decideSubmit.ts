@@ -169,8 +169,8 @@ function duplicate(
 }
 
 /**
- * A 400 judges the data, so the service refused an earlier attempt, too. After other refusals, an earlier attempt may
- * have arrived. If a refusal names an id, the service may have even the first attempt.
+ * A 400 judges the data, so it holds for an earlier attempt, too. After other refusals an earlier attempt may have
+ * arrived. If a refusal names an id, the service may have even this attempt.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },

@@ -116,10 +116,9 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 }
 
 /**
- * Sends a record that failed with E002 or E003 again under a new key, because under the old key the service would
- * repeat the failure. After an earlier attempt in doubt, E002 leads to no new key, because the service might get the
- * record twice. A record whose transaction an operator named is not sent again, because the transaction may be another
- * record's.
+ * Sends a record again after E002 or E003, under a new key, because the service would repeat the failure under the old
+ * key. After an attempt in doubt, E002 gets no new key, because the service might have the record already. A
+ * transaction that an operator named may be another record's, so its record is not sent again.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now

@@ -20,9 +20,9 @@ export interface ProcessingTimes {
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
  * Each observation is an interval. Its weight is spread over its bins like the distribution so far, so that a late poll
- * does not look like slow processing. Each new observation reduces the weight of the earlier
- * ones by 1.5 %, so the model follows a change after 50 to 100 observations. The prior has a slow tail, so that the
- * model never concludes that a transaction is certainly done.
+ * does not look like slow processing. Each observation reduces the weight of earlier ones by 1.5 %, so the model
+ * follows a change after 50 to 100 observations. The prior's slow tail keeps the model from being certain that a
+ * transaction is done.
  *
  * @param observations newest last; uses the newest 300 and ignores impossible ones
  */
