@@ -24,7 +24,7 @@ export async function createSandboxClock(pool: pg.Pool, base: string) {
   }
   return {
     nowUs,
-    read: () => ({ now: preciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
+    read: () => ({ now: formatPreciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
     /** @returns false if the clock would pass `latestClockUs`; it then does not move */
     async advance(seconds: number): Promise<boolean> {
       const byUs = Math.round(seconds * 1_000_000)
@@ -43,14 +43,14 @@ function systemUs(): number {
 }
 
 /** Converts the sandbox's time to the service's, which may be wrong by `clockSkewSeconds`. Only answers show it. */
-export function toServiceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
-  return us + Math.round(clockSkewSeconds * 1_000_000)
+export function toServiceUs(epochUs: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
+  return epochUs + Math.round(clockSkewSeconds * 1_000_000)
 }
 
-export function formatIsoTime(us: number): string {
-  return new Date(us / 1000).toISOString()
+export function formatIsoTime(epochUs: number): string {
+  return new Date(epochUs / 1000).toISOString()
 }
 
-function preciseTime(us: number): string {
-  return formatIsoTime(us).replace('Z', `${String(us % 1000).padStart(3, '0')}Z`)
+function formatPreciseTime(epochUs: number): string {
+  return formatIsoTime(epochUs).replace('Z', `${String(epochUs % 1000).padStart(3, '0')}Z`)
 }

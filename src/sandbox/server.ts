@@ -12,7 +12,7 @@ import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/g
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { buildOpenApiDocument } from './openapi/openapi.ts'
 import { toServiceUs } from './sandboxClock.ts'
-import type { LiveSettings } from './sandboxSettings.ts'
+import type { LiveSettings, SandboxSettings } from './sandboxSettings.ts'
 import { serveRequest } from './serve.ts'
 
 declare module 'fastify' {
@@ -25,10 +25,7 @@ const checkingMs = 1000
 
 const unreadable = refusalAnswer(400, 'The path of the request cannot be read.')
 
-interface ServerLimits {
-  requestTimeoutSeconds: number
-  connectionsMax: number
-}
+type ServerLimits = Pick<SandboxSettings, 'requestTimeoutSeconds' | 'connectionsMax'>
 
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>

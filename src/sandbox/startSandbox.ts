@@ -5,7 +5,7 @@ import { deleteAllRequests, deleteClientRequests, deleteOldLedgerRows } from './
 import { readCurrentSettings } from './currentSettings.ts'
 import { createSequentialRunner, type Parts } from './exchange.ts'
 import { readFaults } from './faults/faults.ts'
-import { reachableUrl } from './gate/addresses.ts'
+import { toReachableUrl } from './gate/addresses.ts'
 import { ClientRateLimits } from './gate/clientRateLimits.ts'
 import { createIssuedTokens } from './gate/issuedTokens.ts'
 import { createSeededRandom, deriveSigningKey } from './processing/seededRandom.ts'
@@ -97,7 +97,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
   const port = Number(new URL(address).port)
   return {
-    url: reachableUrl(settings.host, port),
+    url: toReachableUrl(settings.host, port),
     port,
     databaseUrl: database.url,
     clientIds: parts.clients.ids,

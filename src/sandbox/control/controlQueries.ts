@@ -41,8 +41,8 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
   )
 }
 
-/** Keeps the newest `rows` requests, those with an applied idempotency key, and those that count against the limit. */
-export async function deleteOldLedgerRows(pool: pg.Pool, rows: number, countedSinceUs: number): Promise<void> {
+/** Keeps the newest `rowsKept` requests, those with an applied idempotency key, and those that count against the limit. */
+export async function deleteOldLedgerRows(pool: pg.Pool, rowsKept: number, countedSinceUs: number): Promise<void> {
   await pool.query(
     `
     delete from sandbox.ledger
@@ -50,7 +50,7 @@ export async function deleteOldLedgerRows(pool: pg.Pool, rows: number, countedSi
       and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
       and not (counted and arrived_at > ${timeOfMicrosecondsSql('$2::bigint')})
     `,
-    [rows, Math.round(countedSinceUs)],
+    [rowsKept, Math.round(countedSinceUs)],
   )
 }
 

@@ -1,7 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { changeProcessing, findOwningClients, type ProcessingChange } from '../processing/processing.ts'
+import {
+  changeProcessing,
+  findOwningClients,
+  type ProcessedRecordRef,
+  type ProcessingChange,
+} from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { parseJsonBody, sendRefusal } from './controlAnswers.ts'
 
@@ -39,12 +44,8 @@ export function registerProcessingRoutes(
     })
 }
 
-interface Asked {
-  of: 'transaction' | 'order'
-  id: string
-  /** Null means the only client that has a record with this id. */
-  client: string | null
-}
+/** A `client` of null means the only client that has a record with this id. */
+type Asked = Pick<ProcessedRecordRef, 'of' | 'id'> & { client: string | null }
 
 async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: Asked, patch: Patch) {
   const owners = (await findOwningClients(parts.pool, of, id)).filter((each) => client === null || each === client)

@@ -1,13 +1,8 @@
-import type { Endpoint } from '../endpoints/apiSchemas.ts'
+import type { Arrival } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 
-interface Requester {
-  client: string | null
-  tokenId: string | null
-  address: string
-  endpoint: Endpoint | 'other'
-}
+type Requester = Pick<Arrival, 'address' | 'endpoint'> & { client: string | null; tokenId: string | null }
 
 export interface RateSlot {
   admitted: boolean

@@ -12,10 +12,10 @@ export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<A
   const caller = await parts.tokens.identify(authorization)
   const client = caller.kind === 'client' ? caller.id : null
   const live = parts.live(client)
-  const asker = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
+  const requester = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
   const arrivedUs = parts.clock.nowUs()
-  const slot = parts.rates.take(asker, arrivedUs)
-  const pass = { arrivedUs, client, ...passOf(slot, live, 'api') }
+  const slot = parts.rates.take(requester, arrivedUs)
+  const pass = { arrivedUs, client, ...toAdmission(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
   if (!isAllowedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
@@ -33,7 +33,7 @@ export async function admitTokenRequest(parts: Parts, arrival: Arrival): Promise
   const arrivedUs = parts.clock.nowUs()
   const slot = parts.rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
   const refusal = slot.admitted ? undefined : beyondLimit(live, slot.retryAfterSeconds)
-  return { arrivedUs, client, ...passOf(slot, live, 'token'), refusal }
+  return { arrivedUs, client, ...toAdmission(slot, live, 'token'), refusal }
 }
 
 export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
@@ -54,11 +54,11 @@ export function findForeignPageOrigin(header: (name: string) => string | undefin
 function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
   const page = findForeignPageOrigin(header)
   if (page === undefined) return undefined
-  const refusal = refusalAnswer(403, `A page of ${page} sent the request. Web pages may not use the service.`)
+  const refusal = refusalAnswer(403, `A web page of ${page} sent the request. Web pages may not use the service.`)
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }
 }
 
-function passOf({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {
+function toAdmission({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {
   const headers = remainingHeader(remaining, live, answering)
   const givenBack = () => remainingHeader(giveBack(), live, answering)
   return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }

@@ -1,8 +1,6 @@
 import { exportJWK, generateKeyPair, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
-import type { Clients } from '../clients.ts'
-import type { SeededRandom } from '../processing/seededRandom.ts'
-import type { SandboxClock } from '../sandboxClock.ts'
+import type { Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
@@ -12,13 +10,7 @@ const algorithm = 'EdDSA'
 export const tokenIssuer = 'urn:outboxd:sandbox'
 export const tokenAudience = 'urn:outboxd:sandbox:api'
 
-interface TokenParts {
-  pool: pg.Pool
-  clock: SandboxClock
-  random: SeededRandom
-  live: (client: string) => LiveSettings
-  clients: Clients
-}
+type TokenParts = Pick<Parts, 'pool' | 'clock' | 'random' | 'live' | 'clients'>
 
 export type IssuedTokens = Awaited<ReturnType<typeof createIssuedTokens>>
 

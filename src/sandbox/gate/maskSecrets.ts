@@ -1,4 +1,4 @@
-import type { Endpoint } from '../endpoints/apiSchemas.ts'
+import type { Arrival } from '../exchange.ts'
 
 const masked = '***'
 
@@ -10,11 +10,7 @@ const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|cr
 /** Bodies that match are parsed for secrets. `\u` is here because an escape may hide a name. */
 const suspicious = /secret|pass|pwd|token|assertion|authorization|credential|key|\\u/i
 
-interface Arrived {
-  endpoint: Endpoint | 'other'
-  contentType: string
-  body: string
-}
+type Arrived = Pick<Arrival, 'endpoint' | 'contentType' | 'body'>
 
 /**
  * Masks the values of fields named like a secret. Drops a body that was sent to an unknown path, because that may be a

@@ -2,16 +2,10 @@ import type pg from 'pg'
 import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
-import { findStepAfterAnswers } from '../scenario/recordScripts.ts'
+import { findNextStep } from '../scenario/recordScripts.ts'
 import { parseStatusWord, type ScriptStep } from '../scenario/scenarioSchema.ts'
 import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
-
-interface ProcessingPlan {
-  doneUs: number
-  outcome: 'completed' | 'failed'
-  errorCode: string | null
-}
 
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 
@@ -27,7 +21,7 @@ export function planProcessing(
   position: number,
   arrivedUs: number,
   field2: string,
-): ProcessingPlan {
+): { doneUs: number; outcome: 'completed' | 'failed'; errorCode: string | null } {
   const { processingTime, failureShare, failureCode } = live(client)
   const seconds =
     parseDistribution(processingTime)?.([
@@ -74,7 +68,7 @@ export async function advanceScriptedStatus(
     `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
     [id, client],
   )
-  const step = findStepAfterAnswers(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
+  const step = findNextStep(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
   const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
   if (status !== 'pending') await changeProcessing(parts, which, { kind: 'finish', errorCode })

@@ -3,10 +3,7 @@ import { readLedger } from '../control/listRows.ts'
 import { type Difference, findDifferences, type LedgerRequest } from './requestMatch.ts'
 import type { Expectation } from './scenarioSchema.ts'
 
-interface NearMiss {
-  sequence: number
-  method: string
-  path: string
+type NearMiss = Pick<LedgerRequest, 'sequence' | 'method' | 'path'> & {
   status: number | 'dropped'
   differences: Difference[]
 }
@@ -23,16 +20,11 @@ export interface ExpectationVerdict {
   nearest: NearMiss[]
 }
 
+type Tally = Pick<ExpectationVerdict, 'found' | 'sequences' | 'nearest'> & { expectation: Expectation }
+
 const shownMax = 10
 const nearestMax = 3
 const pageRows = 1000
-
-interface Tally {
-  expectation: Expectation
-  found: number
-  sequences: number[]
-  nearest: NearMiss[]
-}
 
 /** Counts the requests in the whole ledger that match each expectation. */
 export async function checkExpectations(

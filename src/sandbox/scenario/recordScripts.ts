@@ -27,7 +27,7 @@ export function createRecordScripts(pool: pg.Pool, scripts: readonly RecordScrip
       const key = createHash('sha256')
         .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
         .digest('hex')
-      return findStepAfterAnswers(found.script.answers, await countAnswer(pool, key))
+      return findNextStep(found.script.answers, await countAnswer(pool, key))
     },
     statuses: (request: Sent): readonly ScriptStep[] | null => find(request)?.script.statuses ?? null,
   }
@@ -47,8 +47,8 @@ async function countAnswer(pool: pg.Pool, key: string): Promise<number> {
   return rows[0]?.before ?? 0
 }
 
-export function findStepAfterAnswers<T>(steps: readonly T[], answered: number): T | undefined {
-  let left = answered
+export function findNextStep<T>(steps: readonly T[], answersBefore: number): T | undefined {
+  let left = answersBefore
   for (const step of steps) {
     left -= timesOf(step)
     if (left < 0) return step

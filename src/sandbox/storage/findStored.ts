@@ -11,17 +11,10 @@ export interface Stored {
   statuses: readonly ScriptStep[] | null
 }
 
-interface StoredTransaction extends Stored {
-  customerId: string
-  outcome: 'completed' | 'failed'
-  errorCode: string | null
-}
+type StoredTransaction = Stored & { customerId: string; outcome: 'completed' | 'failed'; errorCode: string | null }
+type StoredOrder = Stored & { items: string }
 
-interface StoredOrder extends Stored {
-  items: string
-}
-
-const commonColumns = (since: string) => `
+const commonColumnsSql = (since: string) => `
   id, ${microsecondsSql(since)}::double precision as "sinceUs", ${microsecondsSql('done_at')}::double precision as "doneUs",
   held, statuses`
 
@@ -29,7 +22,7 @@ export async function findTransaction(pool: pg.Pool, client: string, id: string)
   const { rows } = await pool.query<StoredTransaction>({
     name: 'sandbox-find-transaction',
     text: `
-      select ${commonColumns('accepted_at')}, customer_id as "customerId", outcome, error_code as "errorCode"
+      select ${commonColumnsSql('accepted_at')}, customer_id as "customerId", outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
     values: [replaceNulCharacters(id), client],
@@ -41,7 +34,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string) {
   const { rows } = await pool.query<StoredOrder>({
     name: 'sandbox-find-order',
     text: `
-      select ${commonColumns('created_at')}, items::text as items
+      select ${commonColumnsSql('created_at')}, items::text as items
       from sandbox.orders where id = $1 and client = $2
     `,
     values: [replaceNulCharacters(id), client],
@@ -59,7 +52,7 @@ export interface AppliedBefore {
 
 export async function findAppliedRequest(
   pool: pg.Pool,
-  request: { idempotencyKey: string; client: string; endpoint: string; body: string },
+  { idempotencyKey, client, endpoint, body }: Record<'idempotencyKey' | 'client' | 'endpoint' | 'body', string>,
 ): Promise<AppliedBefore | undefined> {
   const { rows } = await pool.query<AppliedBefore>({
     name: 'sandbox-find-applied',
@@ -74,12 +67,7 @@ export async function findAppliedRequest(
       order by l.sequence
       limit 1
     `,
-    values: [
-      replaceNulCharacters(request.idempotencyKey),
-      request.client,
-      request.endpoint,
-      replaceNulCharacters(request.body),
-    ],
+    values: [replaceNulCharacters(idempotencyKey), client, endpoint, replaceNulCharacters(body)],
   })
   return rows[0]
 }

@@ -1,52 +1,28 @@
 import pg from 'pg'
-import type { Endpoint, OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
+import type { OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
+import type { Admission, Exchange } from '../exchange.ts'
 import type { ScriptStep } from '../scenario/scenarioSchema.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { replaceNulCharacters, takeConnection, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
 
-export interface LedgerRow {
-  arrivedUs: number
-  endpoint: Endpoint | 'other'
-  method: string
-  path: string
-  client: string | null
-  address: string
-  idempotencyKey: string | null
-  /** With masked secrets. */
-  body: string
-  status: number | null
-  counted: boolean
-  faultId: number | null
-}
+/** `body` has masked secrets. */
+type LedgerRow = Pick<Exchange, 'endpoint' | 'method' | 'path' | 'address' | 'idempotencyKey' | 'body'> &
+  Pick<Admission, 'arrivedUs' | 'client' | 'counted'> & { status: number | null; faultId: number | null }
 
-export type Effect = TransactionEffect | OrderEffect
-
-interface CommonEffect {
+/** The record that a request creates. `items` is JSON, and is stored unchanged. */
+export type Effect = {
   id: string
   customerId: string
   sinceUs: number
   doneUs: number
   position: number
   statuses: readonly ScriptStep[] | null
-}
+} & (
+  | { kind: 'transaction'; outcome: 'completed' | 'failed'; errorCode: string | null }
+  | { kind: 'order'; items: string; event: OrderCreatedEvent }
+)
 
-interface TransactionEffect extends CommonEffect {
-  kind: 'transaction'
-  outcome: 'completed' | 'failed'
-  errorCode: string | null
-}
-
-interface OrderEffect extends CommonEffect {
-  kind: 'order'
-  /** JSON, stored as it is. */
-  items: string
-  event: OrderCreatedEvent
-}
-
-interface Stores {
-  pool: pg.Pool
-  events: OrderEvents
-}
+type Stores = { pool: pg.Pool; events: OrderEvents }
 
 /**
  * Commits a request with its effect and its event, before the answer goes out.
