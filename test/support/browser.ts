@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
-/** Debian's package `chromium`, which .ci/run installs, and where others put theirs. */
+/** Paths of Chromium: of Debian's package, which .ci/run installs, and of other systems. */
 const usualPaths = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -10,10 +10,10 @@ const usualPaths = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** The browser to look with: what CHROMIUM_PATH names (empty: none shall be), or one at a usual path; undefined where there is none. */
+/** The browser's path: CHROMIUM_PATH (empty for no browser), otherwise a usual path; undefined if there is none. */
 export const chromiumPath = (process.env.CHROMIUM_PATH ?? usualPaths.find((path) => existsSync(path))) || undefined
 
-/** Says in one plain line why tests are skipped that need a browser. @returns whether there is none */
+/** Prints why tests that need a browser are skipped. @returns true if there is no browser */
 export function lacksBrowser(what: string): boolean {
   if (chromiumPath !== undefined) return false
   const looked = `no chromium at ${usualPaths.join(', ')}`
@@ -22,7 +22,7 @@ export function lacksBrowser(what: string): boolean {
 }
 
 /**
- * A real browser without a window; as root, and in a container, it has to do without its own sandbox.
+ * Starts a real browser without a window. As root and in a container, it must run without its own sandbox.
  *
  * @param args further ones of chromium's own
  */
@@ -34,12 +34,12 @@ export async function openBrowser(args: readonly string[] = []): Promise<Browser
   })
 }
 
-/** A person's window: pages with cookies of their own, and what those pages complained of. */
+/** A browser window with its own cookies, and the errors of its pages. */
 export interface Window extends AsyncDisposable {
   readonly context: BrowserContext
-  /** A further tab. */
+  /** Opens another tab. */
   open(url: string): Promise<Page>
-  /** What no page may do: errors and warnings on the console, scripts that threw, requests that failed or went elsewhere. */
+  /** Faults of the pages: console errors and warnings, exceptions, requests that failed or left the host. */
   readonly complaints: string[]
 }
 

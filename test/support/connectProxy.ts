@@ -2,27 +2,27 @@ import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** How a proxy treats whoever asks for a way. */
+/** How a proxy answers CONNECT. */
 export type ProxyTreatment =
   | { kind: 'open' }
-  /** Only with these, else 407. */
+  /** Credentials that it requires; otherwise 407. */
   | { kind: 'authenticated'; user: string; password: string }
-  /** This status instead of a way. */
+  /** Answers this status instead of a tunnel. */
   | { kind: 'refuse'; status: number }
-  /** Says nothing. */
+  /** Does not answer. */
   | { kind: 'hang' }
-  /** Closes without a word. */
+  /** Closes the connection without an answer. */
   | { kind: 'close' }
-  /** Opens the way, and cuts it after so many bytes of what is sent. */
+  /** Opens the tunnel and cuts it after this many bytes were sent. */
   | { kind: 'cut'; afterBytes: number }
 
-/** An HTTP proxy as companies have it. */
+/** An HTTP proxy with CONNECT. */
 export interface ConnectProxy extends AsyncDisposable {
   /** http://127.0.0.1:port */
   url: string
-  /** The hosts and ports that ways were asked to. */
+  /** Hosts and ports of the CONNECT requests. */
   asked(): readonly string[]
-  /** Of who asks from now on. */
+  /** Changes how later requests are answered. */
   treat(treatment: ProxyTreatment): void
 }
 

@@ -4,14 +4,14 @@ import type { CommandContext } from '../../src/commands/terminal/context.ts'
 /** A context for a command under test, and what the command wrote. */
 export interface TestContext extends CommandContext {
   stdin: PassThrough & { isTTY?: boolean }
-  /** What stands on stdout so far. */
+  /** Output on stdout so far. */
   printed(): string
-  /** What stands on stderr so far. */
+  /** Output on stderr so far. */
   messages(): string
   abort(): void
 }
 
-/** @param input what a person types on a terminal, or null where standard input is no terminal */
+/** @param input what a person types on a terminal; null if standard input is not a terminal */
 export function testContext(env: Record<string, string>, input: string | null = null): TestContext {
   const controller = new AbortController()
   const stdin = Object.assign(new PassThrough(), input === null ? {} : { isTTY: true })

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findPostgresProgram, runInitdb, startServer, stopServer } from '../../src/embedded/postgresServer.ts'
 
-/** A PostgreSQL of our own under a temporary folder, on loopback; for the tests and the benchmarks. */
+/** A PostgreSQL in a temporary folder, on loopback, for tests and benchmarks. */
 export interface EmbeddedPostgres {
   /** `postgres://` address of the maintenance database, password included. */
   readonly url: string
   readonly port: number
   readonly pid: number
-  /** Where its data are; `stop` removes it. */
+  /** The folder of its data. `stop` removes it. */
   readonly folder: string
-  /** Ends the server as a power cut would (SIGQUIT) and starts it again on the same port and data. */
+  /** Ends the server like a power cut (SIGQUIT), and starts it again with the same port and data. */
   restartImmediately(): Promise<void>
   /** Ends the server and removes its folder. */
   stop(): Promise<void>
@@ -23,8 +23,8 @@ export interface EmbeddedPostgres {
  * Starts a PostgreSQL from the binaries in the npm registry.
  *
  * @param settings server settings on top of the defaults, such as `{ fsync: 'off' }`
- * @param binDir  another PostgreSQL's folder of binaries, instead of the registry's
- * @throws Error naming the missing package when this platform has no binaries, or quoting the server's own words
+ * @param binDir  folder with binaries of a different PostgreSQL, instead of those from npm
+ * @throws Error naming the missing package if this platform has no binaries, or with the server's output
  */
 export async function startEmbeddedPostgres(
   settings: Record<string, string> = {},

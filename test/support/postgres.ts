@@ -4,10 +4,10 @@ import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embeddedPostgres.ts'
 
-/** Binaries of Debian's postgresql-15: .ci/run installs it, elsewhere it may be missing. */
+/** Binaries of Debian's postgresql-15. .ci/run installs the package; elsewhere it may be missing. */
 export const debian15 = '/usr/lib/postgresql/15/bin'
 
-/** A PostgreSQL of our own that does not outlive us, whatever ends us: a reaper of the demo's kind watches. */
+/** Starts a PostgreSQL that ends with this process, even if this process is killed, because a reaper watches. */
 export async function startPostgres(
   settings: Record<string, string> = {},
   binDir?: string,
@@ -62,7 +62,7 @@ export async function migrateAll(url: string): Promise<void> {
   await migrateOutbox(url, 'outbox')
 }
 
-/** A pool that survives what tests and benchmarks do to its server: they read the consequence elsewhere. */
+/** Opens a pool that ignores the loss of its server, because tests check the consequence elsewhere. */
 export function openPool(url: string, settings: Omit<pg.PoolConfig, 'connectionString'> = {}): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 10, ...settings })
   pool.on('error', () => {})

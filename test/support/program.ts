@@ -5,42 +5,42 @@ import { createInterface } from 'node:readline'
 
 /** How a program ended, and what it wrote. */
 export interface Ended {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended the program. */
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
   stderr: string
 }
 
-/** One of our programs as a process of its own, for tests, the crash campaign and benchmarks; disposing of it stops it. */
+/** One of our programs as a process. Disposal stops it. */
 export interface Program extends AsyncDisposable {
   readonly pid: number
   /**
-   * Waits for a line that `matches`; one that it has written before counts. @returns the line
+   * Waits for a line that `matches`. An earlier line counts, too. @returns the line
    *
-   * @throws Error with what it wrote last, when it ends before, or does not say so in time
+   * @throws Error with the last lines if the program ends before, or the line does not come in time
    */
   line(matches: (line: string) => boolean, which?: { nth?: number; mostMs?: number }): Promise<string>
-  /** What it wrote last, on both its outputs. */
+  /** The last lines of stdout and stderr. */
   lastLines(): string
   signal(name: NodeJS.Signals): void
-  /** Waits for its end. */
+  /** Waits until the program ends. */
   ended(): Promise<Ended>
-  /** SIGTERM, and SIGKILL where that has no effect. @returns how it ended */
+  /** Sends SIGTERM, then SIGKILL if the program does not end. @returns how it ended */
   stop(): Promise<Ended>
 }
 
 export interface ProgramOptions {
   args?: readonly string[]
   env?: Record<string, string>
-  /** The checkout's main.ts where nothing else is said. */
+  /** The program's file; by default the checkout's main.ts. */
   script?: string
   /** Flags for node itself. */
   flags?: readonly string[]
   folder?: string
-  /** `pipe` keeps it among the lines. */
+  /** `pipe` adds stderr to the lines. */
   stderr?: 'pipe' | 'inherit' | 'ignore'
-  /** Told each line, of both outputs. */
+  /** Called with each line of both outputs. */
   onLine?: (line: string) => void
 }
 
@@ -53,16 +53,16 @@ const linesMax = 10_000
 const lastLinesMax = 40
 const patienceMs = 30_000
 
-/** Each start would otherwise strip the types of some 200 files anew. */
+/** Without the cache, each start strips the types of some 200 files again. */
 const compileCache = join(checkout, 'node_modules', '.cache', 'outboxd-tests')
 
-/** Whoever started them and leaves in the middle, by an error or a signal that ends it, does not leave them behind. */
+/** Running programs. They are killed if this process ends by an error or a signal. */
 const living = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL')
 })
 
-/** Starts a program under this very node, with little of our environment but what is given. */
+/** Starts a program with this Node, and with little of our environment besides `env`. */
 export function startProgram(options: ProgramOptions): Program {
   const { args = [], env = {}, script = sourceMain, flags = [], folder = checkout, stderr = 'pipe', onLine } = options
   const child = spawn(process.execPath, [...flags, script, ...args], {
@@ -113,7 +113,7 @@ function inherited(): Record<string, string | undefined> {
   return TMPDIR === undefined ? { PATH } : { PATH, TMPDIR }
 }
 
-/** Keeps the lines that a process writes, as many as a test may want to see. */
+/** Keeps the last lines of a process. */
 function listen(child: ChildProcess, onLine?: (line: string) => void) {
   const lines: { line: string; stream: 'stdout' | 'stderr' }[] = []
   const listeners = new Set<(line: string) => void>(onLine ? [onLine] : [])

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Lets new sessions of this database write nothing, as a full disk's keeper or a failover does, until it is disposed of. */
+/** Makes new sessions of this database read-only, as after a failover. Disposal ends that. */
 export async function readOnly(pool: pg.Pool): Promise<AsyncDisposable> {
   const alter = (how: string) =>
     pool.query(

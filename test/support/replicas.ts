@@ -19,37 +19,37 @@ import { until } from './until.ts'
 
 /** One server of a cluster, primary or standby. */
 export interface Node {
-  /** Of the database postgres, past every proxy. */
+  /** URL of the database postgres, without a proxy. */
   readonly url: string
   readonly port: number
   readonly dataDir: string
-  /** kill -9 of all its processes at once: of what it was doing nothing is finished. */
+  /** Sends SIGKILL to all its processes at once, so that nothing is finished. */
   kill(): Promise<void>
-  /** Ends it, with all that is written. */
+  /** Ends the server after it has written everything. */
   stop(): Promise<void>
   start(): Promise<void>
-  /** Ends it as a power cut would (SIGQUIT), and starts it again. */
+  /** Ends the server like a power cut (SIGQUIT), and starts it again. */
   restartImmediately(): Promise<void>
   /** Makes a standby the primary. */
   promote(): Promise<void>
-  /** One statement, on a session of its own, whose COMMIT waits for no standby. @param database postgres, where none is named */
+  /** Runs one statement in its own session, whose COMMIT waits for no standby. @param database by default postgres */
   run(text: string, database?: string): Promise<pg.QueryResult>
 }
 
-/** Servers that replicate, with what leads clients to one of them. */
+/** Servers that replicate, and a proxy that leads clients to one of them. */
 export interface Replicas extends AsyncDisposable {
   readonly primary: Node
-  /** Where clients connect: it leads to the primary until they are redirected. */
+  /** Where clients connect. Leads to the primary until `redirect`. */
   readonly clientUrl: string
-  /** Lets the clients' connections go, and leads new ones to this server. */
+  /** Ends the clients' connections, and leads new ones to this server. */
   redirect(node: Node): Promise<void>
-  /** Makes a standby of a server, and waits until it follows. `link` is between them: a fault on it cuts the standby off. */
+  /** Creates a standby of a server and waits until it follows. A fault on `link` cuts the standby off. */
   addStandby(of: Node, name?: string): Promise<{ standby: Node; link: FaultProxy }>
-  /** A copy of a server's folder, taken while it runs, as pg_basebackup takes it. @returns the folder */
+  /** Copies the folder of a running server, as pg_basebackup does. @returns the new folder */
   backUp(node: Node): Promise<string>
-  /** A copy of the folder of a server that stands still. @returns the folder */
+  /** Copies the folder of a stopped server. @returns the new folder */
   copyFolder(dataDir: string): Promise<string>
-  /** Starts a server on a folder. @param files to write into it before, such as recovery.signal */
+  /** Starts a server on a folder. @param files files to write there first, such as recovery.signal */
   startOn(dataDir: string, settings?: Record<string, string>, files?: Record<string, string>): Promise<Node>
   /** Removes a server for good. */
   drop(node: Node): Promise<void>
@@ -58,7 +58,7 @@ export interface Replicas extends AsyncDisposable {
 const common = { fsync: 'off', max_connections: '100', wal_keep_size: '64', wal_retrieve_retry_interval: '200ms' }
 
 /**
- * Starts a primary, as a process of this host, that any number of standbys can follow.
+ * Starts a primary on this host. Any number of standbys can follow it.
  *
  * @param binDir another PostgreSQL's folder of binaries, instead of the registry's
  */
@@ -188,7 +188,7 @@ async function startNode({ program, reaper, folder, dataDir, settings }: NodeOpt
   }
 }
 
-/** Its processes are sessions of their own: stopped first, the one that all come from starts no other and hears of no death. */
+/** Stops the postmaster before the kills, so that it starts no process and notices no death. Each process is its own session. */
 async function killAll(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const exited = once(server, 'exit')
@@ -226,7 +226,7 @@ async function backUpTo(node: Node, copy: string, program: Program): Promise<voi
   }
 }
 
-/** Files may go while they are copied; the log makes up for it. */
+/** Files may vanish while they are copied. The log repairs that. */
 async function copyTree(from: string, to: string): Promise<void> {
   const copying = spawn('cp', ['-a', from, to], { stdio: 'ignore' })
   await once(copying, 'exit')

@@ -2,10 +2,10 @@ import type pg from 'pg'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, runPruneRound } from '../../src/ledger/retention.ts'
 
-/** An outbox that no row is ever deleted from. */
+/** An outbox whose rows are never deleted. */
 export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }
 
-/** Prunes until nothing is left to do. @returns what was done */
+/** Prunes until nothing is left to prune. @returns the counts */
 export async function pruneAll(
   pool: pg.Pool,
   retention: { days: number | null; payloadDays: number | null },
@@ -27,7 +27,7 @@ export async function pruneAll(
   return { ...pruned, end }
 }
 
-/** As if it had ended so many days ago, told to its row. */
+/** Makes a submission look as if it had ended `days` ago and been written back. */
 export async function endAgo(pool: pg.Pool, days: number, where = 'true'): Promise<void> {
   await pool.query(
     `update outboxd.submission set ended_at = now() - $1 * interval '1 day', report_due = false where ended_at is not null and ${where}`,
@@ -36,7 +36,7 @@ export async function endAgo(pool: pg.Pool, days: number, where = 'true'): Promi
   await chainAll(pool)
 }
 
-/** Completes whatever is queued, so many days ago, told to its row. */
+/** Completes all queued submissions as of `days` ago, and marks them as written back. */
 export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
   await pool.query(
     `update outboxd.submission set state = 'completed', held = false, due_at = null, transaction_id = 'tx-' || outbox_id,
@@ -46,5 +46,5 @@ export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
   await chainAll(pool)
 }
 
-/** What is not in the logs' chain is not deleted; by then a daemon has long chained it. */
+/** Entries outside the audit chain are not pruned. In production, a daemon has chained them long before. */
 const chainAll = (pool: pg.Pool) => appendLogsToChain(pool, () => true)

@@ -1,25 +1,25 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** What may answer at an address that is not the service's, or is it no more. */
+/** What may answer at a wrong address of the service. */
 export interface StrangeService extends AsyncDisposable {
   url: string
-  /** `GET /path` of what it was asked, in its order. */
+  /** The requests, as `GET /path`, in their order. */
   asked: readonly string[]
-  /** What arrived where it sends others to. */
+  /** Requests that arrived at the target of its redirects. */
   elsewhere: readonly string[]
 }
 
 type Answer = (request: IncomingMessage, response: ServerResponse, elsewhereUrl: string) => void
 
 const answers = {
-  /** A proxy's or a hotel's page. */
+  /** The page of a proxy or a hotel's network. */
   page: (_request, response) => {
     response
       .setHeader('content-type', 'text/html')
       .end('<!doctype html><title>Welcome</title><h1>Please sign in</h1>\n')
   },
-  /** What is asked of it is never answered. */
+  /** Never answers. */
   hangs: () => {},
   redirects: ({ url }, response, elsewhereUrl) => {
     response.writeHead(302, { location: `${elsewhereUrl}${url}` }).end()
@@ -27,18 +27,18 @@ const answers = {
   closes: (request) => {
     request.socket.destroy()
   },
-  /** Half an answer, and then no connection. */
+  /** Sends half an answer, then closes the connection. */
   breaks: (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 })
     response.write('{"transactionId": "', () => response.destroy())
   },
-  /** A byte now and then, for ever: no pause is as long as a timeout. */
+  /** Sends single bytes for ever, with pauses shorter than a timeout. */
   drips: (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     const timer = setInterval(() => response.write(' '), 50)
     response.on('close', () => clearInterval(timer))
   },
-  /** As fast as it is read, for ever. */
+  /** Sends for ever, as fast as the client reads. */
   endless: (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{"transactionId": "')
     const chunk = 'x'.repeat(65_536)
@@ -48,15 +48,15 @@ const answers = {
     response.on('drain', more)
     more()
   },
-  /** Nothing, and says that all is well. */
+  /** Answers 200 with an empty body. */
   empty: (_request, response) => {
     response.writeHead(204).end()
   },
-  /** JSON of something else. */
+  /** Answers with JSON of a different kind. */
   other: (_request, response) => {
     response.setHeader('content-type', 'application/json').end('{"name": "something else", "version": "3.1"}')
   },
-  /** Answers, and what it answers is no HTTP. */
+  /** Answers with something that is not HTTP. */
   noise: (request) => {
     request.socket.end('SSH-2.0-OpenSSH_9.6\r\n')
   },

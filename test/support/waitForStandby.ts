@@ -4,10 +4,10 @@ import { until } from './until.ts'
 type Run = (text: string) => Promise<pg.QueryResult>
 
 /**
- * Has every COMMIT wait for synchronous standbys of these names; '' for none.
+ * Lets every COMMIT wait for synchronous standbys with these names; '' for none.
  *
- * @param run on a session whose own COMMITs wait for nobody
- * @param look on a session that is to have heard of it
+ * @param run runs SQL on a session whose COMMITs do not wait
+ * @param look reads on a session that must already see the change
  */
 export async function waitForStandby(names: string, run: Run, look = run): Promise<void> {
   await run(`alter system set synchronous_standby_names = '${names}'`)

@@ -22,13 +22,13 @@ export interface CampaignOptions {
   seed: number
   mutation: MutationName | null
   daemons: number
-  /** Whether the daemons are of 0.1.0 at first, and are brought to this version while all else goes on. */
+  /** True if the daemons start as version 0.1.0 and are upgraded during the campaign. */
   upgrade: boolean
-  /** Folder of another PostgreSQL's binaries; null: the registry's. */
+  /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
   pace: Pace
   say(text: string): void
-  /** Ends the campaign early, by an error, with everything it started put away. */
+  /** Aborting it ends the campaign with an error and stops everything that it started. */
   signal: AbortSignal
 }
 
@@ -43,8 +43,8 @@ export interface CampaignResult {
 }
 
 /**
- * Lets several daemons carry records from one ledger while they are killed and stopped, their database crashes and the
- * service misbehaves; then lets them finish in peace, and compares what the outbox, the ledger and the service say.
+ * Lets several daemons send records from one ledger while the daemons are killed and stopped, their database crashes and the service
+ * misbehaves. Then lets the daemons finish without faults, and compares outbox, ledger and service.
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
   const { seed, kills, pace, postgresDir, say, signal } = options

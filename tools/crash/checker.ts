@@ -1,30 +1,30 @@
 import type { Arrival, EventRow, History, LedgerRow, LostSpan, OutboxRow } from './history.ts'
 import type { Written } from './workload.ts'
 
-/** The guarantee broken: what, for which record, and all that is known of it. */
+/** A broken promise of the guarantee, with the record and its evidence. */
 export interface Violation {
   what: string
   case: Case | null
   /** The record that it was compared with. */
   beside?: Case
-  /** A document's versions, rows and requests, a line each. */
+  /** The document's versions, rows and requests, one per line. */
   document?: string[]
 }
 
-/** One record, seen from all sides. */
+/** One record with its row, submissions, events and requests. */
 export interface Case {
   row: OutboxRow
   written: Written
   submissions: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
-  /** Those whose claim was lost in a failover or a restore: nothing in the ledger speaks of them. */
+  /** Requests whose claim was lost by a failover or a restore, so that the ledger does not know them. */
   forgotten: ReadonlySet<Arrival>
-  /** Its row was told so while what the ledger committed was lost. */
+  /** True if the row was written back, but the ledger then lost that commit. */
   isRowAhead: boolean
 }
 
-/** Judges the evidence; empty where the guarantee held. Pure. */
+/** Finds violations of the guarantee in the evidence. Pure. */
 export function verify(evidence: History): Violation[] {
   const cases = casesOf(evidence)
   return [
@@ -44,7 +44,7 @@ export function casesOf(history: History): Case[] {
   })
 }
 
-/** Makes a function that collects what our ledger knows of a row. */
+/** Returns a function that collects what the ledger knows about a row. */
 export function caseMaker({ ledger, events, lost = [] }: History) {
   const submissions = Map.groupBy(ledger, ({ outboxId }) => outboxId)
   const steps = Map.groupBy(events, ({ submissionId }) => submissionId)
@@ -62,7 +62,7 @@ export function caseMaker({ ledger, events, lost = [] }: History) {
   }
 }
 
-/** Whether it arrived while the claims of the time were lost. */
+/** True if the request arrived in a time span whose claims were lost. */
 export function isLost({ arrivedUs }: Arrival, lost: readonly LostSpan[]): boolean {
   return isWithin(arrivedUs, lost)
 }
@@ -99,7 +99,7 @@ function overall(evidence: History, cases: Case[]): Violation[] {
 
 const ends = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
 
-/** The row has one submission, which came to its end by steps that there are, and says what the ledger says. */
+/** Checks that the row has one submission, which ended by allowed steps, and that row and ledger agree. */
 export function checkRow(each: Case): string[] {
   const [submission, ...others] = each.submissions
   if (!submission) return withoutSubmission(each)
@@ -115,7 +115,7 @@ function check(each: Case): string[] {
   return [...wrong, ...requests(each, submission), ...effects(each, submission), ...outcomeAnomalies(each, submission)]
 }
 
-/** A ledger that went back does not know what came to its end since: the row and the service do. */
+/** A restored ledger does not know what ended since. The row and the service do. */
 function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
   if (!isRowAhead || !['completed', 'discarded'].includes(row.status))
     return ['the outbox row has no submission: it was lost']
@@ -125,7 +125,7 @@ function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
     : ['the outbox row has no submission, and the service not its transaction']
 }
 
-/** The outbox row says what the ledger says. */
+/** Checks that the outbox row agrees with the ledger. */
 function row({ row: outbox, isRowAhead }: Case, ledger: LedgerRow): string[] {
   const wrong: string[] = []
   // A person gave it up, and the ledger forgot: the row keeps that end.

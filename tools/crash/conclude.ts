@@ -15,17 +15,17 @@ export interface ConcludeOptions {
   surroundings: Surroundings
   fleet: Fleet
   written: ReadonlyMap<string, Written>
-  /** What failovers lost. */
+  /** Time spans whose commits failovers lost. */
   lost: readonly LostSpan[]
-  /** Settles, as an operator does, what blocks others, and ends pauses. */
+  /** Does what an operator does: settles records that block others, and ends pauses. */
   settle(): Promise<unknown>
   signal: AbortSignal
 }
 
-/** Longer than the rescue of orphans, the rescuer's probation, the longest pause and a drain of what is left. */
+/** Longer than the rescue of orphans, the longest pause and sending the rest take together. */
 const drainMostMs = 240_000
 
-/** Lets every record come to its end and the daemons leave, and compares what the outbox, the ledger and the service say. */
+/** Waits until every record has ended, stops the daemons, and compares outbox, ledger and service. */
 export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
   const { surroundings, fleet, written, lost } = options
   const left = await drain(options)
@@ -41,10 +41,10 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
   return { history, violations }
 }
 
-/** A violation that is of no one record. */
+/** Returns a violation that does not concern a single record. */
 export const ofAll = (what: string): Violation => ({ what, case: null })
 
-/** Waits until nothing is left to do. @returns what is left all the same, in words */
+/** Waits until nothing is left to do. @returns a description of what is left nevertheless */
 async function drain({ surroundings, settle, signal }: ConcludeOptions): Promise<string[]> {
   const deadline = performance.now() + drainMostMs
   for (;;) {

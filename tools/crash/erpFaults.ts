@@ -2,11 +2,11 @@ import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** What an ERP does to its own outbox table while others write to it. */
+/** What an ERP does to its outbox table while daemons write to it. */
 export interface ErpFaults {
-  /** For a while: refuses, ignores or delays writes to some rows, or locks some of them. @returns when that is over */
+  /** For a while, refuses, ignores or delays writes to some rows, or locks rows. Resolves when that is over. */
   strike(random: SeededRandom): Promise<void>
-  /** Ends what is under way. */
+  /** Ends the current fault. */
   clear(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function installErpFaults(outbox: pg.Pool, url: string): Promise<Er
   }
 }
 
-/** An open form: a session holds the newest rows, and goes away with its connection. */
+/** Like an open form: a session locks the newest rows until its connection ends. */
 async function lockSome(url: string, ms: number): Promise<void> {
   const client = new pg.Client(url)
   client.on('error', () => {}) // the server is restarted now and then
@@ -58,7 +58,7 @@ async function lockSome(url: string, ms: number): Promise<void> {
     await client.query('select from outbox order by id desc limit $1 for update', [lockedMost])
     await after(ms)
   } catch {
-    // The database is away, or a daemon was quicker: nothing is locked then.
+    // The database is away, or a daemon was faster, so nothing is locked.
   } finally {
     await client.end().catch(() => {})
   }

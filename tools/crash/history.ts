@@ -4,7 +4,7 @@ import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
 
-/** A row of the outbox as the ERP sees it in the end. */
+/** A row of the outbox at the end. */
 export interface OutboxRow {
   outboxId: string
   marker: string
@@ -12,7 +12,7 @@ export interface OutboxRow {
   status: string
   transactionId: string | null
   errorCode: string | null
-  /** When its columns of ours were written last. */
+  /** When the daemon last wrote the row's columns. */
   toldUs: number | null
 }
 
@@ -22,18 +22,18 @@ export interface DocumentRow extends OutboxRow {
   error: string | null
 }
 
-/** What a transaction of the ERP left of a document: what is to be sent for it from then on. */
+/** A document after a transaction of the ERP: what must be sent for it. */
 export interface DocumentVersion {
   document: string
-  /** Unique text that only this content has; null: the document was deleted. */
+  /** Text that only this version contains; null if the document was deleted. */
   marker: string | null
-  /** As it must arrive. */
+  /** The total that must arrive. */
   total: string | null
-  /** Whether it meets the condition. */
+  /** True if the document meets the condition. */
   isSent: boolean
 }
 
-/** A submission as our ledger has it in the end, or what it knows of one that was pruned. */
+/** A submission in the ledger at the end, or what the ledger keeps of a pruned one. */
 export interface LedgerRow {
   /** Its steps are not known any more: also of one that came back since, as its row said again that it waits. */
   isPruned: boolean
@@ -50,7 +50,7 @@ export interface LedgerRow {
   reportDue: boolean
 }
 
-/** A step in our event log; times in microseconds since 1970, exact as text made into a number of milliseconds would not be. */
+/** A step in the event log. Times are microseconds since 1970, because milliseconds would not be exact. */
 export interface EventRow {
   submissionId: string
   atUs: number
@@ -61,7 +61,7 @@ export interface EventRow {
   who: string
 }
 
-/** A POST as the service's own ledger has it. */
+/** A POST in the service's own ledger. */
 export interface Arrival {
   sequence: number
   marker: string
@@ -70,45 +70,45 @@ export interface Arrival {
   idempotencyKey: string | null
   status: number | null
   faultId: number | null
-  /** The transaction or order that it made; null where it had no effect. */
+  /** The transaction or order that the POST created; null if it had no effect. */
   effectId: string | null
-  /** How the transaction it made ends: null for an order and where there is none. */
+  /** How the created transaction ends; null for an order or without a transaction. */
   errorCode: string | null
   doneUs: number | null
 }
 
-/** A span of time, in microseconds since 1970, whose commits a failover or a restore lost. */
+/** A time span whose commits were lost by a failover or a restore, in microseconds since 1970. */
 export interface LostSpan {
   fromUs: number
   untilUs: number
 }
 
-/** All that is known at the end, from three independent hands: the ERP's table, our ledger, the service. */
+/** The evidence at the end, from three independent sources: the ERP's table, the ledger and the service. */
 export interface History {
   written: ReadonlyMap<string, Written>
   outbox: OutboxRow[]
-  /** In the order of their ids; `notes`: what change capture could not capture. */
+  /** In the order of ids. `notes` is what change capture could not capture. */
   documents: { rows: DocumentRow[]; versions: DocumentVersion[]; notes: number }
   ledger: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
-  /** The most requests in any window, measured at the service. */
+  /** The largest number of requests in any window, measured at the service. */
   requestsMost: number
   requestsAllowed: number
-  /** 429 that the service gave because its limit was exceeded, rather than because it was told to. */
+  /** Number of 429 because the limit was exceeded. Does not count those that a fault caused. */
   throttledUnasked: number
-  /** What is wrong with the logs' chain, which the daemons made among all that; null where nothing is. */
+  /** What is wrong with the audit chain; null if it is intact. */
   chainBroken: string | null
   requests: number
-  /** Submissions whose contents are gone. */
+  /** Submissions whose payload was pruned. */
   emptied: number
-  /** What the ledger would have an operator look at, in its own words. */
+  /** Problems that the ledger reports to the operator. */
   problems: string[]
-  /** Left out: nothing that was committed was lost. */
+  /** Missing if no commit was lost. */
   lost?: readonly LostSpan[]
 }
 
-/** Chains what is left, and looks whether each event is in the chain, once and as it was. */
+/** Chains the remaining entries, then checks that each event is in the chain once and unchanged. */
 async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
   await appendLogsToChain(ledger, () => true)
   const { broken, entries, gone } = await verifyChain(ledger, null)
@@ -152,7 +152,7 @@ export async function gatherHistory(
       `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, who
        from outboxd.submission_event order by id`,
     ),
-    // A request that a SIGKILL cut in its body is in the service's ledger without one, and had no effect.
+    // If a SIGKILL cut a request in its body, the service's ledger has it without a body, and it had no effect.
     rows<Arrival>(
       environment.telemetry,
       `select sequence::float8 as sequence, substring(l.body from 'm[0-9]+\\.') as marker,

@@ -4,11 +4,11 @@ import type { Environment } from './environment.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** What happens to the ledger's server beside crashes. */
+/** Faults of the ledger's server, besides crashes. */
 export interface LedgerFaults {
-  /** Every COMMIT hangs for a while, as where the standby that it waits for is another, and away. @returns when that is over */
+  /** Lets every COMMIT hang for a while, as if it waited for an absent standby. Resolves when that is over. */
   hangCommits(random: SeededRandom): Promise<void>
-  /** The database's clock is set back. */
+  /** Sets the database's clock back. */
   setClockBack(random: SeededRandom): Promise<void>
   clear(): Promise<void>
 }
@@ -42,7 +42,7 @@ export function ledgerFaults({ cluster, ledger }: Environment): LedgerFaults {
   }
 }
 
-/** Tries again while the server restarts: a fault that stays on would end the campaign. */
+/** Tries again while the server restarts, because a fault that stays on would end the campaign. */
 async function persistently(work: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

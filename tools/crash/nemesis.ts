@@ -9,23 +9,23 @@ import type { SeededRandom } from './seededRandom.ts'
 import { insertRecords, recordMaker, type Written } from './workload.ts'
 
 export interface NemesisReport {
-  /** How often each fault has struck, by the order of the table. */
+  /** How often each fault was caused, in the order of the table. */
   struck: Map<string, number>
   discarded: number
   resolved: number
-  /** How often an operator let it go on after the ledger had gone back. */
+  /** Number of `outboxd recover` after the ledger went back. */
   recovered: number
-  /** Everything that was handed to the database; what is not in the outbox was never committed. */
+  /** All records handed to the database. Those that are not in the outbox were never committed. */
   written: Map<string, Written>
 }
 
 export interface NemesisOptions {
-  /** What the operator's commands are. */
+  /** The program that the operator's commands use. */
   program: ProgramCopy
   kills: number
   pace: Pace
   random: (name: string) => SeededRandom
-  /** Brings daemons of 0.1.0 to this version; begins after a third of the kills. Null: they are of this version. */
+  /** Upgrades daemons of 0.1.0 after a third of the kills. Null if they have this version. */
   upgrade: (() => Promise<void>) | null
   say(text: string): void
   signal: AbortSignal
@@ -33,7 +33,7 @@ export interface NemesisOptions {
 
 const backlogMost = 300
 
-/** Disturbs until so many daemons were killed and each fault has struck, records flowing all the while. Leaves no fault behind. */
+/** Causes faults under load until `kills` daemons were killed and each fault has happened. Leaves no fault behind. */
 export async function unleash(
   adversaries: Adversaries,
   { program, kills: killsWanted, pace, random, upgrade, say, signal }: NemesisOptions,
@@ -46,7 +46,7 @@ export async function unleash(
   let version: Fault['from'] = upgrade === null ? 'this version' : '0.1.0'
   let upgrading: Promise<void> | null = null
 
-  /** Does it again and again, at random times around `everyMs` apart. */
+  /** Repeats `work` at random times, `everyMs` apart on average. */
   async function again(name: string, everyMs: number, work: (random: SeededRandom) => Promise<void>): Promise<void> {
     const chance = random(name)
     while (!over.signal.aborted) {
@@ -59,7 +59,7 @@ export async function unleash(
   async function strike({ what, from, strike }: Fault, chance: SeededRandom): Promise<void> {
     if (from === 'this version' && version === '0.1.0') return
     const before = done.struck.get(what) ?? 0
-    // What has not struck yet may need daemons that live.
+    // Faults that have not happened yet may need running daemons.
     if (what === kills && before >= killsWanted && version === 'this version') return
     const now = before + (await strike(chance))
     done.struck.set(what, now)
@@ -100,7 +100,7 @@ export async function unleash(
     again('document', pace.insertMs, async (chance) => {
       if (upgrade === null && (await backlog(environment)) <= backlogMost) await writeSale(chance)
     }),
-    // Under so many faults pauses grow to a minute, and nothing would be on the wire to be killed.
+    // Under so many faults, pauses grow to a minute, and kills would not meet any request.
     again('operator', 2_000, async (chance) => {
       if (version === 'this version') await letOperatorAct(environment, program, done, chance)
     }),
@@ -115,14 +115,14 @@ export async function unleash(
   return done
 }
 
-/** What the ERP refused again and again is told ten minutes later at most, which would only make the end last longer. */
+/** Makes refused write-backs due now, because waiting up to ten minutes for them would only prolong the end. */
 async function tellNow({ ledger }: Environment): Promise<void> {
   await ledger.query(
     'update outboxd.submission set report_not_before = clock_timestamp() where report_not_before > clock_timestamp()',
   )
 }
 
-/** Records on their way; more of them would only make the end last longer. */
+/** Counts records on their way. `backlogMost` limits them, because more would only prolong the end. */
 async function backlog({ outbox }: Environment): Promise<number> {
   const { rows } = await retryPatiently(() =>
     outbox.query<{ n: number }>(
@@ -133,9 +133,9 @@ async function backlog({ outbox }: Environment): Promise<number> {
 }
 
 /**
- * Lets an operator recover a ledger that went back, settle what blocks others, and end pauses.
+ * Lets an operator recover a ledger that went back, settle records that block others, and end pauses.
  *
- * @param random kills half of his commands that recover; left out: none
+ * @param random kills half of the `recover` commands; without it, none
  */
 export async function letOperatorAct(
   environment: Environment,

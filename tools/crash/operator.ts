@@ -16,7 +16,7 @@ import type { Surroundings } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** What an operator did so that every record comes to an end. */
+/** What the operator did so that every record ends. */
 export interface Settled {
   discarded: number
   resolved: number
@@ -27,10 +27,10 @@ const roundMost = 100_000
 const resolvedMost = 2
 
 /**
- * Settles uncertain records that hold back others of their key, by what `outboxd resolve` and `outboxd discard` do: some
- * that the service has are said to have arrived, the others are given up.
+ * Settles uncertain records that hold back others of their key, as `outboxd resolve` and `outboxd discard` do. Resolves some that the
+ * service has as arrived, and discards the others.
  *
- * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
+ * @param resume true to also end pauses now, as `outboxd resume --all` does
  */
 export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
@@ -49,10 +49,10 @@ export async function resolveBlocking(environment: Surroundings, resume: boolean
 }
 
 /**
- * Where the ledger went back in time, takes what may have been sent since for uncertain, by `outboxd recover`.
+ * If the ledger went back in time, runs `outboxd recover`, which makes records uncertain that may have been sent since.
  *
- * @param random kills half of these commands; left out: none
- * @returns whether it goes on
+ * @param random kills half of these commands; without it, none
+ * @returns true if sending goes on
  */
 export async function recoverLedger(
   { config, env }: Surroundings,
@@ -64,13 +64,13 @@ export async function recoverLedger(
     const found = await readSuspectedLoss(databases.ledger)
     if (found === null) return false
   }
-  // Daemons are killed all the time, so one may have captured a row that it did not mark (docs/run/operations.md).
+  // A killed daemon may have captured a row without marking it (docs/run/operations.md).
   const args = ['recover', '--as', 'uncertain', '--waiting', '--yes', '--by', 'crash', '--reason', 'crash campaign']
   const { code } = await runAndPerhapsKill(program.start(args, env), random)
   return code === 0
 }
 
-/** Runs a command to its end. @param random kills it, or not, in the middle; left out: it does not */
+/** Runs a command to its end. @param random decides whether to kill the command; without it, never */
 export async function runAndPerhapsKill(command: Program, random?: SeededRandom): Promise<Ended> {
   if (random?.chance(0.5)) {
     await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])

@@ -3,14 +3,14 @@ import type { Case, Violation } from './checker.ts'
 
 const violationsShown = 10
 
-/** The campaign's figures, and each violation with all that is known of its record. */
+/** Returns the campaign's figures, and each violation with what is known about its record. */
 export function printResult(result: CampaignResult): string {
   const problems = result.violations.length === 0 ? [] : result.history.problems.slice(0, violationsShown)
   const standing = problems.map((problem) => `  stands as a problem: ${problem}`)
   return layOut(figures(result), 'the guarantee held', result.violations, standing)
 }
 
-/** A run's figures, the verdict, and what was violated. @param held the verdict where nothing was */
+/** Lays out a run's figures, the verdict and the violations. @param held the verdict if there are none */
 export function layOut(
   figures: [name: string, value: unknown][],
   held: string,
@@ -23,7 +23,7 @@ export function layOut(
   return [...lines, '', verdict, ...kinds(violations), ...standing, '', ...shown, ''].join('\n')
 }
 
-/** How often what was violated, whatever the record. */
+/** Counts violations of the same kind over all records. */
 function kinds(violations: readonly Violation[]): string[] {
   const counts = Map.groupBy(violations, ({ what }) => what.replaceAll(/[0-9a-f-]{36}|\d+(\.\d+)?/g, '…').slice(0, 100))
   return [...counts].map(([what, those]) => `  ${String(those.length).padStart(5)} × ${what}`)

@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { checkout, type Program, startProgram } from '../../test/support/program.ts'
 import type { Patch } from './mutations.ts'
 
-/** The program as it stood when the campaign began: daemons start from it by the hundred while the checkout is edited. */
+/** A copy of the program from the start of the campaign. Daemons start from it, so that the checkout can be edited meanwhile. */
 export interface ProgramCopy extends AsyncDisposable {
   readonly dir: string
-  /** Starts it, with what it has compiled before. */
+  /** Starts the program with its compile cache. */
   start(args: readonly string[], env: Record<string, string>, onLine?: (line: string) => void): Program
 }
 
 /** Version 0.1.0, whose ledger is kept in test/ledger/version-0.1.0. */
 const commitOf010 = '2f42af5dc39dbed5520e22280af8aa7ccc97f94c'
 
-/** Copies the program, and breaks the copy where patches say so. @throws Error where a patch finds nothing to break */
+/** Copies the program and applies patches that break it. @throws Error if a patch does not match */
 export function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
   return copyInto(async (dir) => {
     for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
@@ -24,7 +24,7 @@ export function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
   })
 }
 
-/** The program as version 0.1.0 was. It runs with the packages of today. @throws Error where the repository does not have it */
+/** Copies the program of version 0.1.0, which runs with today's packages. @throws Error if the repository does not have it */
 export function copyVersion010(): Promise<ProgramCopy> {
   return copyInto(async (dir) => {
     try {
@@ -59,9 +59,9 @@ async function copyInto(fill: (dir: string) => Promise<void>): Promise<ProgramCo
   }
 }
 
-/** A process writes what it compiled when it leaves, which those that are killed never do: each start would cost twice. */
+/** Fills the compile cache. A process writes it at its end, and a killed one never does, so that each start would cost twice. */
 async function fillCompileCache(start: ProgramCopy['start']): Promise<void> {
-  // Without configuration it leaves when it has loaded everything.
+  // Without configuration, the program ends when it has loaded everything.
   await start(['run'], {}).ended()
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 
-/** A database that crashed is back within a second, and on a machine that others keep busy within ten. */
+/** A crashed database is back within a second, on a busy machine within ten. */
 const usualPatienceMs = 60_000
 
 /** Tries again while the database restarts. */

@@ -1,15 +1,15 @@
-/** Random numbers from a seed: the same seed gives the same ones in the same order. */
+/** Random numbers from a seed. The same seed gives the same numbers in the same order. */
 export interface SeededRandom {
-  /** In [0, 1). */
+  /** Returns a number from [0, 1). */
   float(): number
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns a whole number from `least` to `most`, both included. */
   whole(least: number, most: number): number
   chance(probability: number): boolean
-  /** @throws Error where there is nothing to pick from */
+  /** @throws Error if the list is empty */
   pick<T>(items: readonly T[]): T
 }
 
-/** @param name keeps the streams of one seed apart, so that one part's throws do not shift another's */
+/** @param name gives each part its own stream, so that draws of one part do not change those of another */
 export function createSeededRandom(seed: number, name: string): SeededRandom {
   let state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), seed ^ 0x811c9dc5)
   // mulberry32

@@ -5,19 +5,19 @@ import type { LostSpan } from './history.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** The ledger's database fails over, and goes back in time. */
+/** Failovers and restores of the ledger's database. */
 export interface ServerFaults extends AsyncDisposable {
-  /** kill -9 of the primary, and its standby takes its place. @returns how often: not where that may not have every claim */
+  /** Kills the primary with SIGKILL and promotes its standby. @returns 0 if the standby may lack claims, otherwise 1 */
   failOver(): Promise<number>
-  /** The ledger's database is put back as it was seconds ago; the outbox beside it is not. */
+  /** Restores the ledger's database to a state of some seconds ago, but not the outbox. */
   restore(random: SeededRandom): Promise<void>
-  /** When what was committed is not there any more. */
+  /** Time spans whose commits were lost. */
   readonly lost: readonly LostSpan[]
 }
 
 const awaitedWithinMs = 5_000
 const backMs = [500, 8_000] as const
-/** A request whose claim was lost may still leave until then: the right to send runs out after 8 s. */
+/** Until then, a request whose claim was lost may still leave, because its permit ends after 8 s. */
 const stillLeavesMs = 8_000
 const copy = 'state_backup'
 
@@ -27,7 +27,7 @@ export function serverFaults({ cluster, config }: Environment): ServerFaults {
   const server = openPool(cluster.clientUrl, { max: 1, connectionTimeoutMillis: 5_000 })
   server.on('connect', (client) => client.on('error', () => {}))
 
-  /** Each step is a statement that takes effect once, however often it is tried while the server restarts. */
+  /** Each step may be repeated while the server restarts, because each statement takes effect only once. */
   const step = (text: string, isDone: (databases: ReadonlySet<string>) => boolean) =>
     retryPatiently(async () => {
       const { rows } = await server.query<{ name: string }>('select datname as name from pg_database')
@@ -35,7 +35,7 @@ export function serverFaults({ cluster, config }: Environment): ServerFaults {
     })
   const allowSessions = (allowed: boolean) => step(`alter database ${ledger} allow_connections ${allowed}`, () => false)
 
-  /** Whoever is connected would keep it from being copied. */
+  /** Ends all sessions, because a database with sessions cannot be copied. */
   async function backUp(): Promise<void> {
     await allowSessions(false)
     await retryPatiently(async () => {

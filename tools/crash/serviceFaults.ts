@@ -12,7 +12,7 @@ const slow: Spec[] = [
   { kind: 'delay', endpoint: polls, when: 'after', delayMs: 200, share: 0.3 },
 ]
 
-/** What a service must not do is not here: answering 429, 401 or E003 to what it has stored (docs/why/guarantee.md). */
+/** A service must not answer 429, 401 or E003 to what it has stored, so these are missing (docs/why/guarantee.md). */
 const bad: Spec[] = [
   { kind: 'delay', endpoint: posts, when: 'after', delayMs: 2_600 },
   { kind: 'delay', endpoint: posts, when: 'before', delayMs: 2_600 },
@@ -35,7 +35,7 @@ const bad: Spec[] = [
   { kind: 'delay', endpoint: polls, delayMs: 2_600 },
 ]
 
-/** The request was performed, and the answer is elsewhere. Version 0.1.0 sends such a record again. */
+/** The service performs the request and redirects. Version 0.1.0 sends such a record again. */
 const performed: Spec[] = [
   { kind: 'redirect', endpoint: posts, status: 303, when: 'after' },
   { kind: 'redirect', endpoint: posts, status: 303, when: 'after', location: '/status/{id}' },
@@ -44,7 +44,7 @@ const performed: Spec[] = [
   { kind: 'answer', endpoint: posts, status: 304, when: 'after', body: '' },
 ]
 
-/** After each of these nobody sends for a second or more. */
+/** Each of these faults pauses sending for a second or more. */
 const pausing: Spec[] = [
   { kind: 'answer', endpoint: posts, status: 503, code: 'E003' },
   { kind: 'answer', status: 429, headers: { 'retry-after': '1' } },
@@ -59,19 +59,19 @@ const pausing: Spec[] = [
   { kind: 'garbage', endpoint: 'token' },
 ]
 
-/** How many of the faults are such: with more of them there would be little to kill. */
+/** Share of pausing faults. With more of them, kills would find few requests. */
 const pausingShare = 0.08
 
-/** In so many of ten rounds the service is only slow: records that flow are what kills are to meet. */
+/** Number of rounds in ten with a service that is only slow, so that kills meet records on their way. */
 const calmRounds = 7
 
-/** A service that stores a record and then says 500: with keys that it recognises, the repeat is answered E002. */
+/** A service that stores a record and then answers 500. If it recognises keys, it answers the repeat with E002. */
 const storedAnd500: Spec = { kind: 'answer', endpoint: posts, status: 500, when: 'after' }
 
 export interface ServiceFaults {
-  /** Clears what is on, makes requests slow, and at times switches on a few things that go wrong. @returns how many */
+  /** Replaces all faults: makes requests slow, and sometimes adds a few faults. @returns how many */
   stir(): Promise<number>
-  /** Makes requests slow, and nothing else. */
+  /** Replaces all faults: only makes requests slow. */
   slow(): Promise<void>
   clear(): Promise<void>
 }
@@ -96,10 +96,10 @@ export function serviceFaults(
       await call('DELETE', 'faults')
       const isCalm = round++ % 10 >= 10 - calmRounds
       const storm = [1, 2, 3].map(() => random.pick(random.chance(pausingShare) ? pausing : choice))
-      // It pauses nobody, so that it may happen in a calm, too.
+      // Does not pause sending, so it may also happen in a calm.
       const calm = idempotency === 'e002' ? [storedAnd500] : []
       const faults = (isCalm ? calm : storm).map((fault) => ({ ...fault, times: random.whole(1, 3) }))
-      // The first fault that concerns a request takes it: the rare ones come first.
+      // The first matching fault is applied, so the rare ones come first.
       for (const fault of [...faults, random.pick(slow)]) await call('POST', 'faults', fault)
       if (random.chance(0.1)) await call('POST', 'tokens/revoke')
       return faults.length

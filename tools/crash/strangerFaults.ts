@@ -4,18 +4,18 @@ import { listenOnLoopback } from '../../test/support/listenOnLoopback.ts'
 import type { Environment } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
-/** Daemons that an operator has configured wrongly, started beside the fleet: each must refuse to start. */
+/** Daemons with a wrong configuration, started beside the fleet. Each must refuse to start. */
 export interface StrangerFaults extends AsyncDisposable {
   /**
    * Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one.
    *
-   * @param isKeptOut whether a daemon of the first ledger holds its locks, before and after
-   * @returns 1 if it made up its mind
+   * @param isKeptOut true if a daemon of the first ledger holds its locks before and after
+   * @returns 1 if the daemon decided
    */
   secondLedger(isKeptOut: () => boolean): Promise<number>
-  /** Starts a daemon of the fleet's ledger at another service. @returns 1 if it made up its mind */
+  /** Starts a daemon of the fleet's ledger at another service. @returns 1 if the daemon decided */
   secondService(): Promise<number>
-  /** Daemons that started all the same, and requests that the other service got. */
+  /** Daemons that started nevertheless, and requests that the other service got. */
   readonly intrusions: string[]
 }
 
@@ -29,11 +29,11 @@ export async function strangerFaults(program: ProgramCopy, { env }: Environment)
     response.writeHead(500).end()
   })
   const listening = await listenOnLoopback(other)
-  // What an operator does who has forgotten the variable: the second ledger exists before its first daemon starts.
+  // As if an operator forgot the variable: the second ledger exists before its first daemon starts.
   const forgotten = { STATE_DATABASE_URL: env.DATABASE_URL ?? '' }
   await program.start(['migrate'], { ...env, ...forgotten }).ended()
 
-  /** A daemon that finds no database ends, too, and has refused nothing. */
+  /** A daemon that finds no database also ends, but that is not a refusal. */
   async function start(what: string, changed: Record<string, string>, mustRefuse: () => boolean): Promise<number> {
     const isWatched = mustRefuse()
     const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()

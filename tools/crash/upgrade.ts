@@ -3,12 +3,12 @@ import type { Fleet } from './fleet.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
 
-/** It begins again where it was when the database crashed under it. */
+/** How long to start `migrate` again if the database crashes. It continues where it was. */
 const migrateWithinMs = 600_000
 
 /**
- * What docs/run/operations.md, "Upgrading", says, while all else goes on: the new version migrates beside the daemons of the old one, and
- * these are restarted one after the other, by SIGTERM and by SIGKILL in turn.
+ * Does what docs/run/operations.md, "Upgrading", says, under load. The new version migrates while the old daemons run. Then these are
+ * restarted one after the other, by SIGTERM and SIGKILL in turn.
  */
 export async function upgrade(
   { env }: Environment,

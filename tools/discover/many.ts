@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 
-/** `npm run discover:many`: asks services that are drawn at random, and sends a batch through some of them with what was found. */
+/** `npm run discover:many`: asks random services, and sends a batch to some of them with the settings that were found. */
 const { values } = parseArgs({
   options: {
     services: { type: 'string', default: '60' },

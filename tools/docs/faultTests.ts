@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A test that tries a fault, named "the fault: what becomes of the record". */
+/** A test of a fault. Its name is "the fault: what becomes of the record". */
 export interface FaultTest {
-  /** From `test/e2e/faults/`. */
+  /** The file, relative to `test/e2e/faults/`. */
   file: string
   name: string
 }
@@ -27,12 +27,12 @@ function namesIn(source: string): string[] {
     .filter((name) => name.includes(': '))
 }
 
-/** Names that the rows of a table give to their tests. */
+/** Returns the names that the rows of a table give to their tests. */
 function rowsIn(source: string): string[] {
   return [...source.matchAll(rowName)].map(([, , name = '']) => name)
 }
 
-/** A name like `503 or E003 ($name): …` is one row, whatever is put in. */
+/** A name like `503 or E003 ($name): …` is one row for all its values. */
 function withoutParameters(name: string): string {
   return name.replace(/ \((?:[$%][^)]*)\)/, '').replaceAll(/\\(['"`])/g, '$1')
 }

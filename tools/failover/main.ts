@@ -45,6 +45,6 @@ if (values.help || isWrong || !isMode(mode)) {
     postgresDir: values.postgres ?? null,
     say: (text) => process.stderr.write(`${text}\n`),
   })
-  // As tools/crash/main.ts.
+  // For the reason, see tools/crash/main.ts.
   process.stdout.write(printFailovers(result), () => process.exit(result.violations.length > 0 ? 1 : 0))
 }

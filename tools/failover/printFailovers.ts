@@ -1,7 +1,7 @@
 import { layOut } from '../crash/printReport.ts'
 import type { FailoverResult } from './runFailovers.ts'
 
-/** The figures, and each violation with all that is known of its record. */
+/** Returns the figures, and each violation with what is known about its record. */
 export function printFailovers({ options, seconds, report, history, violations }: FailoverResult): string {
   const states = Map.groupBy(history.ledger, ({ state }) => state)
   const figures: [string, unknown][] = [

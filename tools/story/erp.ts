@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { openPool } from '../../test/support/postgres.ts'
 
-/** An ERP that writes records into its outbox, as many a second as it is told, whatever becomes of them. */
+/** An ERP that writes a given number of records per second into its outbox. */
 export interface Erp extends AsyncDisposable {
   setPace(perSecond: number): void
   insert(count: number, customerId: string): Promise<void>
@@ -11,7 +11,7 @@ const insertSql = `insert into outbox (type, payload)
   select 'data', jsonb_build_object('customerId', $2::text, 'orderDate', '2026-11-21T10:00:00Z', 'amount', 12.5, 'field2', 'night')
   from generate_series(1, $1::int)`
 
-/** It gives up on a database that does not answer, and tries with the next record. */
+/** If the database does not answer, the ERP gives the record up and tries the next one. */
 const patience = { max: 2, connectionTimeoutMillis: 2_000, query_timeout: 2_000 }
 
 export function startErp(url: string): Erp {
@@ -21,7 +21,7 @@ export function startErp(url: string): Erp {
   const insert = async (count: number, customerId: string) => void (await pool.query(insertSql, [count, customerId]))
   async function write(): Promise<void> {
     while (!isOver.signal.aborted) {
-      await insert(pace, 'C1').catch(() => {}) // it, too, has a bad night
+      await insert(pace, 'C1').catch(() => {}) // the ERP's database may be away, too
       await after(1_000, undefined, { signal: isOver.signal }).catch(() => {})
     }
   }

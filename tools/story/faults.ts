@@ -6,25 +6,25 @@ import { setHostClock, whyNoHostClock, withOwnClock } from './hostClock.ts'
 import type { Site, SiteOptions } from './site.ts'
 import { whyNoSmallDisk } from './smallDisk.ts'
 
-/** Something that goes wrong at night, and what somebody must be told of it. */
+/** A fault of the night, and the alerts that must report it. */
 export interface Fault {
   name: string
-  /** What is done, for the table. */
+  /** What the fault does, for the table. */
   what: string
-  /** What its site has to be like. */
+  /** What the site of this fault needs. */
   site?: Partial<SiteOptions>
-  /** Says why this machine cannot do it; null where it can. */
+  /** Returns why this machine cannot cause the fault; null if it can. */
   whyImpossible?: () => string | null
   begin(site: Site): Promise<void>
-  /** One of these must tell of it, whichever is first: a name, and after a slash the kind or the reason that it names. */
+  /** One of these alerts must report the fault: the alert's name, after a slash its kind or reason. */
   alerts: readonly string[]
-  /** Further alerts that are right to be told, since each calls for something else to be done. */
+  /** Further alerts that are right, because each needs a different action. */
   also?: readonly string[]
-  /** What names the cause: in the alert's own words, in the runbook's section, in the first line of `outboxd status`. */
+  /** Words for the cause in the alert's text, in the runbook's section and in the first line of `outboxd status`. */
   cause: { text: RegExp; runbook: RegExp; status: RegExp }
 }
 
-/** Nobody answers within the time that a test lives. */
+/** Longer than a test lasts. */
 const neverMs = 3_600_000
 
 export const faults: readonly Fault[] = [

@@ -1,46 +1,46 @@
 import type { Fault } from './faults.ts'
 import type { Notification, ToldAlert } from './notifications.ts'
 
-/** An alert of a site, when somebody was first told. */
+/** An alert of a site, with the time of its first notification. */
 export interface Told {
-  /** Its name, and after a slash what it names. */
+  /** The alert's name, and after a slash its kind or reason. */
   name: string
   afterMs: number
   receiver: string
-  /** What it says. */
+  /** The alert's text. */
   text: string
 }
 
-/** What came of a fault. */
+/** Which alerts a fault caused. */
 export interface Verdict {
-  /** When the alert that tells of it was told; null: never. */
+  /** Time of the first notification about the fault; null if there was none. */
   expected: Told | null
-  /** What was told beside it, the first first. */
+  /** Other alerts, in the order of their notifications. */
   others: Told[]
-  /** How often somebody was called. */
+  /** Number of calls. */
   calls: number
-  /** What is wrong with that, in words; empty where the right person was told the right thing. */
+  /** What is wrong with the alerts; empty if they were right. */
   faulty: string[]
 }
 
-/** What an alert says beside its name: which of several of its name it is. */
+/** The label that distinguishes alerts of one name. */
 const distinguishing = ['kind', 'reason', 'database', 'certificate']
 
 export function nameOf({ labels }: Pick<ToldAlert, 'labels'>): string {
   return [labels.alertname, ...distinguishing.flatMap((label) => labels[label] ?? [])].join('/')
 }
 
-/** Whether an alert is the one that is meant; a name without a slash means all of that name. Pure. */
+/** True if an alert is among those meant. A name without a slash means all alerts of that name. */
 export const isMeant = (meant: readonly string[], name: string): boolean =>
   meant.some((each) => name === each || name.startsWith(`${each}/`))
 
 /**
- * Judges what was told while a fault stood. Pure.
+ * Judges the notifications during a fault. Pure.
  *
- * @param notifications of the fault's job alone
- * @param begunMs when it began, on the same clock
- * @param status the first line of `outboxd status` when the alert was told
- * @param section gives the runbook's section that the alert points to, null where there is none
+ * @param notifications only those of the fault's job
+ * @param begunMs when the fault began, on the notifications' clock
+ * @param status the first line of `outboxd status` at the time of the notification
+ * @param section gives the runbook's section that the alert points to, null if there is none
  */
 export function judge(
   fault: Fault,
@@ -69,7 +69,7 @@ export function judge(
   return { expected, others, calls, faulty }
 }
 
-/** When each alert was told first. */
+/** Returns the time of each alert's first notification. */
 function firstTold(notifications: readonly Notification[], begunMs: number): Told[] {
   const firsts = new Map<string, Told>()
   for (const { atMs, receiver, alerts } of notifications)
@@ -85,7 +85,7 @@ function firstTold(notifications: readonly Notification[], begunMs: number): Tol
 const firingOf = (notifications: readonly Notification[]) =>
   notifications.flatMap(({ alerts }) => alerts.filter(({ status }) => status === 'firing'))
 
-/** An incident that is open is only written to; one that was closed is a call again. */
+/** A notification about an open incident is not a call. One about a closed incident is a new call. */
 function countCalls(notifications: readonly Notification[]): number {
   const open = new Set<string>()
   let calls = 0

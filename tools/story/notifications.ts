@@ -2,24 +2,24 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** An alert as Alertmanager tells it. */
+/** An alert in a notification of Alertmanager. */
 export interface ToldAlert {
   status: 'firing' | 'resolved'
   labels: Record<string, string> & { alertname: string; job?: string }
   annotations: Record<string, string>
 }
 
-/** One call or one mail. */
+/** A notification: one call or one mail. */
 export interface Notification {
-  /** As performance.now() says. */
+  /** Time by performance.now(). */
   atMs: number
   receiver: string
-  /** What Alertmanager opens one incident, or one thread of mails, for. */
+  /** Alertmanager's group: one incident, or one thread of mails. */
   groupKey: string
   alerts: ToldAlert[]
 }
 
-/** Takes the calls and the mails of an Alertmanager whose receivers are webhooks. */
+/** Receives the calls and mails of an Alertmanager whose receivers are webhooks. */
 export interface Telephone extends AsyncDisposable {
   readonly url: string
   onNotification(listener: (notification: Notification) => void): void

@@ -40,5 +40,5 @@ const cell = (text: string) => text.replaceAll('|', '\\|')
 
 const showTold = (told: Told) => `${told.name} (${showMinutes(told)})`
 
-/** Rounded up: what the daemon itself waits for goes no quicker in the story. */
+/** Rounded up, because the daemon's own waits are not shorter in the story. */
 const showMinutes = ({ afterMs }: Told) => `${Math.ceil(atFullLengthMs(afterMs) / 60_000)} min`

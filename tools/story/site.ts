@@ -12,59 +12,59 @@ import { type Erp, startErp } from './erp.ts'
 import { mountSmallDisk, type SmallDisk } from './smallDisk.ts'
 import { haste } from './tenfold.ts'
 
-/** The server that all share but those whose fault is a server's, and the one that no fault touches. */
+/** `shared` is for all sites whose fault is not a server's. No fault touches the other server. */
 export interface Servers {
   shared: EmbeddedPostgres
   still: EmbeddedPostgres
 }
 
-/** What sites are cloned from. */
+/** The template database of all sites. */
 const template = 'story_template'
 
-/** What a fault wants of its site. */
+/** What a fault needs from its site. */
 export interface SiteOptions {
   job: string
-  /** Its Postgres is its own. */
+  /** True if the site has its own Postgres. */
   ownServer: boolean
-  /** Its tables lie on a disk that can be filled. */
+  /** True if the tables are on a disk that can be filled. */
   smallDisk: boolean
-  /** More of the daemon's environment. @param folder its own */
+  /** Returns more environment variables for the daemon. @param folder the site's folder */
   env(folder: string): Record<string, string>
 }
 
 /** An installation: a database, a service, a daemon as a process, and an ERP that writes a record a second. */
 export interface Site extends AsyncDisposable {
   readonly job: string
-  /** Of the daemon's metrics, also of the next daemon. */
+  /** Port of the metrics, for each daemon of this site. */
   readonly port: number
   readonly pool: pg.Pool
   readonly postgres: EmbeddedPostgres
   readonly erp: Erp
-  /** Of the daemon: mapping files, and what else is its own. */
+  /** The daemon's folder, with its mapping files. */
   readonly folder: string
-  /** Where its tables lie; null on the disk of all. */
+  /** The disk with the tables; null if they are on the common disk. */
   readonly disk: SmallDisk | null
   daemon(): Program
-  /** Starts the daemon anew, waits until it runs. */
+  /** Restarts the daemon and waits until it runs. */
   restart(env: Record<string, string>): Promise<void>
-  /** The same, of one that cannot. @returns when it has ended */
+  /** Starts a daemon that cannot run. Resolves when it has ended. */
   restartInVain(): Promise<void>
-  /** The service is gone: nobody listens. */
+  /** Stops the service, so that its port refuses connections. */
   closeService(): Promise<void>
-  /** Switches a fault of the service on. */
+  /** Adds a fault to the service. */
   fault(spec: Record<string, unknown>): Promise<void>
   /** Changes settings of the service. */
   change(settings: Record<string, unknown>): Promise<void>
-  /** What `outboxd status` says first. */
+  /** Reads the first line of `outboxd status`. */
   status(): Promise<string>
-  /** More to be put away at the end, before all else. */
+  /** Adds something to close at the end, before all else. */
   atEnd(end: () => Promise<void> | void): void
 }
 
-/** What a night of full length has, by the haste of the story. */
+/** The durations of a night at full length, divided by the haste of the story. */
 const quick = {
   RATE_LIMIT_WINDOW_SECONDS: String(60 / haste),
-  // A third, since requests themselves go no quicker.
+  // A third, because requests do not get faster.
   REQUEST_TIMEOUT_SECONDS: '10',
   UNAVAILABLE_PAUSE_SECONDS: String(300 / haste),
   UNAUTHORIZED_PAUSE_SECONDS: String(60 / haste),
@@ -110,7 +110,7 @@ export async function openSite(servers: Servers, options: SiteOptions): Promise<
   }
 }
 
-/** A service that can be told to misbehave, and that may go before its site does. */
+/** Starts a service that can misbehave, and that can end before its site. */
 async function startService(databaseUrl: string) {
   const sandbox = await startSandbox({
     databaseUrl,
@@ -133,7 +133,7 @@ async function startService(databaseUrl: string) {
   }
 }
 
-/** A daemon, and the next one in its place. */
+/** Runs one daemon at a time, and replaces it on a restart. */
 async function startDaemon(env: Record<string, string>) {
   const launch = (more: Record<string, string>) => startProgram({ args: ['run'], env: { ...env, ...more } })
   let daemon = launch({})
@@ -151,7 +151,7 @@ async function startDaemon(env: Record<string, string>) {
       await daemon.ended()
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      daemon.signal('SIGKILL') // what it holds is of no interest any more
+      daemon.signal('SIGKILL') // what the daemon holds does not matter any more
       await daemon.ended()
     },
   }
@@ -165,7 +165,7 @@ async function cloneDatabase(postgres: EmbeddedPostgres, job: string, disk: Smal
   return createDatabaseOn(postgres.url, job, `template ${template} tablespace small`)
 }
 
-/** A Postgres with the template. */
+/** Starts a Postgres with the template database. */
 export async function startServer(): Promise<EmbeddedPostgres & AsyncDisposable> {
   const server = await startPostgres({ fsync: 'off', synchronous_commit: 'off' })
   await migrateAll(await createDatabaseOn(server.url, template))

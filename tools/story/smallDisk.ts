@@ -3,24 +3,24 @@ import { chown, mkdtemp, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A disk of a few megabytes, in memory, that can be filled. */
+/** A disk of a few megabytes in memory, which a test can fill. */
 export interface SmallDisk extends AsyncDisposable {
-  /** The root of it, and PostgreSQL's own. */
+  /** The disk's root folder, which PostgreSQL owns. */
   readonly folder: string
   fill(): void
 }
 
-/** Enough for a ledger of some minutes. */
+/** Enough for some minutes of a ledger. */
 const megabytes = 96
 
-/** The account that root's PostgreSQL runs as. */
+/** The account that runs PostgreSQL if we are root. */
 const nobody = 65534
 
-/** @returns null where this machine lets us mount one, or why not */
+/** @returns the reason why this machine cannot mount such a disk; null if it can */
 export const whyNoSmallDisk = (): string | null =>
   process.getuid?.() === 0 && process.platform === 'linux' ? null : 'a disk that can be filled needs root, on Linux'
 
-/** @throws Error where it cannot be mounted */
+/** @throws Error if the disk cannot be mounted */
 export async function mountSmallDisk(): Promise<SmallDisk> {
   const folder = await mkdtemp(join(tmpdir(), 'story-disk-'))
   run('mount', '-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder)

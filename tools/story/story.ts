@@ -12,23 +12,23 @@ import { atFullLengthMs, haste, quickenRouting, quickenRules } from './tenfold.t
 
 export interface StoryOptions {
   faults: readonly Fault[]
-  /** For how long nothing is wrong, and then for how long each fault stands, at full length. */
+  /** How long nothing is wrong, then how long each fault lasts, at full length. */
   healthyMinutes: number
   minutes: number
-  /** So many run at a time. */
+  /** Number of faults that run at a time. */
   atOnce: number
   say(text: string): void
-  /** Ends the story early, by an error, with everything it started put away. */
+  /** Aborting it ends the story with an error and stops everything that the story started. */
   signal: AbortSignal
 }
 
-/** A fault, and what came of it. */
+/** A fault and its result. */
 export interface Chapter {
   fault: Fault
   verdict: Verdict
-  /** What `outboxd status` said first. */
+  /** The first line of `outboxd status`. */
   status: string
-  /** Alerts that fired and that nobody was told of, since they follow from others. */
+  /** Alerts that fired without a notification, because they follow from others. */
   keptAway: string[]
 }
 
@@ -43,12 +43,12 @@ interface Scenario {
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 
-/** So many start at a time: each with its daemon and its service. */
+/** Number of sites that start at a time, each with a daemon and a service. */
 const startsAtOnce = 3
 
 /**
- * Lets each fault happen to an installation of its own, under a Prometheus and an Alertmanager with our rules, ten times as
- * quick; some at a time, since a machine that is busy makes everything slow.
+ * Runs each fault in its own installation, under a Prometheus and an Alertmanager with our rules, at ten times the speed. Runs only
+ * some faults at a time, because a busy machine slows everything down.
  */
 export async function runStory(options: StoryOptions): Promise<Chapter[]> {
   await using stack = new AsyncDisposableStack()
@@ -100,7 +100,7 @@ const usual: Omit<SiteOptions, 'job'> = { ownServer: false, smallDisk: false, en
 
 const rulesFile = () => ({ 'rules.yaml': quickenRules(read('deploy/prometheus-rules.yaml')) })
 
-/** Looks every 15 s, at full length. */
+/** Checks every 15 s, at full length. */
 function prometheusConfig(scenarios: readonly Scenario[], alertmanagerUrl: string): object {
   const every = `${15_000 / haste}ms`
   return {
@@ -120,7 +120,7 @@ async function begin(scenario: Scenario, say: (text: string) => void): Promise<v
   await scenario.fault.begin(scenario.site)
 }
 
-/** Keeps what is told of each, and asks `status` when the alert comes that was waited for. */
+/** Keeps the notifications of each site. Runs `status` when the expected alert comes. */
 function hear(notification: Notification, scenarios: readonly Scenario[], say: (text: string) => void): void {
   const jobs = Map.groupBy(notification.alerts, ({ labels }) => labels.job)
   for (const [job, alerts] of jobs) {
@@ -151,7 +151,7 @@ async function conclude(
   return { fault, verdict, status, keptAway: fired.filter((name) => !told.has(name)) }
 }
 
-/** What fired for a job, told or not. */
+/** Alerts of a job that fired, with or without a notification. */
 async function readFired(prometheusUrl: string, job: string, minutes: number): Promise<string[]> {
   const window = `${Math.ceil((minutes * 60) / haste)}s`
   const query = `max_over_time(ALERTS{alertstate="firing",job="${job}"}[${window}])`
@@ -160,7 +160,7 @@ async function readFired(prometheusUrl: string, job: string, minutes: number): P
   return [...new Set(data.result.map(({ metric }) => nameOf({ labels: { alertname: '', ...metric } })))]
 }
 
-/** The section of the runbook that an alert points to. */
+/** Finds the section of the runbook that an alert points to. */
 function sectionOf(url: string): string | null {
   const [path = '', anchor = ''] = url.split('#')
   const sections = path === '' ? [] : read(path).split(/^## /m)

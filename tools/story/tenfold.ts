@@ -1,14 +1,14 @@
 import { parse, stringify } from 'yaml'
 
-/** A minute of a long night passes in six seconds: ten times as quick. */
+/** The story is ten times as fast: a minute passes in six seconds. */
 export const haste = 10
 
-/** How long what took so long, in milliseconds, would have taken in a night of full length. */
+/** Converts a duration of the story to one at full length. */
 export const atFullLengthMs = (ms: number) => ms * haste
 
 const unitMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A duration as Prometheus and Alertmanager write it, a tenth of it. */
+/** Divides a duration by ten, in the notation of Prometheus and Alertmanager. */
 export function quickenDuration(duration: string): string {
   const [, number, unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(duration) ?? []
   const ms = (Number(number) * (unitMs[unit] ?? Number.NaN)) / haste
@@ -16,10 +16,10 @@ export function quickenDuration(duration: string): string {
   return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`
 }
 
-/** It comes round once a minute, which is a tenth of ten minutes, and looks for what no fault of the story does. */
+/** Not made faster: it runs once a minute, a tenth of ten minutes, and no fault of the story concerns it. */
 const slowLoop = 'compare'
 
-/** An expression with each window a tenth; a number of three digits or more outside of quotes is an age in seconds. */
+/** Divides the windows of an expression by ten. Unquoted numbers of three digits or more are ages in seconds, and are divided, too. */
 export function quickenExpression(expr: string): string {
   return expr
     .replaceAll('outboxd_loop_last_success_age_seconds', `$&{loop!="${slowLoop}"}`)
@@ -41,7 +41,7 @@ interface Rule {
   keep_firing_for?: string
 }
 
-/** Alert rules, as YAML, with every window, age and `for` a tenth. */
+/** Divides every window, age and `for` of alert rules by ten. */
 export function quickenRules(text: string): string {
   const { groups } = parse(text) as { groups: { interval?: string; rules: Rule[] }[] }
   for (const group of groups) {
@@ -54,7 +54,7 @@ export function quickenRules(text: string): string {
   return stringify({ groups })
 }
 
-/** An Alertmanager's configuration with each wait a tenth, whose receivers are told at `url`, each at a path of its name. */
+/** Divides the waits of an Alertmanager's configuration by ten, and sends each receiver's notifications to its path under `url`. */
 export function quickenRouting(text: string, url: string): object {
   const { receivers, route, inhibit_rules } = parse(text) as {
     receivers: { name: string }[]
