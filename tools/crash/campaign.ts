@@ -6,15 +6,15 @@ import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
 import type { History } from './history.ts'
-import { ledgerFaults } from './ledgerFaults.ts'
+import { createLedgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
-import { letOperatorAct, type NemesisReport, unleash } from './nemesis.ts'
+import { causeFaults, letOperatorAct, type NemesisReport } from './nemesis.ts'
 import { copyProgram, copyVersion010 } from './programCopy.ts'
-import { retentionFaults } from './retentionFaults.ts'
+import { createRetentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
-import { serverFaults } from './serverFaults.ts'
-import { serviceFaults } from './serviceFaults.ts'
-import { strangerFaults } from './strangerFaults.ts'
+import { createServerFaults } from './serverFaults.ts'
+import { createServiceFaults } from './serviceFaults.ts'
+import { startStrangerFaults } from './strangerFaults.ts'
 import { upgrade } from './upgrade.ts'
 
 export interface CampaignOptions {
@@ -61,14 +61,17 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const fleet = launchFleet({ program: oldest, env: environment.env, size: options.daemons })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
-    const service = serviceFaults(environment.sandboxUrl, random('service'), { idempotency, upgrade: options.upgrade })
+    const service = createServiceFaults(environment.sandboxUrl, random('service'), {
+      idempotency,
+      upgrade: options.upgrade,
+    })
     if (!options.upgrade) await installDocuments(environment.outbox)
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
-    const ledger = ledgerFaults(environment)
-    const retention = retentionFaults(program, environment)
-    await using server = serverFaults(environment)
-    await using strangers = await strangerFaults(program, environment)
-    const nemesis = await unleash(
+    const ledger = createLedgerFaults(environment)
+    const retention = createRetentionFaults(program, environment)
+    await using server = createServerFaults(environment)
+    await using strangers = await startStrangerFaults(program, environment)
+    const nemesis = await causeFaults(
       { environment, fleet, service, erp, ledger, retention, server, strangers },
       {
         ...{ program, kills, pace, random, say, signal },

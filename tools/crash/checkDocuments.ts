@@ -1,4 +1,4 @@
-import { caseMaker, checkRow, isLost, repeated, type Violation } from './checker.ts'
+import { checkRow, createCaseCollector, findRepeatedEffects, isLost, type Violation } from './checker.ts'
 import type { Arrival, DocumentRow, DocumentVersion, History } from './history.ts'
 
 /**
@@ -6,11 +6,11 @@ import type { Arrival, DocumentRow, DocumentVersion, History } from './history.t
  * stands when it is read. So each version arrives at most once, in its order, with its total, and none arrives that was not to be sent; and the
  * last version arrives, unless the record that held it is in doubt or was given up by an operator. Pure.
  */
-export function verifyDocuments(history: History): Violation[] {
+export function findDocumentViolations(history: History): Violation[] {
   const { versions, rows, notes } = history.documents
   const rowsOf = Map.groupBy(rows, ({ document }) => document)
   const posts = Map.groupBy(history.arrivals, ({ marker }) => marker)
-  const caseOf = caseMaker(history)
+  const caseOf = createCaseCollector(history)
   return [
     ...(notes > 0 ? [{ what: `${notes} notes of change capture`, case: null }] : []),
     ...[...Map.groupBy(versions, ({ document }) => document)].flatMap(([document, its]) => {
@@ -54,7 +54,7 @@ function checkDocument(
       if (amount !== its[0]?.total) wrong.push(`${marker}: ${its[0]?.total} arrived as ${amount}`)
     // What a ledger that went back has forgotten may be sent once more by a change of nothing (docs/start/change-capture.md).
     const effects = posts.filter((each) => each.effectId !== null && !isLost(each, lost))
-    wrong.push(...repeated(effects).map((what) => `${marker}: ${what}`))
+    wrong.push(...findRepeatedEffects(effects).map((what) => `${marker}: ${what}`))
   }
   const firsts = [
     ...Map.groupBy(

@@ -25,7 +25,7 @@ export interface Case {
 }
 
 /** Finds violations of the guarantee in the evidence. Pure. */
-export function verify(evidence: History): Violation[] {
+export function findViolations(evidence: History): Violation[] {
   const cases = casesOf(evidence)
   return [
     ...overall(evidence, cases),
@@ -36,7 +36,7 @@ export function verify(evidence: History): Violation[] {
 
 export function casesOf(history: History): Case[] {
   const requests = Map.groupBy(history.arrivals, ({ marker }) => marker)
-  const caseOf = caseMaker(history)
+  const caseOf = createCaseCollector(history)
   return history.outbox.map((row) => {
     const known = history.written.get(row.marker)
     if (!known) throw new Error(`nobody wrote the outbox row ${row.outboxId}`)
@@ -45,7 +45,7 @@ export function casesOf(history: History): Case[] {
 }
 
 /** Returns a function that collects what the ledger knows about a row. */
-export function caseMaker({ ledger, events, lost = [] }: History) {
+export function createCaseCollector({ ledger, events, lost = [] }: History) {
   const submissions = Map.groupBy(ledger, ({ outboxId }) => outboxId)
   const steps = Map.groupBy(events, ({ submissionId }) => submissionId)
   return (row: OutboxRow, written: Written, arrivals: Arrival[]): Case => {
@@ -121,7 +121,7 @@ function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
     return ['the outbox row has no submission: it was lost']
   const effects = arrivals.filter(({ effectId }) => effectId !== null)
   return row.status === 'discarded' || effects.some(({ effectId }) => effectId === row.transactionId)
-    ? repeated(effects)
+    ? findRepeatedEffects(effects)
     : ['the outbox row has no submission, and the service not its transaction']
 }
 
@@ -196,7 +196,7 @@ function requests({ arrivals, events, written, forgotten }: Case, submission: Le
 /** At most one effect; another only after the service itself had failed the one before with a code that says "again". */
 function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[] {
   const made = arrivals.filter(({ effectId }) => effectId !== null)
-  const wrong = repeated(made)
+  const wrong = findRepeatedEffects(made)
   // A ledger that went back may know of the one before the last alone.
   const last =
     made.findLast((each) => !forgotten.has(each) || each.effectId === submission.transactionId) ?? made.at(-1)
@@ -211,7 +211,7 @@ function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[]
 }
 
 /** Effects that must not be there: another one is right only after the service itself failed the one before with a code that says "again". */
-export function repeated(made: readonly Arrival[]): string[] {
+export function findRepeatedEffects(made: readonly Arrival[]): string[] {
   return made.slice(1).flatMap((effect, i) => {
     const before = made[i]
     const mayRepeat = before?.errorCode === 'E003' && (before.doneUs ?? 0) <= effect.arrivedUs

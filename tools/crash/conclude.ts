@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { verifyDocuments } from './checkDocuments.ts'
-import { type Violation, verify } from './checker.ts'
+import { findDocumentViolations } from './checkDocuments.ts'
+import { findViolations, type Violation } from './checker.ts'
 import type { Surroundings } from './environment.ts'
 import type { Fleet } from './fleet.ts'
 import { gatherHistory, type History, type LostSpan } from './history.ts'
@@ -35,8 +35,8 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
     ...left.map(ofAll),
     ...fleet.deserters.map((message) => ofAll(`a daemon left by itself, ${message}`)),
     ...codes.filter((code) => code !== 0).map((code) => ofAll(`a daemon left with ${code} after SIGTERM`)),
-    ...verify(history),
-    ...verifyDocuments(history),
+    ...findViolations(history),
+    ...findDocumentViolations(history),
   ]
   return { history, violations }
 }

@@ -53,7 +53,7 @@ const recentSales = 25
 const firstMarker = 1_000_000
 
 /** Makes a function that writes one transaction of the ERP. What a lost connection makes of it shows in `sale_version`. */
-export function saleWriter(url: string): (random: SeededRandom) => Promise<void> {
+export function createSaleWriter(url: string): (random: SeededRandom) => Promise<void> {
   let n = firstMarker
   const sales: number[] = []
   return async (random) => {

@@ -67,7 +67,7 @@ const atWorkMin = 2
 const lastKilledShare = 0.3
 
 /** The campaign's faults, a row each. @param stopped takes what ends later: the wakening of those that were stopped */
-export function faultTable(
+export function createFaultTable(
   { environment, fleet, service, erp, ledger, retention, server, strangers }: Adversaries,
   pace: Pace,
   stopped: Promise<void>[],

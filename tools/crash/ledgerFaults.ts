@@ -19,7 +19,7 @@ const longMs = [26_000, 29_000] as const
 const longShare = 0.12
 const backMinutesMax = 60
 
-export function ledgerFaults({ cluster, ledger }: Environment): LedgerFaults {
+export function createLedgerFaults({ cluster, ledger }: Environment): LedgerFaults {
   const waitFor = async (name: string) => {
     const { run } = cluster.primary()
     await run(`alter system set synchronous_standby_names = '${name}'`)

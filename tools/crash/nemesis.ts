@@ -1,12 +1,12 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { saleWriter } from './documents.ts'
+import { createSaleWriter } from './documents.ts'
 import type { Environment } from './environment.ts'
-import { type Adversaries, type Fault, faultTable, kills, type Pace } from './faultTable.ts'
-import { recoverLedger, resolveBlocking } from './operator.ts'
+import { type Adversaries, createFaultTable, type Fault, kills, type Pace } from './faultTable.ts'
+import { recoverLedger, settleBlockingRecords } from './operator.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
-import { insertRecords, recordMaker, type Written } from './workload.ts'
+import { createRecordMaker, insertRecords, type Written } from './workload.ts'
 
 export interface NemesisReport {
   /** How often each fault was caused, in the order of the table. */
@@ -34,7 +34,7 @@ export interface NemesisOptions {
 const backlogMost = 300
 
 /** Causes faults under load until `kills` daemons were killed and each fault has happened. Leaves no fault behind. */
-export async function unleash(
+export async function causeFaults(
   adversaries: Adversaries,
   { program, kills: killsWanted, pace, random, upgrade, say, signal }: NemesisOptions,
 ): Promise<NemesisReport> {
@@ -82,9 +82,9 @@ export async function unleash(
     }
   }
 
-  const make = recordMaker(random('records'))
-  const writeSale = saleWriter(environment.config.databaseUrl)
-  const faults = faultTable(adversaries, pace, stopped)
+  const make = createRecordMaker(random('records'))
+  const writeSale = createSaleWriter(environment.config.databaseUrl)
+  const faults = createFaultTable(adversaries, pace, stopped)
   for (const { what } of faults) done.struck.set(what, 0)
   if (version === '0.1.0') await service.slow()
   await Promise.all([
@@ -110,13 +110,13 @@ export async function unleash(
   await service.clear()
   await ledger.clear()
   await retryPatiently(() => erp.clear())
-  await retryPatiently(() => tellNow(environment))
+  await retryPatiently(() => retryWriteBacksNow(environment))
   await Promise.all(stopped)
   return done
 }
 
 /** Makes refused write-backs due now, because waiting up to ten minutes for them would only prolong the end. */
-async function tellNow({ ledger }: Environment): Promise<void> {
+async function retryWriteBacksNow({ ledger }: Environment): Promise<void> {
   await ledger.query(
     'update outboxd.submission set report_not_before = clock_timestamp() where report_not_before > clock_timestamp()',
   )
@@ -144,7 +144,7 @@ export async function letOperatorAct(
   random?: SeededRandom,
 ): Promise<void> {
   if (await retryPatiently(() => recoverLedger(environment, program, random))) done.recovered += 1
-  const { discarded, resolved } = await retryPatiently(() => resolveBlocking(environment, true))
+  const { discarded, resolved } = await retryPatiently(() => settleBlockingRecords(environment, true))
   done.discarded += discarded
   done.resolved += resolved
 }

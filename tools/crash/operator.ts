@@ -32,7 +32,7 @@ const resolvedMost = 2
  *
  * @param resume true to also end pauses now, as `outboxd resume --all` does
  */
-export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
+export async function settleBlockingRecords(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
   const operator = operatorOf(databases, { who: 'operator crash', reason: 'crash campaign' })
   if (resume) await endAutomaticPauses(operator)

@@ -19,7 +19,7 @@ const agedDays = [32, 95] as const
 const agedShare = 0.1
 const setBackMost = 6
 
-export function retentionFaults(program: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
+export function createRetentionFaults(program: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
   return {
     async age(random) {
       const { rowCount } = await retryPatiently(() =>

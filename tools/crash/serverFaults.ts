@@ -21,13 +21,13 @@ const backMs = [500, 8_000] as const
 const stillLeavesMs = 8_000
 const copy = 'state_backup'
 
-export function serverFaults({ cluster, config }: Environment): ServerFaults {
+export function createServerFaults({ cluster, config }: Environment): ServerFaults {
   const lost: LostSpan[] = []
   const ledger = new URL(config.stateDatabaseUrl).pathname.slice(1)
   const server = openPool(cluster.clientUrl, { max: 1, connectionTimeoutMillis: 5_000 })
   server.on('connect', (client) => client.on('error', () => {}))
 
-  /** Each step may be repeated while the server restarts, because each statement takes effect only once. */
+  /** Each step may be findRepeatedEffects while the server restarts, because each statement takes effect only once. */
   const step = (text: string, isDone: (databases: ReadonlySet<string>) => boolean) =>
     retryPatiently(async () => {
       const { rows } = await server.query<{ name: string }>('select datname as name from pg_database')

@@ -76,7 +76,7 @@ export interface ServiceFaults {
   clear(): Promise<void>
 }
 
-export function serviceFaults(
+export function createServiceFaults(
   sandboxUrl: string,
   random: SeededRandom,
   { idempotency, upgrade }: { idempotency: 'ignore' | 'e002'; upgrade: boolean },

@@ -22,7 +22,7 @@ export interface StrangerFaults extends AsyncDisposable {
 const refused = 2
 const decidedWithinMs = 30_000
 
-export async function strangerFaults(program: ProgramCopy, { env }: Environment): Promise<StrangerFaults> {
+export async function startStrangerFaults(program: ProgramCopy, { env }: Environment): Promise<StrangerFaults> {
   const intrusions: string[] = []
   const other = createServer((request, response) => {
     intrusions.push(`the other service got ${request.method} ${request.url}`)

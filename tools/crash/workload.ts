@@ -38,7 +38,7 @@ const outcomes: readonly [Outcome, number][] = [
 const keys = 40
 
 /** Makes records without end, their markers counted from 1. */
-export function recordMaker(random: SeededRandom): () => Row {
+export function createRecordMaker(random: SeededRandom): () => Row {
   let n = 0
   return () => {
     const marker = `m${++n}.`

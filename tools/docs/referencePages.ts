@@ -222,12 +222,12 @@ function faultsPage(): string {
     `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. They run daemons
 against the sandbox, with TCP proxies before the service and before Postgres, and compare the outbox, the ledger and the
 service's own ledger. [A campaign](../../tools/README.md#the-crash-campaign) tries many faults at once.`,
-    faultTable(tests),
+    createFaultTable(tests),
   )
 }
 
 /** A row for each file, with a line of its cell for each outcome. */
-function faultTable(tests: FaultTest[]): string {
+function createFaultTable(tests: FaultTest[]): string {
   const rows = [...Map.groupBy(tests, ({ file }) => file)].map(
     ([file, each]) => `| \`${file}\` | ${linesByOutcome(each).join('<br>').replaceAll('|', '\\|')} |`,
   )

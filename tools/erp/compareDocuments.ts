@@ -87,7 +87,7 @@ const dataText = ({ number, customer, total, date }: Version) =>
 
 const orderText = ({ customer, lines }: Version) =>
   JSON.stringify([
-    uuidOf(customer),
+    toUuid(customer),
     lines.map(({ article, description, quantity, price }) => [
       article,
       description,
@@ -145,7 +145,7 @@ function cents(amount: string): bigint {
 }
 
 /** Computes `md5(code)::uuid`, as the query does. */
-export function uuidOf(code: string): string {
+export function toUuid(code: string): string {
   return createHash('md5')
     .update(code)
     .digest('hex')

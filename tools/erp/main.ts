@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { runErp } from './runErp.ts'
-import { missingTryton } from './tryton.ts'
+import { explainMissingTryton } from './tryton.ts'
 
 const usage = `npm run test:erp -- [--customers N] [--sales N] [--kills N] [--pairs N]
   --customers  with a number each (default 60)
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const numbers = [values.customers, values.sales, values.kills, values.pairs].map(Number)
 const [customers = 0, sales = 0, kills = 0, pairs = 0] = numbers
-const missing = missingTryton()
+const missing = explainMissingTryton()
 
 if (values.help || numbers.some((n) => !Number.isInteger(n) || n < 0)) {
   process.stderr.write(usage)

@@ -10,7 +10,7 @@ const packages = '/usr/lib/python3/dist-packages'
 const needed = ['trytond/modules/sale', 'proteus', 'psycopg2']
 
 /** Returns null if Tryton is installed. */
-export function missingTryton(): string | null {
+export function explainMissingTryton(): string | null {
   const isThere = existsSync(python) && needed.every((name) => existsSync(join(packages, name)))
   return isThere
     ? null

@@ -9,10 +9,10 @@ import { openSurroundings, type Surroundings } from '../crash/environment.ts'
 import { type Fleet, launchFleet } from '../crash/fleet.ts'
 import type { History, LostSpan } from '../crash/history.ts'
 import { type MutationName, mutations } from '../crash/mutations.ts'
-import { resolveBlocking } from '../crash/operator.ts'
+import { settleBlockingRecords } from '../crash/operator.ts'
 import { copyProgram } from '../crash/programCopy.ts'
 import { createSeededRandom, type SeededRandom } from '../crash/seededRandom.ts'
-import { insertRecords, recordMaker, type Written } from '../crash/workload.ts'
+import { createRecordMaker, insertRecords, type Written } from '../crash/workload.ts'
 
 const modes = ['sync', 'undeclared', 'async'] as const
 export type Mode = (typeof modes)[number]
@@ -82,7 +82,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
     const { report, lost } = course
     const { history, violations } = await conclude({
       ...{ surroundings, fleet, written: report.written, lost, signal: options.signal },
-      settle: () => resolveBlocking(surroundings, true),
+      settle: () => settleBlockingRecords(surroundings, true),
     })
     report.lostRequests = history.arrivals.filter((arrival) => isLost(arrival, lost)).length
     say(`${mode}: done`)
@@ -117,7 +117,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
   }
   const lost: LostSpan[] = []
   const complaints: string[] = []
-  const make = recordMaker(createSeededRandom(options.seed, 'records'))
+  const make = createRecordMaker(createSeededRandom(options.seed, 'records'))
   const onPrimary = (text: string) => cluster.primary().run(text, 'state')
 
   async function insert(): Promise<void> {
@@ -207,7 +207,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
       report.failovers += 1
       if (fromUs !== null) lost.push({ fromUs, untilUs: Date.now() * 1000 })
       await Promise.all([cluster.follow(), options.mode === 'sync' ? goOnByItself() : goOnByHand()])
-      await resolveBlocking(surroundings, false)
+      await settleBlockingRecords(surroundings, false)
     },
   }
 }

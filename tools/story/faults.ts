@@ -2,9 +2,9 @@ import { appendFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { readOnly } from '../../test/support/readOnly.ts'
-import { setHostClock, whyNoHostClock, withOwnClock } from './hostClock.ts'
+import { createClockEnvironment, explainMissingHostClock, setHostClock } from './hostClock.ts'
 import type { Site, SiteOptions } from './site.ts'
-import { whyNoSmallDisk } from './smallDisk.ts'
+import { explainMissingSmallDisk } from './smallDisk.ts'
 
 /** A fault of the night, and the alerts that must report it. */
 export interface Fault {
@@ -170,8 +170,8 @@ export const faults: readonly Fault[] = [
   {
     name: 'clock',
     what: 'the host’s clock goes back an hour',
-    site: { env: withOwnClock },
-    whyImpossible: whyNoHostClock,
+    site: { env: createClockEnvironment },
+    whyImpossible: explainMissingHostClock,
     begin: (site) => setHostClock(site.folder, -3_600),
     alerts: ['OutboxdProblem/clock_off'],
     cause: { text: /clock/, runbook: /clock_off/, status: /clock is off/ },
@@ -203,7 +203,7 @@ export const faults: readonly Fault[] = [
     name: 'full-disk',
     what: 'the tables’ disk is full',
     site: { smallDisk: true },
-    whyImpossible: whyNoSmallDisk,
+    whyImpossible: explainMissingSmallDisk,
     begin: async (site) => site.disk?.fill(),
     alerts: ['OutboxdLoopStalled'],
     cause: { text: /disk/, runbook: /disk/, status: /disk|written/ },

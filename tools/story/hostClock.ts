@@ -8,13 +8,13 @@ const library = ['x86_64', 'aarch64']
   .find((path) => existsSync(path))
 
 /** @returns the reason why this machine cannot do this; null if it can */
-export const whyNoHostClock = (): string | null =>
+export const explainMissingHostClock = (): string | null =>
   library === undefined ? 'the clock of one program can be set with Debian’s libfaketime alone' : null
 
 const file = (folder: string) => join(folder, 'clock')
 
 /** Environment of a program whose clock can be set. Durations are measured as usual. */
-export const withOwnClock = (folder: string): Record<string, string> => ({
+export const createClockEnvironment = (folder: string): Record<string, string> => ({
   LD_PRELOAD: library ?? '',
   FAKETIME_TIMESTAMP_FILE: file(folder),
   FAKETIME_NO_CACHE: '1',

@@ -1,6 +1,6 @@
 import type { Told } from './judge.ts'
 import type { Chapter } from './story.ts'
-import { atFullLengthMs } from './tenfold.ts'
+import { toFullLengthMs } from './tenfold.ts'
 
 /**
  * Returns the table of tools/README.md. Below it stand, for each fault, the calls and other alerts, the first line of
@@ -41,4 +41,4 @@ const cell = (text: string) => text.replaceAll('|', '\\|')
 const showTold = (told: Told) => `${told.name} (${showMinutes(told)})`
 
 /** Rounded up, because the daemon's own waits are not shorter in the story. */
-const showMinutes = ({ afterMs }: Told) => `${Math.ceil(atFullLengthMs(afterMs) / 60_000)} min`
+const showMinutes = ({ afterMs }: Told) => `${Math.ceil(toFullLengthMs(afterMs) / 60_000)} min`

@@ -17,7 +17,7 @@ const megabytes = 96
 const nobody = 65534
 
 /** @returns the reason why this machine cannot mount such a disk; null if it can */
-export const whyNoSmallDisk = (): string | null =>
+export const explainMissingSmallDisk = (): string | null =>
   process.getuid?.() === 0 && process.platform === 'linux' ? null : 'a disk that can be filled needs root, on Linux'
 
 /** @throws Error if the disk cannot be mounted */

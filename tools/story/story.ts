@@ -8,7 +8,7 @@ import type { Fault } from './faults.ts'
 import { isMeant, judge, nameOf, type Verdict } from './judge.ts'
 import { type Notification, startTelephone } from './notifications.ts'
 import { openSite, type Servers, type Site, type SiteOptions, startServer } from './site.ts'
-import { atFullLengthMs, haste, quickenRouting, quickenRules } from './tenfold.ts'
+import { haste, quickenRouting, quickenRules, toFullLengthMs } from './tenfold.ts'
 
 export interface StoryOptions {
   faults: readonly Fault[]
@@ -137,7 +137,7 @@ function hear(notification: Notification, scenarios: readonly Scenario[], say: (
   }
 }
 
-const minutesOf = (ms: number) => Math.round(atFullLengthMs(ms) / 6_000) / 10
+const minutesOf = (ms: number) => Math.round(toFullLengthMs(ms) / 6_000) / 10
 
 async function conclude(
   { fault, site, begunMs, notifications, status: asked }: Scenario,

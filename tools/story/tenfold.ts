@@ -4,7 +4,7 @@ import { parse, stringify } from 'yaml'
 export const haste = 10
 
 /** Converts a duration of the story to one at full length. */
-export const atFullLengthMs = (ms: number) => ms * haste
+export const toFullLengthMs = (ms: number) => ms * haste
 
 const unitMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { verifyDocuments } from '../../../tools/crash/checkDocuments.ts'
+import { findDocumentViolations } from '../../../tools/crash/checkDocuments.ts'
 import type {
   Arrival,
   DocumentRow,
@@ -48,7 +48,7 @@ test.each<[string, Parameters<typeof evidence>[0]]>([
     },
   ],
 ])('%s', (_, change) => {
-  expect(verifyDocuments(evidence(change)).map(({ what }) => what)).toEqual([])
+  expect(findDocumentViolations(evidence(change)).map(({ what }) => what)).toEqual([])
 })
 
 test.each<[string, Parameters<typeof evidence>[0]]>([
@@ -77,12 +77,12 @@ test.each<[string, Parameters<typeof evidence>[0]]>([
     { ledger: [1, 2].map((id) => ledgerRow(rows[id - 1] as DocumentRow)) },
   ],
 ])('tells: %s', (what, change) => {
-  expect(verifyDocuments(evidence(change)).map((each) => each.what)).toContain(`sale 1: ${what}`)
+  expect(findDocumentViolations(evidence(change)).map((each) => each.what)).toContain(`sale 1: ${what}`)
 })
 
 test('tells notes of change capture', () => {
   const base = evidence({})
-  expect(verifyDocuments({ ...base, documents: { ...base.documents, notes: 2 } })).toMatchObject([
+  expect(findDocumentViolations({ ...base, documents: { ...base.documents, notes: 2 } })).toMatchObject([
     { what: '2 notes of change capture' },
   ])
 })

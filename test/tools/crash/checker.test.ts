@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { verify } from '../../../tools/crash/checker.ts'
+import { findViolations } from '../../../tools/crash/checker.ts'
 import type { Arrival, EventRow, History, LedgerRow, OutboxRow } from '../../../tools/crash/history.ts'
 
 /** What a campaign finds where all went well: one record, sent once, completed. */
@@ -82,11 +82,11 @@ const arrival: Arrival = {
 const second: Arrival = { ...arrival, sequence: 2, arrivedUs: 6, effectId: 'tx2' }
 
 test('a record that was sent once and completed is no violation', () => {
-  expect(verify(evidence({}))).toEqual([])
+  expect(findViolations(evidence({}))).toEqual([])
 })
 
 test('a record that was pruned is known by its outcome alone', () => {
-  expect(verify(evidence({ ledger: prunedRow, events: [] }))).toEqual([])
+  expect(findViolations(evidence({ ledger: prunedRow, events: [] }))).toEqual([])
 })
 
 test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
@@ -126,13 +126,15 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['one that was pruned while it waited', { ledger: { ...prunedRow, state: 'failed' }, events: [] }, /pruned although/],
   ['a submission without a row', { more: { ledger: [ledgerRow, { ...ledgerRow, outboxId: '2' }] } }, /no outbox row/],
 ])('%s is a violation', (_, change, what) => {
-  expect(verify(evidence(change)).map((violation) => violation.what)).toContainEqual(expect.stringMatching(what))
+  expect(findViolations(evidence(change)).map((violation) => violation.what)).toContainEqual(
+    expect.stringMatching(what),
+  )
 })
 
 test('a second effect after the service failed the first with E003 is none, before that it is one', () => {
   const failed = { ...arrival, errorCode: 'E003' }
   const twice = (doneUs: number) =>
-    verify(evidence({ arrivals: [{ ...failed, doneUs }, second] })).map(({ what }) => what)
+    findViolations(evidence({ arrivals: [{ ...failed, doneUs }, second] })).map(({ what }) => what)
   expect(twice(5).join()).not.toContain('sent twice')
   expect(twice(7).join()).toContain('sent twice')
 })
@@ -153,8 +155,8 @@ test('of two records with one key, the second may be sent only after the first w
       arrivals: [...base.arrivals, { ...second, marker: 'm2.', arrivedUs: 13 }],
     }
   }
-  expect(verify(other(12))).toEqual([])
-  expect(verify(other(3)).map(({ what }) => what)).toEqual([expect.stringContaining('was accepted or ended')])
+  expect(findViolations(other(12))).toEqual([])
+  expect(findViolations(other(3)).map(({ what }) => what)).toEqual([expect.stringContaining('was accepted or ended')])
 
   // The first was captured later: right only if it was taken in doubt, since a ledger that went back had forgotten it.
   const late = (events: EventRow[]): History => {
@@ -168,9 +170,9 @@ test('of two records with one key, the second may be sent only after the first w
       arrivals: base.arrivals.slice(1),
     }
   }
-  expect(verify(late([step(20, null, 'uncertain', 0)]))).toEqual([])
+  expect(findViolations(late([step(20, null, 'uncertain', 0)]))).toEqual([])
   const queued = [step(20, null, 'queued', 0), step(21, 'queued', 'uncertain', 0)]
-  expect(verify(late(queued)).map(({ what }) => what)).toEqual([expect.stringContaining('captured before')])
+  expect(findViolations(late(queued)).map(({ what }) => what)).toEqual([expect.stringContaining('captured before')])
 })
 
 test('of requests whose claims a failover lost the ledger need not speak, and what they were of is sent no second time', () => {
@@ -199,4 +201,4 @@ test('a ledger that went back need not know of a record whose row was told its e
   expect(told(5, {}, [arrival, second])).toEqual([expect.stringContaining('sent twice')])
 })
 
-const whatOf = (change: Parameters<typeof evidence>[0]) => verify(evidence(change)).map(({ what }) => what)
+const whatOf = (change: Parameters<typeof evidence>[0]) => findViolations(evidence(change)).map(({ what }) => what)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Arrival, compareDocuments, uuidOf, type Version } from '../../../tools/erp/compareDocuments.ts'
+import { type Arrival, compareDocuments, toUuid, type Version } from '../../../tools/erp/compareDocuments.ts'
 
 /** The judge of `npm run test:erp` must notice what it is there for. */
 
@@ -25,7 +25,7 @@ const data = ({ number, customer, total, date }: Version): Arrival => ({
 const order = ({ customer, lines }: Version): Arrival => ({
   endpoint: 'orders',
   body: JSON.stringify({
-    customerId: uuidOf(customer),
+    customerId: toUuid(customer),
     items: lines.map(({ price, ...line }) => ({ ...line, unitPrice: price })),
   }),
 })
