@@ -1,4 +1,4 @@
-/** The most characters kept of foreign texts, by their use. */
+/** The most characters that we keep of a text from outside, by its use. */
 export const textCharsMax = {
   /** Indexed, so it must stay below the 2,704 bytes of a btree entry. */
   code: 64,
@@ -30,8 +30,8 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
 }
 
 /**
- * Makes JSON of a text that a database must store unchanged or refuse: an id, a key, a body. Escapes characters beyond
- * ASCII, so that no session replaces them.
+ * Makes JSON of a text that a database must store unchanged or refuse, such as an id, a key or a body. Escapes
+ * characters beyond ASCII, so that no session replaces them.
  */
 export function toExactJsonText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text

@@ -3,8 +3,8 @@ export interface Clock {
   /** Epoch milliseconds, for people and other machines. */
   nowMs(): number
   /**
-   * Elapsed milliseconds, for leases: the larger advance of the monotonic and the wall clock, so that a stopped process
-   * or a suspended machine notices.
+   * Returns a function for the elapsed milliseconds, for leases. It takes the larger advance of the monotonic and the
+   * wall clock, so that a process notices that it was stopped or that its machine was suspended.
    */
   stopwatch(): () => number
 }

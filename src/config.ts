@@ -40,7 +40,7 @@ export function readConfig(env: Environment) {
 }
 
 /**
- * Ignores the service's variables.
+ * Reads all variables but those of the service.
  * @throws ConfigInvalid
  */
 export function readStoreConfig(env: Environment) {
@@ -49,7 +49,7 @@ export function readStoreConfig(env: Environment) {
 }
 
 /**
- * Reads the variables of `outboxd discover`, of which only credentials are required.
+ * Reads the variables of `outboxd discover`. Only the credentials are required.
  * @throws ConfigInvalid
  */
 export function readDiscoverConfig(env: Environment) {
@@ -99,7 +99,7 @@ function storeConfig(reader: Reader, env: Environment) {
     /** An absolute path. */
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
     rateLimit: rateLimit(reader),
-    /** Null keeps all records, or contents as long as their record. */
+    /** `days` null keeps all records. `payloadDays` null keeps each payload as long as its record. */
     retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
     ledgerStandby: value('LEDGER_STANDBY'),
   }
@@ -124,7 +124,7 @@ function serviceSettings(reader: Reader) {
     idempotencyHeader: value('IDEMPOTENCY_HEADER'),
     idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-    /** An answer may return what was sent, and more. */
+    /** An answer may contain the whole payload and more. */
     answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
   }
 }
@@ -136,14 +136,14 @@ function sharedValues({ value }: Reader): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, formatInVariableUnit(name, value(name))]))
 }
 
-/** Null stands for 0, never. */
+/** Writes a value of `Config` as its variable has it: durations in seconds, and 0 for null. */
 export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
 /**
- * Our proof of identity for the service, and the authorities that we trust, as PEM texts. They may change while the
- * daemon runs.
+ * What identifies outboxd to the service, the authorities that outboxd trusts (PEM texts), and the proxy. They may
+ * change while the daemon runs.
  */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
@@ -182,8 +182,10 @@ export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
 export const connectionCredentialParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
-/** @returns a text if this part of the credentials cannot be used */
-export const readCredentials = (env: Environment, part: CredentialPart): Partial<Credentials> | string =>
+/** A sentence that says why the variables cannot be used. */
+type VariablesProblem = string
+
+export const readCredentials = (env: Environment, part: CredentialPart): Partial<Credentials> | VariablesProblem =>
   readAgain<Partial<Credentials>>(env, credentialReaders[part])
 
 export type DatabaseUrls = ReturnType<typeof databaseUrls>
@@ -193,10 +195,9 @@ const databaseUrls = ({ value }: Reader) => {
   return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
 }
 
-/** @returns a text if the URLs cannot be used */
-export const readDatabaseUrls = (env: Environment): DatabaseUrls | string => readAgain(env, databaseUrls)
+export const readDatabaseUrls = (env: Environment): DatabaseUrls | VariablesProblem => readAgain(env, databaseUrls)
 
-function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string {
+function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | VariablesProblem {
   const reader = readVariables(variables, env)
   try {
     return reader.done(read(reader))
@@ -214,10 +215,7 @@ export function readMappingsDir(env: Environment): string {
 /** The examples that come with the package. */
 export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
-/**
- * The folder for new mapping files. It may not exist yet.
- * @throws ConfigInvalid
- */
+/** The folder for new mapping files. It may not exist yet. @throws ConfigInvalid */
 export function readNewMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
@@ -234,16 +232,16 @@ function mappingsFolder(given: string, env: Environment): string {
 }
 
 /**
- * Says which mapping files are read if the current folder does not show it. Every command that reads mapping files
- * prints this.
+ * Says which mapping files are read, if they are not those of the current folder. Every command that reads mapping files
+ * prints this sentence.
  *
- * @param impliedBy the file of variables whose folder has the used folder `mappings`
+ * @param environmentFile the file of variables beside which the folder in use lies; null if no such file chose it
  */
-export function explainMappingsFolder(env: Environment, impliedBy: string | null): string | null {
+export function explainMappingsFolder(env: Environment, environmentFile: string | null): string | null {
   const here = resolve('mappings')
   if (env.MAPPINGS_DIR) {
-    const isOther = impliedBy !== null && env.MAPPINGS_DIR !== here && existsSync(here)
-    return isOther ? `The mapping files next to ${impliedBy} are read, not those of ${here}.` : null
+    const isOther = environmentFile !== null && env.MAPPINGS_DIR !== here && existsSync(here)
+    return isOther ? `The mapping files next to ${environmentFile} are read, not those of ${here}.` : null
   }
   if (existsSync(here) || !isUrlOnLoopback(env.SERVICE_BASE_URL)) return null
   return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappingsDir}. MAPPINGS_DIR names a folder of your own.`

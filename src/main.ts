@@ -29,10 +29,10 @@ const leaveMs = 2_000
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
 
-/** Messages of commander for stderr. */
+/** All texts written to stderr. */
 const messages: string[] = []
 let hasData = false
-/** Guessed until the command is known. A word behind `--` is not an option. */
+/** Guessed from all words until the command is known. A word behind `--` is not an option. */
 let wantsJson = /(^| )--json( |$)/.test(
   process.argv
     .slice(2)
@@ -42,7 +42,7 @@ let wantsJson = /(^| )--json( |$)/.test(
 
 const crashListeners: ((error: unknown) => void)[] = []
 const context: CommandContext = {
-  env: {}, // read when the command line is
+  env: {}, // filled when the command line is parsed
   stdin: process.stdin,
   stdout: tapStream(process.stdout, () => {
     hasData = true
@@ -78,7 +78,7 @@ const program = new Command('outboxd')
   .configureHelp({
     showGlobalOptions: false,
     sortSubcommands: false,
-    styleTitle: (title) => util.styleText('bold', title, { validateStream: false }), // commander leaves it out where there is no colour
+    styleTitle: (title) => util.styleText('bold', title, { validateStream: false }), // commander removes bold if the stream has no colours
   })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
@@ -126,14 +126,14 @@ for (const [name, load] of Object.entries(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  // -V keeps its output from before 0.3.
+  // `-V` printed the version before 0.3, so it still does.
   await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
   if (process.exitCode !== 0) printOutcome(process.exitCode)
 }
 
-/** Exits once all is written. A half-open connection delays it only for a short time. */
+/** Node exits when all output is written. A half-open connection delays the exit by at most `leaveMs`. */
 async function finish(command: Promise<number>): Promise<void> {
   try {
     process.exitCode = await command
@@ -144,14 +144,14 @@ async function finish(command: Promise<number>): Promise<void> {
   setTimeout(() => process.exit(), leaveMs).unref()
 }
 
-/** With --json, stdout is never empty: if nothing else was printed, this is. */
+/** With --json, stdout is never empty: if the command printed no data, prints its exit code and messages. */
 function printOutcome(exitCode: number): void {
   if (!wantsJson || hasData) return
   const lines = messages.join('').split('\n')
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
 
-/** The reader has closed stdout, as with `| head`. A command that changes something continues. */
+/** Called if the reader has closed stdout, such as `| head`. A command that changes something continues. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
   if (given?.onlyLooks) process.exit(0)
@@ -181,7 +181,7 @@ function firstWord([word = '', ...others]: string[]): string {
   return word.startsWith('--env-file=') ? firstWord(others) : word
 }
 
-/** The first SIGTERM or SIGINT aborts; the second leaves at once. */
+/** The first SIGTERM or SIGINT aborts the signal. The second one ends the process at once. */
 function untilTerminated(): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

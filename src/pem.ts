@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-/** Empty if one cannot be read. */
+/** Returns no certificate if one of them cannot be read. */
 function certificatesIn(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   try {
@@ -29,7 +29,7 @@ export const findAuthorityFileProblem = (ca: string): string | null =>
 export function findCertificateKeyProblem(cert: string, key: string): string | null {
   const why = certificatesIn(cert).length === 0 || key === '' ? 'nothing that can be read' : contextProblem(cert, key)
   if (why === null) return null
-  return `SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE (${why}): both must be PEM, the key unencrypted (openssl pkey) and that of the first certificate`
+  return `SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE (${why}). Both must be PEM. The key must be unencrypted (\`openssl pkey\`) and belong to the first certificate`
 }
 
 function contextProblem(cert: string, key: string): string | null {

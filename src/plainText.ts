@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { boundText } from './boundText.ts'
 
-/** A terminal. A file or a pipe gets whole and plain text. */
+/** Cuts and styles text for a terminal. A file or a pipe has none, so it gets whole and plain text. */
 export interface Terminal {
   columns: number
   bold(text: string): string
@@ -13,7 +13,7 @@ export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; co
   return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
 }
 
-/** Aligns rows in columns. On a terminal the last column ends with the line, if enough of it is readable. */
+/** Aligns rows in columns. On a terminal, cuts the last column at the end of the line if 20 characters of it fit. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -43,13 +43,12 @@ export const renderColumns = <Row>(
 
 const lastColumnMin = 20
 
-function endWithin(line: string, columns: number, before: number): string {
-  const isRead = columns - before >= lastColumnMin
-  return isRead ? boundText(line, columns) : line
-}
+const endWithin = (line: string, columns: number, before: number): string =>
+  columns - before >= lastColumnMin ? boundText(line, columns) : line
 
-export function truncate(text: string, most: number): string {
-  return boundText(text.replace(/\s+/g, ' ').trim(), most)
+/** Also replaces line breaks and runs of blanks by one blank. */
+export function truncate(text: string, charsMax: number): string {
+  return boundText(text.replace(/\s+/g, ' ').trim(), charsMax)
 }
 
 // Characters that control the terminal, change the direction of writing, or have no width.
@@ -63,13 +62,11 @@ export function escapeControl(text: string): string {
 
 export const escapeControlInLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
-/** The first `most` lines, each cut and safe for a terminal, and the number of further lines. */
-export function renderFirstLines(lines: readonly string[], most: number): string {
-  const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
-  return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')
+/** The first lines, each cut and safe for a terminal, and the number of further lines. */
+export function renderFirstLines(lines: readonly string[], linesMax: number): string {
+  const more = lines.length > linesMax ? [`... and ${lines.length - linesMax} more`] : []
+  return [...lines.slice(0, linesMax), ...more].map((line) => `${escapeControl(truncate(line, 400))}\n`).join('')
 }
-
-const lineMax = 400
 
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
-/** Says if the instances on one ledger may differ in a variable. */
+/** Says whether the instances on one ledger may have different values of a variable. */
 export type VariableSharing =
   /** Instances must not differ, and `status` reports the values. */
   | 'same: reported'
@@ -32,7 +32,7 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** Leaves out a secret, and an address that holds one. */
+/** Quotes the given value for an error. Leaves out a secret, and an address, which may contain one. */
 function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }
@@ -66,7 +66,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
     // A text that does not look like a path may be the secret itself.
-    const shown = /^[./]/.test(path) ? path : 'its file: it must name a path, not hold the secret itself'
+    const shown = /^[./]/.test(path) ? path : 'the file: this variable must be a path, not the secret itself'
     const text = contents(`${name}_FILE`, path, shown)?.trimEnd()
     return isOptional ? text || undefined : text
   }

@@ -42,7 +42,7 @@ interface ResourceRow {
   /** The metrics' name of the GET. */
   ask: string
   idField: string
-  /** The field of a status that holds the result; null for all fields without another meaning. */
+  /** The field of a status that has the result. Null if all fields without another meaning are the result. */
   resultField: string | null
   /** The word for the thing that has the id. */
   noun: string

@@ -1,18 +1,15 @@
-/** A slot's reach in time from the moment when it is taken (docs/why/budget.md). Imports nothing. */
+/** Durations from the moment when a slot is taken (docs/why/budget.md). Imports nothing. */
 
-/**
- * The time for which a slot is kept to be used up: at least as long as a claim with ten round trips to a database 200
- * ms away.
- */
+/** An instance may use the slot's permits for this time. A claim takes some ten round trips to the database. */
 export const slotHoldMs = (windowMs: number): number => Math.max(windowMs / 60, 500)
 
-/** The time within which a request may begin to leave with the slot. */
+/** A request may begin to leave within this time. */
 export const permitValidMs = (windowMs: number): number => slotHoldMs(windowMs) + Math.max(windowMs / 12, 2_000)
 
-/** The time by which the last answer to a request of the slot has come. */
+/** After this time, each request of the slot has its answer or has timed out. */
 export const slotReachMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(permitValidMs(windowMs)) + requestTimeoutMs
 
-/** Slots stay taken until all their requests have arrived, and then one window. */
+/** A slot stays taken until its last request has arrived, plus one window. */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
   slotReachMs(windowMs, requestTimeoutMs) + windowMs

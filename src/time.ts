@@ -1,6 +1,6 @@
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Milliseconds of a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w; null if the text is not a duration. */
+/** Reads a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w. Null for other texts. */
 export function parseDurationMs(text: string): number | null {
   if (!/^(\d{1,6}[smhdw])+$/.test(text)) return null
   return [...text.matchAll(/(\d+)([smhdw])/g)].reduce((ms, [, n, unit = '']) => ms + Number(n) * (unitMs[unit] ?? 0), 0)
@@ -11,12 +11,12 @@ export function parseDurationMs(text: string): number | null {
  * texts, and before the year 1.
  */
 export function parseEpochMs(text: string, nowMs: number): number | null {
-  const ms = parseTime(text, nowMs)
-  return ms === null || ms < firstMomentMs ? null : ms
+  const epochMs = parseTime(text, nowMs)
+  return epochMs === null || epochMs < yearOneMs ? null : epochMs
 }
 
 /** Postgres knows no year 0. */
-const firstMomentMs = Date.parse('0001-01-01T00:00:00Z')
+const yearOneMs = Date.parse('0001-01-01T00:00:00Z')
 
 function parseTime(text: string, nowMs: number): number | null {
   const agoMs = parseDurationMs(text)
@@ -32,8 +32,8 @@ function parseTime(text: string, nowMs: number): number | null {
 }
 
 /** `3 d 4 h`, `2 h 5 min`, `40 s`. */
-export function formatDuration(ms: number): string {
-  const s = Math.round(Math.abs(ms) / 1000)
+export function formatDuration(durationMs: number): string {
+  const s = Math.round(Math.abs(durationMs) / 1000)
   const two = (big: number, bigUnit: string, small: number, smallUnit: string) =>
     small > 0 ? `${big} ${bigUnit} ${small} ${smallUnit}` : `${big} ${bigUnit}`
   if (s < 60) return `${s} s`
@@ -44,19 +44,19 @@ export function formatDuration(ms: number): string {
 }
 
 /** `2026-11-03 10:22:33Z`. */
-export function formatInstant(ms: number): string {
-  return formatIsoInstant(ms)
+export function formatInstant(epochMs: number): string {
+  return formatIsoInstant(epochMs)
     .replace('T', ' ')
     .replace(/\.\d+Z$/, 'Z')
 }
 
 /** For programs. */
-export function formatIsoInstant(ms: number): string {
-  return new Date(ms).toISOString()
+export function formatIsoInstant(epochMs: number): string {
+  return new Date(epochMs).toISOString()
 }
 
-export function formatIsoInstantOrNull(ms: number | null): string | null {
-  return ms === null ? null : formatIsoInstant(ms)
+export function formatIsoInstantOrNull(epochMs: number | null): string | null {
+  return epochMs === null ? null : formatIsoInstant(epochMs)
 }
 
 /** Replaces each field such as `endedMs` by `ended`, with an ISO time. */
@@ -68,7 +68,7 @@ export function replaceEpochMsByIsoTimes(fields: object): Record<string, unknown
 }
 
 /** `2026-11-03 10:22:33Z (2 h ago)`. */
-export function formatInstantAndDistance(ms: number, nowMs: number): string {
-  const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
-  return `${formatInstant(ms)} (${distance})`
+export function formatInstantAndDistance(epochMs: number, nowMs: number): string {
+  const duration = formatDuration(nowMs - epochMs)
+  return `${formatInstant(epochMs)} (${epochMs <= nowMs ? `${duration} ago` : `in ${duration}`})`
 }

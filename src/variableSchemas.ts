@@ -3,15 +3,15 @@ import { z } from 'zod'
 import { serviceResources } from './resources.ts'
 
 /** Digits only: `1e3`, ` 5` or an empty value is a mistake. */
-export const integerBetween = (least: number, most: number) =>
+export const integerBetween = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d{1,12}$/, 'must be a whole number')
     .transform(Number)
-    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 
-/** Decimals are for tests and benchmarks that compress time. */
-export const seconds = (most: number) =>
+/** Reads seconds as milliseconds. Decimals are for tests and benchmarks that compress time. */
+export const secondsAsMs = (secondsMax: number) =>
   z
     .string()
     .regex(/^\d{1,9}(\.\d{1,3})?$/, 'must be a number of seconds')
@@ -20,12 +20,15 @@ export const seconds = (most: number) =>
       z
         .number()
         .min(1, 'must be more than 0')
-        .max(most * 1000, `must be at most ${most}`),
+        .max(secondsMax * 1000, `must be at most ${secondsMax}`),
     )
 
-/** 0 means never. */
-export const secondsOrNeverAsMs = (most: number) =>
-  z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
+/** 0 means never, and is read as null. */
+export const secondsOrNeverAsMs = (secondsMax: number) =>
+  z.union(
+    [z.literal('0').transform(() => null), secondsAsMs(secondsMax)],
+    'must be a number of seconds, or 0 for never',
+  )
 
 export const postgresUrlSchema = z
   .string()
@@ -35,9 +38,7 @@ export const postgresUrlSchema = z
     'names several hosts: give one address that always leads to the primary (docs/run/restore.md, "Failover")',
   )
 
-/**
- * libpq accepts several hosts in place of the host, or as a parameter. A comma before the @ belongs to the password.
- */
+/** A URL may list several hosts, or name them in its parameter `host`. A comma before the @ belongs to the password. */
 const namesSeveralHosts = (text: string) =>
   /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(text)?.[1]?.includes(',') || /[?&]host=[^&#]*(,|%2c)/i.test(text)
 
@@ -55,12 +56,12 @@ const serviceUrl = z
     return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.has(url.hostname))
   }, 'must be https (http only on loopback)')
   .refine((text) => !URL.canParse(text) || noCredentials(new URL(text)), 'must not contain a user name or password')
-  .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
+  .refine((text) => !/[?#]/.test(text), 'must not contain ? or #, because outboxd appends paths to it')
   .transform((text) => text.replace(/\/+$/, ''))
 
 const paths = Object.values(serviceResources).map(({ path }) => path)
 
-/** Ends of an address that outboxd appends. If you write them, too, every request goes to a wrong address. */
+/** Endings that outboxd appends to an address. If you write them, too, every request goes to a wrong address. */
 const appended = {
   base: new RegExp(`(?:/api|/api/v1|${paths.join('|')}|/oauth/token)$`, 'i'),
   auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
@@ -69,7 +70,7 @@ const appended = {
 const addressWithout = (end: RegExp, path: string) =>
   serviceUrl.refine((address) => !end.test(address), {
     error: ({ input: address }) =>
-      `must not end in ${end.exec(String(address))?.[0]}: ${path} is appended to it, so set ${String(address).replace(end, '')}`,
+      `must not end in ${end.exec(String(address))?.[0]}, because outboxd appends ${path}. Set ${String(address).replace(end, '')}`,
   })
 
 /** {base_url} of docs/reference/interface.md. */
@@ -96,7 +97,7 @@ export const proxyUrlSchema = z.string().refine((text) => {
 export const filePathSchema = z.string().min(1, 'must name a file')
 export const nonEmptyTextSchema = z.string().min(1, 'must not be empty')
 
-/** Browsers choose the values of these headers, or every server on the way reads them. */
+/** Browsers and servers on the way set these headers, so their values do not show who signed in. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 
@@ -111,10 +112,10 @@ export const proxyHeaderNameSchema = z
 export const addressesAndNetworksSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
-  .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
+  .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or networks such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not allow every address')
 
-/** Separated by commas, in lower case. */
+/** Host names, separated by commas. Turns them to lower case. */
 export const hostNamesSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
@@ -149,7 +150,7 @@ export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], s
 export const discoveredContractSchema = z
   .string()
   .transform((text) => text.trim().split(/\s+/))
-  .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as outboxd discover writes them')
+  .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as `outboxd discover --write` writes them')
   .transform((pairs): Contract => Object.fromEntries(pairs.map((pair) => pair.split('='))))
 
 function isContractPair(pair: string): boolean {

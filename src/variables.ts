@@ -10,13 +10,13 @@ import {
   postgresUrlSchema,
   proxyHeaderNameSchema,
   proxyUrlSchema,
-  seconds,
+  secondsAsMs,
   secondsOrNeverAsMs,
   serviceAuthUrlSchema,
   serviceBaseUrlSchema,
 } from './variableSchemas.ts'
 
-/** Set by every POST. */
+/** Headers that every POST sets itself. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -111,22 +111,22 @@ export const variables = {
   },
   RATE_LIMIT_WINDOW_SECONDS: {
     instances: 'same: reported',
-    schema: seconds(86_400).default(60_000),
+    schema: secondsAsMs(86_400).default(60_000),
     about: 'length of the rate limit’s window',
   },
   REQUEST_TIMEOUT_SECONDS: {
     instances: 'same: reported',
-    schema: seconds(3_600).default(30_000),
+    schema: secondsAsMs(3_600).default(30_000),
     about: 'time for a whole request, its answer included',
   },
   MAX_IN_FLIGHT: {
     instances: 'own: as much as this host can do',
     schema: integerBetween(1, 1_000).default(8),
-    about: 'requests at once, per instance; the most that its crash can leave in doubt',
+    about: 'requests at once, per instance. A crash leaves at most this many records in doubt',
   },
   TOKEN_REFRESH_SECONDS: {
     instances: 'own: each instance has a token of its own',
-    schema: seconds(86_400).default(300_000),
+    schema: secondsAsMs(86_400).default(300_000),
     about: 'a token is renewed this long before it expires, or at half its lifetime if that is later',
   },
   TOKEN_EXPIRES_IN_UNIT: {
@@ -135,20 +135,20 @@ export const variables = {
     about: 'unit of `expires_in`',
   },
   DISCOVERED_CONTRACT: {
-    instances: 'own: it decides what this instance counts, and nothing of what it sends',
+    instances: 'own: it changes what this instance counts, not what it sends',
     schema: discoveredContractSchema.optional(),
     about:
-      'answers that `outboxd discover --write FILE` saw; `check --contract` compares, the daemon counts contradictions',
+      'the service’s answers as `outboxd discover --write` noted them in its file; `outboxd check --contract` reports, and the daemon counts, answers that differ',
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
-    schema: seconds(86_400).default(300_000),
-    about: 'pause after E003',
+    schema: secondsAsMs(86_400).default(300_000),
+    about: 'pause after the error E003: the service is unavailable',
   },
   UNAUTHORIZED_PAUSE_SECONDS: {
     instances: 'same: reported',
-    schema: seconds(86_400).default(60_000),
-    about: 'pause after a second 401',
+    schema: secondsAsMs(86_400).default(60_000),
+    about: 'pause after a new token got 401, too',
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
@@ -165,7 +165,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integerBetween(0, 36_500).default(30),
     about:
-      'days after which payloads, bodies and results of completed and discarded records are emptied. 0: with the record',
+      'days after which payloads, bodies and results of completed and discarded records are emptied. 0: when the record is deleted',
   },
   IDEMPOTENCY_HEADER: {
     instances: 'same: reported',
@@ -184,13 +184,14 @@ export const variables = {
   UNCERTAIN_POLICY: {
     instances: 'same: reported',
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
-    about: 'what to do if a request may have arrived: hold, resend, probe',
+    about:
+      'what to do if a request may have arrived. hold: you decide; resend: send it again; probe: ask the service for the record’s id',
   },
   LEDGER_STANDBY: {
     instances: 'same: reported',
     schema: z.enum(['none', 'synchronous']).default('none'),
     about:
-      'standby that is promoted if the ledger’s database fails over. synchronous: always one that COMMITs wait for, so sending goes on; none: sending stops until `outboxd recover`',
+      'standby that a failover of the ledger’s database promotes. synchronous: only one that each COMMIT waited for, so sending continues; none: sending stops until `outboxd recover`',
   },
   KEY_ON_FAILURE: {
     instances: 'same: reported',
@@ -201,12 +202,12 @@ export const variables = {
     instances: 'same: reported',
     schema: integerBetween(1, 1_000_000).default(1000),
     about:
-      'most submissions queued at once, and a 40th of this per key; those behind a record that needs attention do not count',
+      'most submissions queued at once, and a 40th of this number per key. Submissions behind a record that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
     schema: integerBetween(1, 100_000_000).default(1_000_000),
-    about: 'a larger payload is rejected unread',
+    about: 'largest payload. A record with a larger one is rejected',
   },
   MAPPINGS_DIR: {
     instances: 'own: a path on this host; what its files mean is compared',
@@ -254,7 +255,7 @@ export const variables = {
     instances: 'own: no daemon reads it',
     schema: addressesAndNetworksSchema.optional(),
     about:
-      'addresses of that proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; the header counts only from these',
+      'addresses of the authenticating proxy, such as 10.0.0.7 or 10.0.0.0/28, separated by commas; its header from other addresses is ignored',
   },
 } as const satisfies Record<string, Variable>
 

@@ -109,10 +109,10 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
   return withOperator(context, options, [], async ({ ledger }, operator) => {
-    const use = await readServiceChangeFacts(ledger, service, false)
-    const kind = judgeServiceChange(use, isSame)
+    const facts = await readServiceChangeFacts(ledger, service)
+    const kind = judgeServiceChange(facts, isSame)
     if (kind === 'adopted') {
-      const former = use.served?.baseUrl ?? 'no service yet'
+      const former = facts.served?.baseUrl ?? 'no service yet'
       const others = former === service.baseUrl ? ' with the configured SERVICE_AUTH_URL and SERVICE_CLIENT_ID' : ''
       const meaning = isSame ? 'It is the same service, and knows all records' : 'It is a different service'
       context.stderr.write(
@@ -122,15 +122,15 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
         return exitCodes.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
-    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, use }
+    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, facts }
     if (options.json)
-      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.use })
+      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.facts })
     if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
     return adoption.kind === 'adopted' || adoption.kind === 'served' ? exitCodes.done : exitCodes.failed
   })
 }
 
-function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
+function serviceMessage({ kind, facts: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
   switch (kind) {
     case 'adopted':
       return `The ledger belongs to the service ${baseUrl}.`

@@ -30,8 +30,8 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     const { ledger } = await parts.databases()
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
     const filter = { ...span, who: given.get('who') ?? null }
-    const { hands, next } = await readOperatorLog(ledger, filter, readPosition(query), pageRows)
-    return sendPage(reply, layout({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, hands, next)))
+    const { entries, next } = await readOperatorLog(ledger, filter, readPosition(query), pageRows)
+    return sendPage(reply, layout({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, entries, next)))
   })
   app.get('/audit.csv', async ({ query, viewer }, reply) => {
     const { span } = readAuditQuery(query, parts.clock.nowMs())

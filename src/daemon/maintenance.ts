@@ -63,7 +63,7 @@ function createOrphanRescue(
 ): LoopPart {
   return createPeriodicPart(3_000, async () => {
     // Checked first, because this clock decides which instances are dead.
-    const backMs = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
+    const { wasSetBackByMs: backMs } = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
         `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,
@@ -156,7 +156,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): LoopPar
       if (!(await databases.isFileInForce())) return compareLookMs
       const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
       if (end !== 'not-due') everyMs = compareHourlyMs
-      if (end !== 'not-due' && (await databases.history.stands(ledger))) await recordTableStorageLocation(outbox)
+      if (end !== 'not-due' && (await databases.history.isComplete(ledger))) await recordTableStorageLocation(outbox)
       return end === 'begun' ? 0 : compareLookMs
     },
   }
@@ -225,7 +225,7 @@ function createChaining(
 
 function createHistoryWatch({ log, databases, wakeups }: Context): LoopPart {
   return createPeriodicPart(2_000, async () => {
-    const seen = await databases.history.look()
+    const seen = await databases.history.check()
     if (seen.kind === 'found')
       log.error(
         `ledger may have lost committed data: ${seen.detail}. Nothing is sent until you run \`outboxd recover\``,

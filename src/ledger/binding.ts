@@ -8,11 +8,11 @@ export interface OutboxIdentity {
   idColumn: string
 }
 
-/** Older rows are not ours. */
+/** Rows before this position are never sent. */
 export interface StartPosition {
-  /** Rows with a lower id. */
+  /** The first row's id. */
   id: string | null
-  /** Rows recorded before this ISO 8601 time. */
+  /** The ISO 8601 time at which the first row was recorded. */
   at: string | null
 }
 
@@ -25,7 +25,7 @@ export interface ServedOutbox {
   sinceMs: number
   /** True if an operator has said that the ERP edits rows after their capture. */
   rowsEdited: boolean
-  /** Number of times that its rows were read again from the first one. */
+  /** Number of times that the table was read again from its beginning. */
   readings: number
 }
 
@@ -62,7 +62,7 @@ export async function readServedOutbox<ExtraColumns>(
   return row
 }
 
-/** Serves this outbox, if the ledger serves none yet. Of two daemons one wins. */
+/** Makes the ledger serve this outbox, if it serves none yet. If two daemons try at once, one wins. */
 export async function bindLedgerToOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,
@@ -131,7 +131,7 @@ export interface LedgerBinding {
 export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** Differs for every ledger, even for a copy in a different database. */
+/** Returns a name that no other ledger has, not even a copy in a different database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -143,7 +143,7 @@ export async function readLedgerId(db: Database): Promise<string> {
   return (await readLedgerBinding(db)).id
 }
 
-/** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
+/** Binds the ledger to this service, if it is bound to none yet. If two daemons try at once, one wins. */
 export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)
   if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
@@ -190,10 +190,10 @@ function missing(): never {
   throw new Error('the row of outboxd.ledger is gone. The ledger was restored in part: restore it again')
 }
 
-export const toServedService = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+export const toServedService = (ledgerId: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
   baseUrl: normalized(baseUrl),
   authUrl: normalized(authUrl),
-  clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
+  clientHash: createHash('sha256').update(`${ledgerId} ${clientId}`).digest('hex'),
 })
 
 /** Removes differences in case, default port and trailing slash. */

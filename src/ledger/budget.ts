@@ -6,11 +6,14 @@ export interface Budget {
   windowMs: number
 }
 
+/** Null if no budget was set up before. */
+type FormerBudget = Budget | null
+
 /**
  * Changes the slots to the limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its
  * lease ends, because it can no longer be given back.
  */
-export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<Budget | null> {
+export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<FormerBudget> {
   const seen = await readBudget(db)
   if (fits(seen, budget)) return seen.budget
   // No slot is taken or given back during the change.
@@ -75,10 +78,15 @@ export async function hasAnySlots(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes free slots for up to `permits` requests. A slot stays taken until its last request has arrived (`reachMs`) plus
- * one window, in case its holder dies.
+ * Takes free slots for up to `permitsMax` requests. A slot stays taken until its last request has arrived (`reachMs`)
+ * plus one window, in case its holder dies.
  */
-export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
+export async function takeSlots(
+  db: Database,
+  permitsMax: number,
+  reachMs: number,
+  instanceId: string,
+): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
     `with free as (
        select id from outboxd.slot where permits > 0 and free_at <= clock_timestamp()
@@ -88,7 +96,7 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
      update outboxd.slot s set lease = lease + 1, taken_by = $3, set_at = clock_timestamp(),
        free_at = clock_timestamp() + ($2 + (select window_ms from outboxd.budget)) * interval '1 ms'
      from free where s.id = free.id returning s.id, s.lease, s.permits`,
-    [permits, reachMs, instanceId],
+    [permitsMax, reachMs, instanceId],
   )
   return rows
 }
@@ -112,8 +120,11 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
 /**
  * Holds free slots back for a window if the service reports fewer remaining requests, because another program spends
  * from the same budget. Ignores a few requests of difference, and slots that became free after the request began.
+ *
+ * @param ageMs time since the request began
+ * @returns the number of permits held back
  */
-export async function holdBackSurplusPermits(db: Database, remaining: number, ageMs: number): Promise<number> {
+export async function holdBackSurplusPermits(db: Database, remainingRequests: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot
@@ -126,7 +137,7 @@ export async function holdBackSurplusPermits(db: Database, remaining: number, ag
        spent_on_others = 0, set_at = clock_timestamp(),
        free_at = clock_timestamp() + (select window_ms from outboxd.budget) * interval '1 ms'
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
-    [remaining, ageMs],
+    [remainingRequests, ageMs],
   )
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
@@ -138,7 +149,7 @@ export interface SlotRow {
   id: number
   /** 0 if the limit was lowered. */
   permits: number
-  /** Requests that count until the row is free. Version 0.2 wrote this when it lowered the limit. */
+  /** Requests that count until the slot is free. Version 0.2 wrote this when it lowered the limit. */
   retiredPermits: number
   freeInMs: number
 }
@@ -195,7 +206,7 @@ export function limitRequestsAfterPause<W extends WantedRequests>(wanted: W, can
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
-/** After the clock was set back, slots that were set in the future last their whole time from now. */
+/** After the clock was set back, slots that were set in the future stay taken for their whole time from now. */
 export async function restartSlotsAfterClockSetBack(db: Database): Promise<void> {
   await db.query(
     // free_at - set_at fails for -infinity before PostgreSQL 17.

@@ -6,7 +6,7 @@ import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isInstanceAliveSql, unionOfTypes } from './instances.ts'
-import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, statesBlockingKeySql } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
@@ -23,12 +23,14 @@ import {
 } from './rowConflicts.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
-  history: Pick<DataLossGuard, 'stands' | 'mayTake'>
+  history: Pick<DataLossGuard, 'isComplete' | 'mayCapture'>
 }
 
 /**
  * Excludes other instances, so that rows enter the ledger in the order of their ids, which the order by key needs.
  * Resolves after the COMMIT.
+ *
+ * @returns null if another instance has the lock
  */
 export function withCaptureLock<T>(
   { ledger, instance, keyOnFailure, history }: CaptureLedger,
@@ -40,10 +42,10 @@ export function withCaptureLock<T>(
     const standing = await readStanding(db, keyOnFailure)
     return work({
       ...standing,
-      hasHistory: await history.stands(db),
+      hasHistory: await history.isComplete(db),
       leave: (types) => leave(db, standing, types),
       insert: async (records) =>
-        (await history.mayTake(db))
+        (await history.mayCapture(db))
           ? insert({ who: instance.who, keyOnFailure }, db, withDoubts(records, standing))
           : null,
     })
@@ -56,18 +58,19 @@ async function insert(
   captured: readonly CapturedRecord[],
 ): Promise<Insertion> {
   const { records, discarded } = await discardRecordsOfUnchangedDocuments(client, captured)
-  const conflicts = await withKeysLockedThenReleased(client, records, deps.keyOnFailure, () =>
+  const conflicts = await lockKeysAndReleaseFirstRecords(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
-  const retryInMs = conflictRetryMs
-  const raised = conflicts.map(({ outboxId, detail }) => ({
-    kind: 'row_conflict' as const,
-    subject: outboxId,
-    detail,
-    retryInMs,
-  }))
-  await raiseProblems(client, raised)
+  await raiseProblems(
+    client,
+    conflicts.map(({ outboxId: subject, detail }) => ({
+      kind: 'row_conflict',
+      subject,
+      detail,
+      retryInMs: conflictRetryMs,
+    })),
+  )
   const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
   await clearProblems(client, 'row_conflict', good)
   return { inConflict, discarded }
@@ -75,7 +78,7 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown' | 'heldTypes'> {
   instances: { name: string; types: string[] | null }[]
-  /** Rows recorded before this time may have been sent by a ledger that was restored since. */
+  /** Rows recorded before this time may have been sent before the ledger lost data. */
   doubtfulBeforeMs: number | null
 }
 
@@ -113,17 +116,8 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
   )
-  const standing = rows[0] ?? nothingStanding
+  const standing = rows[0] as (typeof rows)[0]
   return { ...standing, typesKnown: unionOfTypes(standing.instances) }
-}
-
-const nothingStanding = {
-  queued: 0,
-  waitingKeys: [],
-  skipped: [],
-  heldTypes: [],
-  instances: [],
-  doubtfulBeforeMs: null,
 }
 
 async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
@@ -138,9 +132,11 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 
 /**
  * Inserts captured records in their order. A known record stays, and its row is written back again, because a crash
- * lost that. A pruned record comes back as it ended. Skips rows that differ from the known row, and repeated ids.
+ * prevented that. A pruned record comes back as it ended. Skips rows that differ from the known row, and repeated ids.
  *
  * Records with a key start held. `releaseFirstRecordsOfKeys` releases them in the same transaction.
+ *
+ * @returns the skipped rows
  */
 export async function insertCapturedRecords(
   db: Database,
@@ -209,7 +205,7 @@ export async function insertCapturedRecords(
   ]
 }
 
-/** A lost or doubtful record may have been sent with different contents, so its digest is unknown. */
+/** A recovered or doubtful record may have been sent with different contents, so its digest is unknown. */
 function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRecovered: boolean) {
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
@@ -224,13 +220,13 @@ export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
     super(
-      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` names what they fail for`,
+      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` says why they fail`,
     )
   }
 }
 
-/** Needed because other outboxes may have the same ids. */
-export const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
+/** Needed because rows of former outboxes may have the same ids. */
+const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
 /** Claims list these ids, so the list must stay short. */
@@ -269,7 +265,7 @@ export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<voi
   })
 }
 
-/** Bounds the tries, because each may write a hundred errors into the log of the ERP's server. */
+/** A try may write a hundred errors into the log of the ERP's server, so there is one try in this time. */
 const heldTypeMs = 30_000
 
 /**
@@ -282,7 +278,7 @@ export const stopCaptureOfType = (db: Database, type: string, detail: string): P
 export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Promise<void> =>
   clearProblems(db, 'source_failing', types)
 
-/** The work of capture apart from new rows. */
+/** Capture's work other than new rows. */
 export interface LedgerCaptureWork extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
 }

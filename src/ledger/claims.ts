@@ -9,7 +9,7 @@ import type { DuePoll } from './queue.ts'
 import { resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
 export type SubmissionClaimerDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
-  history: Pick<DataLossGuard, 'mayClaim' | 'claimed'>
+  history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
 }
 
 export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
@@ -25,8 +25,8 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
 
   return {
     /**
-     * @param onCommit called when the COMMIT leaves. Before that call, nothing was taken.
-     * @throws Error after `onCommit`: `requeueUnsentClaim` gives back what may have been committed
+     * @param onCommit called before the COMMIT. An error without this call means that nothing was taken.
+     * @throws Error after `onCommit` if the COMMIT may have happened. Then call `requeueUnsentClaim`.
      */
     async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
       const claimed = await taking(async (client) => {
@@ -37,7 +37,7 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
         return taken
       }, nothing)
       const last = claimed.submissions.at(-1)
-      if (last !== undefined) await deps.history.claimed(last)
+      if (last !== undefined) await deps.history.rememberClaim(last)
       committing.delete(request.id)
       return claimed
     },
@@ -105,9 +105,9 @@ async function claimTrialRequest(
 async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
   const permits = budget.countPermitsInHand(request, slots)
   const wanted = budget.countPermitsForSubmissions(request, permits)
-  const { id, who } = { id: request.id, who: deps.instance.who }
+  const { id: instanceId, who } = deps.instance
   const submissions =
-    wanted > 0 ? await claimQueuedSubmissions(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
+    wanted > 0 ? await claimQueuedSubmissions(db, { id: request.id, instanceId, limit: wanted, who }) : []
   const left = permits - submissions.length
   const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
   const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
@@ -164,8 +164,8 @@ export async function claimQueuedSubmissions(
 }
 
 /**
- * True if neither a hanging COMMIT nor a remaining session can still commit the transaction. The server forgets old
- * transactions, and those of a server lost in a failover.
+ * True if neither a hanging COMMIT nor a remaining session can still commit the transaction. Also true if the server
+ * does not know the transaction, because it is old or was lost in a failover.
  */
 export async function isPostgresTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -181,8 +181,8 @@ export async function isPostgresTransactionOver(db: Database, xid: string): Prom
 const transactionInFuture = '22023'
 
 /**
- * Queues the records of a claim that never sent them, because its COMMIT was unanswered or too late. Includes records
- * that another instance has made uncertain since.
+ * Queues the records of a claim that were never sent, because its COMMIT was unanswered or too late. Includes records
+ * that another instance has made uncertain since then.
  */
 export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(

@@ -10,19 +10,20 @@ import { queueSchema } from './queue.ts'
  * moves the waiting work.
  */
 
-/** The clock's gradual corrections stay far below this. */
+/** A smaller step is ignored. Gradual corrections of a clock stay far below this. */
 const toleranceMs = 2_000
 const hostToleranceMs = 5_000
-/** Time for which a jump stays a problem. */
+/** How long a jump is shown as a problem. */
 const jumpIsToldForMs = 3_600_000
 /** The subject of a jump's problem. Other subjects are hosts. */
 const database = 'the database'
 
-/**
- * If the clock was set back, one instance moves the ledger's times.
- * @returns the milliseconds by which the clock was set back
- */
-export async function checkDatabaseClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
+/** If the clock was set back, one instance moves the ledger's times. Also compares the clock with this host's. */
+export async function checkDatabaseClock(
+  pool: Pool,
+  host: string,
+  nowMs: () => number,
+): Promise<{ wasSetBackByMs: number }> {
   const beforeMs = nowMs()
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
     `update outboxd.clock set seen_at = clock_timestamp() where seen_at < clock_timestamp() + $1 * interval '1 ms'
@@ -30,18 +31,22 @@ export async function checkDatabaseClock(pool: Pool, host: string, nowMs: () => 
     [toleranceMs],
   )
   const [seen] = rows
-  if (seen === undefined) return inTransaction(pool, followJump)
+  if (seen === undefined) return { wasSetBackByMs: await inTransaction(pool, followJump) }
   const aheadMs = computeHostClockLeadMs(beforeMs, nowMs(), seen.dbMs)
   if (seen.isTold || aheadMs !== 0) await writeHostProblem(pool, host, aheadMs)
-  return 0
+  return { wasSetBackByMs: 0 }
 }
 
+/**
+ * Returns 0 if the host's clock may be right.
+ * @param beforeMs the host's time before it asked the database, which was `dbMs`
+ */
 export function computeHostClockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
 
-/** Runs in a transaction. Does nothing if another instance moved the times. */
+/** Runs in a transaction. Does nothing if another instance has moved the times. */
 async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
   const { rows } = await db.query<{ backMs: number }>(
@@ -59,7 +64,7 @@ async function followJump(db: Database): Promise<number> {
   return backMs
 }
 
-/** Raises a problem for a host's clock while an instance runs there. */
+/** Shows a host's wrong clock as a problem while an instance runs there. */
 async function writeHostProblem(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
@@ -76,8 +81,8 @@ async function writeHostProblem(db: Database, host: string, aheadMs: number): Pr
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
- * Slots and pauses that were set in the future last their whole time from now, so that the proof of docs/why/budget.md
- * holds. Moves jobs before submissions, in the order of locks (queue.ts).
+ * Slots and pauses that were set in the future last for their whole time from now, so that the proof in
+ * docs/why/budget.md stays valid. Moves jobs before submissions, in the order of locks (queue.ts).
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`

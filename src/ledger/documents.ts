@@ -3,7 +3,7 @@ import type { CapturedRecord, State, Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 
-/** The newest record of a document whose request may have reached the service, or still may. */
+/** The newest record of a document with a request that reached, or may still reach, the service. */
 export interface LastRecordOfDocument {
   outboxId: string
   state: State
@@ -37,8 +37,8 @@ export const computeRequestDigest = ({
 /**
  * Decides which records of documents end as discarded. Call it while no other instance captures.
  *
- * Rows that the ledger knows stay unchanged. Of the rows of one document in a batch only the first is sent, because all
- * have the same content.
+ * Records of rows that the ledger knows are returned unchanged. If a batch has several rows of a document, only the
+ * first is sent, because all have the same content.
  */
 export async function discardRecordsOfUnchangedDocuments(
   db: Database,
@@ -74,8 +74,8 @@ export async function discardRecordsOfUnchangedDocuments(
 }
 
 /**
- * The outbox id of the document's newest later record that may reach the service. An older version must not be sent
- * after it.
+ * Selects the outbox id of the document's newest later record that may reach the service. An older version must not be
+ * sent after that record.
  */
 export function newerOutboxIdOfDocumentSql(table: string): string {
   const isLater = (other: string) =>
@@ -88,7 +88,7 @@ export function newerOutboxIdOfDocumentSql(table: string): string {
 }
 
 /**
- * Fails a record that would be submitted again after its transaction failed, if its document has a newer version.
+ * Lets a record fail instead of submitting it again after its transaction failed, if its document has a newer version.
  * Otherwise the service would get the older version last.
  */
 export async function failResubmissionsOfOvertakenDocuments<T extends Transition>(

@@ -5,12 +5,15 @@ import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
+/** The number of an unanswered request to read the files again; null if there is none. */
+type ReloadRequest = number | null
+
 /** @throws ForeignService if the ledger belongs to a different service */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
   service: ServiceIdentity | null = null,
-): Promise<number | null> {
+): Promise<ReloadRequest> {
   const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerBinding | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
@@ -28,11 +31,11 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
 }
 
 /**
- * Reads what dead instances were sending. A live instance keeps its claims, however old, because only it knows their
- * outcome.
+ * Reads the submissions that dead instances were sending. A live instance keeps its claims, however old, because only
+ * this instance knows their outcome.
  *
- * After an outage of the database every heartbeat is old. So an instance judges only after 12 s of its own heartbeats:
- * by then the live instances have written theirs, and their outcomes.
+ * After an outage of the database every heartbeat is old. So an instance reads them only after 12 s of its own
+ * heartbeats: by then the other live instances have written their heartbeats and outcomes.
  */
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
@@ -50,20 +53,20 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
 }
 
 /**
- * Reads records that the ledger shows as sent by this instance, which does not hold them: the ledger was restored, or
- * refused their outcome. A claim is held from before its COMMIT until its outcome is written.
+ * Reads submissions that this instance is sending according to the ledger, but does not hold: the ledger was restored,
+ * or refused their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
 export async function readUnheldSubmissions(
   db: Database,
   instanceId: string,
-  holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
+  isHeld: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
 ): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id = $1 limit 1000`,
     [instanceId],
   )
-  return rows.filter((each) => !holds(each))
+  return rows.filter((each) => !isHeld(each))
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {
@@ -71,7 +74,7 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 }
 
 /**
- * An instance's silence, by the database's clock:
+ * What follows if an instance writes no heartbeat, by the database's clock:
  *
  *      8 s   it takes on no work (src/daemon/heartbeat.ts)
  *     12 s   it counts as dead, and its submissions are rescued
@@ -82,7 +85,7 @@ export const heartbeatSilenceMaxMs = 12_000
 
 export const settingsValidMs = 60_000
 
-/** True if the instance with this alias is live. */
+/** True if the instance with this alias wrote a heartbeat within `heartbeatSilenceMaxMs`. */
 export const isInstanceAliveSql = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 
@@ -136,7 +139,7 @@ export async function publishMappedTypes(db: Database, instanceId: string, types
   return rowCount === 1
 }
 
-/** @returns null if a live instance does not say */
+/** @returns null if a live instance has not published its types */
 export async function readMappedTypesOfInstances(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isInstanceAliveSql('i')}`,
@@ -157,7 +160,7 @@ const instanceProblemKinds = [
   'credentials_broken',
 ] as const satisfies ProblemKind[]
 
-/** A loop runs again within this time. */
+/** The part that failed runs again within this time. */
 const triedAgainMs = 10_000
 
 export interface InstanceProblem {

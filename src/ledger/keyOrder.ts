@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/** Locks in the order of ids, so that two transactions never wait for each other. */
+/** Locks rows in the order of their ids, so that two transactions never wait for each other. */
 export async function lockSubmissions(
   db: Database,
   submissions: readonly { id: string }[],
@@ -16,7 +16,8 @@ export async function lockSubmissions(
 
 /**
  * Excludes other transactions that append or release records of these keys. Otherwise a record captured while its
- * predecessor is being accepted could stay held for ever. Sorted, so that two transactions never wait for each other.
+ * predecessor is being accepted could stay held for ever. Locks in sorted order, so that two transactions never wait for
+ * each other.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
@@ -27,7 +28,7 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
   )
 }
 
-/** Releases the first record of each key if it is held and no earlier record blocks it. */
+/** Releases the first record of each key if no earlier record blocks it. @returns the number of released records */
 export async function releaseFirstRecordsOfKeys(
   db: Database,
   keys: readonly string[],
@@ -37,7 +38,7 @@ export async function releaseFirstRecordsOfKeys(
   return rowCount ?? 0
 }
 
-export async function withKeysLockedThenReleased<T>(
+export async function lockKeysAndReleaseFirstRecords<T>(
   db: Database,
   records: readonly { key: string | null }[],
   onFailure: KeyOnFailure,
@@ -51,13 +52,14 @@ export async function withKeysLockedThenReleased<T>(
   return result
 }
 
-const linesMax = 1_000
+/** In one round. */
+const keysMax = 1_000
 
 /** Releases the records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
 export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
-    [linesMax],
+    [keysMax],
   )
   const keys = rows.map(({ key }) => key)
   if (keys.length === 0) return 0

@@ -10,10 +10,11 @@ import {
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
- * statistics are old. With them the planner would read and sort the whole ledger each time (half of the server's time
- * in bench:engine).
+ * statistics are old. Without these settings, the planner would read and sort the whole ledger each time (half of the
+ * server's time in bench:engine).
  *
- * A plain index scan clears dead entries. A bitmap scan reads them again each time (a quarter of the server's time).
+ * A plain index scan clears dead entries. A bitmap scan reads dead entries again each time (a quarter of the server's
+ * time).
  */
 export const shortReadPlannerOptions = {
   enable_seqscan: 'off',
@@ -40,7 +41,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
   })
 }
 
-/** One heartbeat may be lost (src/daemon/heartbeat.ts). */
+/** Short, so that a lost heartbeat is followed by the next one in time (src/daemon/heartbeat.ts). */
 const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
 /** Heartbeats never wait for other work, a standby or a slow disk. A crash may undo one. */

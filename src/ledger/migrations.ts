@@ -9,7 +9,7 @@ import { installPollQueue, type QueueVersions, readQueueVersions } from './queue
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** Creates or upgrades the schemas `outboxd` and `pgboss`. A second run at the same time waits. */
+/** Creates or upgrades the schemas `outboxd` and `pgboss`. A second run at the same time waits. @returns their names */
 export function migrateLedger(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
     await findMissing(client, stateDatabaseUrl) // refuses a newer version's ledger
@@ -50,7 +50,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
 
 const deadlock = '40P01'
 
-/** Only the ledger's migrations have numbers. Other files are for the outbox. */
+/** The ledger's migrations have numbers. Files without a number are for the outbox. */
 const migrationFile = /\d{4}_.*\.sql$/
 
 /** @throws DatabaseUnusable if the schemas are missing, too old or too new */
@@ -58,7 +58,7 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   const missing = await findMissing(db, stateDatabaseUrl)
   if (missing.length === 0) return
   const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
-  const why = `its schema outboxd lacks ${lacks}. Run \`outboxd migrate\` first`
+  const why = `its schema outboxd lacks the migrations ${lacks}. Run \`outboxd migrate\` first`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
@@ -76,7 +76,7 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   const applied = migrations.rows.map(({ name }) => name)
   const unknown = applied.filter((name) => !ours.includes(name))
   if (unknown.length === 0) return ours.filter((name) => !applied.includes(name))
-  const why = `its schema outboxd has ${unknown.join(', ')} of a newer version of outboxd. Install that version here, too`
+  const why = `its schema outboxd has migrations of a newer version of outboxd (${unknown.join(', ')}). Install that version here, too`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
@@ -96,7 +96,7 @@ export interface TableCost {
   lock: TableLock
   /** Reads of the whole table. */
   reads: number
-  /** Number of indexes that it builds. */
+  /** Number of indexes that the migration builds. */
   indexes: number
   isRewritten: boolean
 }
@@ -114,7 +114,7 @@ export async function readMigrationCosts(): Promise<MigrationCost[]> {
   return JSON.parse(await readFile(join(migrationsDir, 'costs.json'), 'utf8'))
 }
 
-/** Postgres's last estimate. Bytes without indexes and TOAST. */
+/** Postgres's last estimate of a table's rows, and its bytes without indexes and TOAST. */
 export interface TableSize {
   rows: number
   bytes: number
@@ -126,7 +126,7 @@ export interface MigrationPlan {
   queue: QueueVersions
 }
 
-/** Plans `migrate`. Locks nothing, and needs only the right to read outboxd.migration. */
+/** Reads what `migrate` would do. Locks nothing, and needs only the right to read outboxd.migration. */
 export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
   return inspectDatabase({
     variable: 'STATE_DATABASE_URL',
@@ -162,7 +162,7 @@ export interface SchemaPart {
 }
 
 interface FoundSchemaPart extends SchemaPart {
-  /** SQL that makes an invalid or disabled part valid; null if it is valid. */
+  /** SQL that makes an invalid or disabled part valid; null if the part is valid. */
   mendedBy: string | null
 }
 
@@ -213,8 +213,8 @@ const sequences = [
 ] as const
 
 /**
- * Finds sequences that are behind, because logical replication copies rows but leaves sequences. Compares the two logs
- * only, because no index starts with a submission's number.
+ * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares only
+ * the two logs, because no index starts with a submission's `seq`.
  */
 export async function findSequencesBehindLogs(db: Database): Promise<SchemaPart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
@@ -242,6 +242,6 @@ export async function assertSchemaComplete(db: Database, stateDatabaseUrl: strin
     .map(({ name }) => name)
     .join(', ')
   const more = missing.length > 3 ? ` and ${missing.length - 3} more` : ''
-  const why = `its schema outboxd lacks ${named}${more}. It was restored in part, or a part was dropped. \`outboxd check\` prints the statements that make it again`
+  const why = `its schema outboxd lacks ${named}${more}. It was restored in part, or a part was dropped. \`outboxd check\` prints the statements that create what is missing`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }

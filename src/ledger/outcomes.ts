@@ -6,7 +6,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { NewPollJob, PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
@@ -26,7 +26,7 @@ export interface InstanceLedger {
   history: DataLossGuard
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
-  /** From taking a slot to the arrival of its last request. */
+  /** Time from taking a slot until its last request has arrived. */
   reachMs: number
   /** Time for which one instance has the trial. */
   leaseMs: number
@@ -44,33 +44,27 @@ export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
-  return inTransaction(deps.ledger, (db) => writeBatch(deps, db, batch))
-}
-
-async function writeBatch(
-  deps: Writer & Pick<InstanceLedger, 'backoff'>,
-  db: Database,
-  batch: OutcomeBatch,
-): Promise<WrittenOutcomes> {
-  const written = await writeUnderFence(deps, db, batch.transitions)
-  const mass = await noteRefusals(deps, db, batch, written)
-  await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
-  if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
-  if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
-  else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
-  if (batch.passages.length > 0) await pauses.addAnsweredRecordCounts(db, batch.passages)
-  for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
-    await pauses.raisePause(db, pause, deps.backoff)
-  const { remaining } = batch
-  const heldBack =
-    remaining === null ? 0 : await budget.holdBackSurplusPermits(db, remaining.requests, remaining.ageMs())
-  const stepped = new Set(written.map(({ submissionId }) => submissionId))
-  const requests = batch.transitions.flatMap(({ submission, request }) =>
-    request !== null && stepped.has(submission.id) ? [request] : [],
-  )
-  await addRequestCounts(db, deps.instance.id, requests)
-  const queued = new Set(mass.flatMap((each) => each.queued))
-  return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
+  return inTransaction(deps.ledger, async (db) => {
+    const written = await writeUnderFence(deps, db, batch.transitions)
+    const mass = await noteRefusals(deps, db, batch, written)
+    await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
+    if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
+    if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
+    else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
+    if (batch.passages.length > 0) await pauses.addAnsweredRecordCounts(db, batch.passages)
+    for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
+      await pauses.raisePause(db, pause, deps.backoff)
+    const { remaining } = batch
+    const heldBack =
+      remaining === null ? 0 : await budget.holdBackSurplusPermits(db, remaining.requests, remaining.ageMs())
+    const stepped = new Set(written.map(({ submissionId }) => submissionId))
+    const requests = batch.transitions.flatMap(({ submission, request }) =>
+      request !== null && stepped.has(submission.id) ? [request] : [],
+    )
+    await addRequestCounts(db, deps.instance.id, requests)
+    const queued = new Set(mass.flatMap((each) => each.queued))
+    return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
+  })
 }
 
 async function noteRefusals(
@@ -138,7 +132,7 @@ async function releaseBehind(
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
-  await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {})
+  await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {})
 }
 
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {

@@ -4,7 +4,7 @@ import type { AnsweredRecord, PauseCall, PauseReason } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Operator, StatedActor } from './operator/operator.ts'
 
-/** Milliseconds by step. The last step repeats. */
+/** Milliseconds that a pause lasts, by step. The last step repeats. */
 export interface PauseBackoff {
   throttled: readonly number[]
   unavailable: readonly number[]
@@ -33,13 +33,13 @@ export function backoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** Tries that come quickly if something other than the service answers. */
+/** Number of quick trials if something other than the service answers. */
 const quickTries = 10
 
-/** An operator's pause ends with its time. Others end when a trial has succeeded. */
+/** An operator's pause ends with its time, all other pauses when a trial has succeeded. */
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
-/** True if a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
+/** True if a trial has ended the pause. Records are then sent one at a time until one is accepted, for an hour at most. */
 export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
@@ -62,12 +62,12 @@ export function answeredRecordCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
-/** This many answered records show that others recover from the pause. */
+/** If one of this many answered records had met the pause before, records recover from it. */
 const recentPassages = 8
 
 /**
- * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck
- * while others recover.
+ * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck.
+ * `othersRecovered` tells such a record from one that causes the pause.
  */
 export const metPauseJsonSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -76,8 +76,8 @@ export const metPauseJsonSql = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountSql(s)} - ${recentPassages}))) end`
 
 /**
- * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
- * a trial that succeeded since counts.
+ * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. A later trial that succeeded counts
+ * as another record that got through, because no other record may be under way.
  */
 export const refusedPollsJsonSql = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
@@ -90,8 +90,8 @@ export const refusedPollsJsonSql = (s: string): string =>
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * The step rises only if the pause was over, so that ten requests in flight count as one. It falls only after a record
- * got through, because only records meet some pauses.
+ * The step rises only if the pause was over, so that ten requests in flight count as one. The step falls only after a
+ * record got through, because trials without a record do not meet some pauses.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
@@ -150,7 +150,7 @@ export async function endPausesAfterTrial(db: Database): Promise<void> {
   )
 }
 
-/** Releases the trial or the proof, because nothing was sent or it had no result. */
+/** Lets another instance make the trial, because nothing was sent or there was no result. */
 export async function giveBackTrialRequest(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }
@@ -188,7 +188,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/** Ends all pauses but the operator's. As always, a trial goes first. */
+/** Makes a trial due in all pauses but the operator's. Sending resumes after the trial, as always. */
 export async function endAutomaticPauses({
   ledger,
   actor: { who, account, reason },

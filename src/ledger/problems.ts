@@ -12,7 +12,7 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
 /** The ledger belongs to a different outbox or service, or the outbox to a different ledger. */
 export class ForeignError extends Error {
   override name = 'ForeignError'
-  /** Open while a daemon refuses to start. */
+  /** The problem to show while a daemon refuses to start. */
   readonly problem: RaisedProblem
   constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {
     super(message)
@@ -20,13 +20,13 @@ export class ForeignError extends Error {
   }
 }
 
-/** Keeps `since` of a problem that is already open, and counts it. */
+/** Opens problems. If a problem is already open, keeps `since` and counts it once more. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
 }
 
-/** @param subjects null for all of the kind */
+/** @param subjects null for all problems of the kind */
 export async function clearProblems(
   db: Database,
   kind: ProblemKind,
@@ -38,7 +38,7 @@ export async function clearProblems(
   ])
 }
 
-/** Opens these problems of the kind and ends all others. */
+/** Opens these problems of the kind and ends all others of the kind. */
 export async function replaceProblems(
   db: Database,
   kind: ProblemKind,

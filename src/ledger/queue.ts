@@ -10,7 +10,7 @@ export interface NewPollJob {
   jobId: string
   submissionId: string
   inMs: number
-  /** Long past its time, so it is fetched apart from other polls. */
+  /** True if the transaction is long past its time, so that its polls are fetched apart from others. */
   rarely: boolean
 }
 
@@ -23,7 +23,7 @@ export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 
-/** pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
+/** With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,
@@ -80,7 +80,7 @@ export type PollQueue = Awaited<ReturnType<typeof openPollQueue>>
  * The pg-boss queue of polls. Jobs say only what is due and when. All else is in the ledger (docs/why/guarantee.md).
  * Methods with `db` work in the caller's transaction.
  *
- * @param onError called if pg-boss's background work failed; pg-boss tries it again
+ * @param onError called if pg-boss's background work failed. pg-boss tries that work again.
  */
 export async function openPollQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's own pool would wait without limit for a locked job.
@@ -135,7 +135,7 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
         { db: within(db) },
       )
     },
-    /** Does nothing if the job is being worked on. */
+    /** Does nothing while an instance works on the job. */
     async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
@@ -151,14 +151,14 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
   }
 }
 
-/** In seconds, never as 1e-7. */
+/** Seconds with six decimals, because Postgres does not read 1e-7 as an interval. */
 const interval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** Reads polls that are not due yet, except those after a useless answer. */
+/** Reads polls that are not due yet. Leaves out a poll that repeats one without a usable answer. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
   const { rows } = await db.query<PlannedPoll>(
     `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
@@ -173,7 +173,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or being worked on. */
+/** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or on which an instance works. */
 export async function movePolls(
   db: Database,
   queue: Pick<PollQueue, 'move'>,
@@ -218,7 +218,7 @@ export async function removePollJobs(db: Database, jobIds: readonly string[]): P
   await db.query(`delete from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
 }
 
-export async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
     [jobIds],
@@ -226,7 +226,7 @@ export async function lockFreePollJobs(db: Database, jobIds: readonly string[]):
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Gives a new job to tracked submissions without a live one. Runs in a transaction. */
+/** Gives a new job to tracked submissions whose job is gone or ended. Runs in a transaction. */
 export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1

@@ -1,26 +1,27 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { type KeyOnFailure, lockSubmissions, withKeysLockedThenReleased } from './keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissions } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
 
-/** The data is hardly the cause of this many equal refusals without a common key. */
+/** If this many records with different keys get equal refusals, the data is probably not the cause. */
 const refusalsMax = 10
-/** Bounds a run of records that share keys. */
+/** Bounds a run, because records that share a key count as one. */
 const rememberedMax = 100
 
-/** Equal refusals that point to our configuration. */
+/** What follows from equal refusals that point to our configuration. */
 export interface MassRefusal {
   pause: PauseCall
+  /** Ids of the submissions that were queued again. */
   queued: string[]
 }
 
 /**
  * Notes a rejection without an error code of the service. The tenth equal one in a row, over all instances, is a mass
- * refusal, and the run's records are queued again. Then each further one counts, until a record gets through or an
- * operator believes the refusals.
+ * refusal, and the run's records are queued again. From then on each further one is a mass refusal by itself, until a
+ * record gets through or an operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -79,7 +80,7 @@ async function queueAgain(
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return withKeysLockedThenReleased(db, locked, keyOnFailure, async () => {
+  return lockKeysAndReleaseFirstRecords(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
@@ -102,8 +103,8 @@ async function queueAgain(
   })
 }
 
-/** @returns the refusals that are believed for `forMs` from now on */
-export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
+/** Takes the refusals as the service's judgement of the data for a time. @returns the summaries of these refusals */
+export function believeMassRefusals({ ledger, actor }: Operator, durationMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
     const { rows } = await db.query<{ said: string }>(
@@ -113,7 +114,7 @@ export function believeMassRefusals({ ledger, actor }: Operator, forMs: number):
        select distinct on (fingerprint) fingerprint, said, clock_timestamp() + $1 * interval '1 ms' from run
        on conflict (fingerprint) do update set said = excluded.said, until = excluded.until
        returning said`,
-      [forMs],
+      [durationMs],
     )
     const said = rows.map((row) => row.said)
     if (said.length > 0) await logOperatorAct(db, actor, 'resume --believe-refusals', { said })

@@ -29,10 +29,10 @@ export async function readDueReports(
 
 /** Reads what to write back now. Locks nothing, so that no step waits for the outbox's database. */
 export async function readReportsToWriteBack(
-  { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'stands'> },
+  { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'isComplete'> },
   due: readonly DueReport[],
 ): Promise<Report[]> {
-  if (!(await history.stands(ledger))) return []
+  if (!(await history.isComplete(ledger))) return []
   const { rows } = await ledger.query<Report>(
     `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
        error_code as "errorCode", error, report_failures as failures

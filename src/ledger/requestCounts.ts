@@ -6,12 +6,12 @@ export interface RequestCounts {
   requests: number
   /** Requests answered with 500 or above, with E003, or not at all. */
   failed: number
-  /** Leaves out failed connections, which are neither fast nor slow. */
+  /** Requests without those whose connection failed, which are neither fast nor slow. */
   answered: number
   slow: number
 }
 
-/** The same as in deploy/prometheus-rules.yaml. */
+/** Outcomes that count as failed, the same as in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
 export const slowRequestMs = 2_000
@@ -88,7 +88,7 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Adds up the hours that are over. A request before an hour's end may be committed after it. */
+/** Adds up the hours that ended at least 5 s ago, because an hour's last requests are committed a moment later. */
 export async function sumRequestCountsByHour(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)

@@ -4,9 +4,10 @@ import type { State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 
-/** Null keeps records for ever, or payloads as long as their submission. */
 export interface Retention {
+  /** Null keeps records for ever. */
   days: number | null
+  /** Null keeps payloads as long as their record. */
   payloadDays: number | null
 }
 
@@ -18,14 +19,14 @@ export interface Pruned {
   forgotten: number
 }
 
-/** `begun` means that there is more to do, `elsewhere` that another instance prunes, or captures without a break. */
+/** `begun`: there is more to do. `elsewhere`: another instance prunes, or captures without a break. */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
-  /** A command waits for its turn, a daemon does not. */
+  /** A command waits while another instance prunes, a daemon only tries. */
   turn: 'try' | 'wait'
-  /** False ends the round between two batches. */
+  /** Called between two batches. False ends the round. */
   goOn(): boolean
   onProgress(pruned: Pruned): void
 }
@@ -42,10 +43,10 @@ interface Batch {
   isLast: boolean
 }
 
-/** Takes some 4 ms: 370 rows a second with the pauses. */
+/** A batch of this size takes some 4 ms, so 370 rows are pruned in a second with the pauses. */
 const batchRows = 20
 
-/** Leaves the ledger to others most of the time. */
+/** Time between two batches, which leaves the ledger to others most of the time. */
 const pauseMs = 50
 
 /** Deletes and empties due records, in short transactions. Then forgets ids whose rows are gone. */
@@ -84,7 +85,7 @@ export async function runPruneRound(
 
 const turnMaxMs = 1_000
 
-/** Locks 7165, because one instance prunes, and 7161, because rows enter or leave the ledger one instance at a time. */
+/** Locks 7165, because only one instance prunes, and 7161, because capture must not run at the same time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
     const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')
@@ -106,7 +107,7 @@ export const mayBePrunedSql = `state in ('completed', 'discarded') and not repor
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/** Excludes a transaction that an operator named, because such a record may be sent again. */
+/** Excludes a record whose transaction an operator named, because such a record may be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 interface Due {
@@ -119,14 +120,15 @@ const oldestPerRow = 10
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the oldest ended submissions with their events. Keeps the ends of rows of the served outbox, because capture
+ * Deletes the oldest ended submissions with their events. Keeps id and end of rows of the served outbox, because capture
  * may find those rows again.
  *
- * Needs capture's lock (7161). Otherwise a row that is captured at the same time is found in neither table.
+ * Needs capture's lock (7161). Otherwise capture could read both tables while a row is in neither of them.
  */
 export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Looks for chained events of the oldest only. Looking through all took seconds while the chain was behind.
+    // Checks only the oldest submissions for events outside the audit chain. To check all took seconds while the chain
+    // was behind.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -177,12 +179,12 @@ export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }
 /** A record's id is kept longer while its row is in the outbox. */
 const knownDays = 366
 
-/** The time when to look for the row of pruned submission `s`. */
+/** The time of the first check whether the row of pruned submission `s` is gone from the outbox. */
 export const firstRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 
-/** Takes a few milliseconds of the ERP's database. */
+/** A check of this many rows takes the ERP's database a few milliseconds. */
 const checksMax = 500
 
 /** Forgets ids of former outboxes at once, and others whose rows are gone at two checks in a row. */
@@ -235,13 +237,13 @@ export const restorePrunedSubmissionsSql = (pruned: string, who: string): string
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, '${backFromPruned}: its row says no more how it ended', ${who} from back
+    select id, state, state, 0, '${backFromPruned}: its row no longer says how it ended', ${who} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${pruned}
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
 
-/** Records that retention would remove now. */
+/** Records that pruning would delete or empty now. */
 export interface PrunableCount {
   state: State
   ageDays: number

@@ -3,7 +3,7 @@
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 
-/** True if the words agree, or different descriptions made them. An old stamp does not name its description. */
+/** True if the words agree, or different descriptions made the words. An old stamp does not name its description. */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
@@ -18,8 +18,8 @@ export const haveSameStampKindSql = (one: string, other: string): string => `${k
 export const wasUnreadableSql = `(s.row_stamp is null and s.type = '')`
 
 /**
- * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Stamps of different kinds cannot be
- * compared, because the description has got a created_at since.
+ * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Also true if the stamps have different
+ * kinds, because a created_at was added to the description since, so they cannot be compared.
  */
 export const isSameRowSql = `case
   when ${wasUnreadableSql} then true
@@ -43,7 +43,7 @@ export const awaitsRepairSql = (state: string): string => `${state} in ('failed'
 
 export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${erpEditsRowsSql}))`
 
-/** Compares times of recording, if one description made both stamps. */
+/** True if the rows were recorded at different times. False unless one description made both stamps. */
 export function stampTimesDiffer(one: string, other: string): boolean {
   const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
   const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')

@@ -6,13 +6,13 @@ import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
 export interface AgreedSettings extends Agreement {
+  /** The former limit and window if they have just changed. */
   before: Budget | null
 }
 
 /**
  * Publishes this instance's settings. While instances differ, all use the smallest limit, the longest window and the
- * outbox.yaml of running daemons. Repeated every few seconds, so that a difference ends with the last different
- * instance.
+ * outbox.yaml of running daemons. Repeated every few seconds, so that all change when the last different instance ends.
  */
 export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
@@ -123,7 +123,7 @@ export interface FileInUse {
   by: string
 }
 
-/** The digest's name among the settings. */
+/** Under this name, an instance gives the digest of its outbox.yaml. */
 export const outboxFileSettingName = 'outbox.yaml'
 
 /** Limit and window take the safest value. Each instance keeps its other settings. */
@@ -169,5 +169,5 @@ const settingsOf = ({
 function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()
   if (digest === file.digest) return `${outboxFileSettingName} is ${digest} here, in use since ${since}`
-  return `${outboxFileSettingName} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
+  return `${outboxFileSettingName} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back until all daemons have the same file (\`outboxd reload\`) or the others have stopped`
 }

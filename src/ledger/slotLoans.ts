@@ -13,7 +13,7 @@ export type LentSlot =
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
 
-/** Lends slots one by one to a command that makes many requests. Must be closed. */
+/** Gives a command that makes many requests a slot for each. Must be closed. */
 export interface SlotLender extends AsyncDisposable {
   take(): Promise<LentSlot>
 }
@@ -79,7 +79,7 @@ export type SlotLoan =
   | { kind: 'no-budget' }
   | { kind: 'unknown'; readOnly: boolean }
 
-/** Takes slots for a few requests that belong to no submission. */
+/** Takes slots for a few requests of a command. */
 export async function borrowSlots(
   url: string,
   { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },
@@ -95,6 +95,6 @@ export async function borrowSlots(
     })
   } catch (error) {
     if (error instanceof ForeignService) throw error
-    return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // the check of the ledger says why
+    return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // `outboxd check` shows why in its lines about the ledger
   }
 }

@@ -10,13 +10,13 @@ export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Records in `sending` about which the service is asked. */
+  /** Records in `sending` for which the service is asked whether they arrived. */
   probing: number
-  /** Creation of the oldest captured row that was not sent yet. */
+  /** Time when the oldest captured row that was not sent yet was recorded. */
   oldestUnsentMs: number | null
   /** The time when the service got the oldest record that is polled. */
   oldestAcceptedMs: number | null
-  /** End of the failed or rejected record that has waited longest. */
+  /** Time when the failed or rejected record ended that has waited longest. */
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
   problems: Partial<Record<ProblemKind, number>>
@@ -26,7 +26,7 @@ export interface LedgerSnapshot {
   oldestReportDueMs: number | null
 }
 
-/** Bounds the reading, because each record costs a look at its events. */
+/** Bounds the records for `oldestReportDueMs`, because the events of each are read. */
 const reportsLookedAt = 1_000
 
 export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> {
@@ -89,16 +89,16 @@ export interface OperatorActions {
   discards: string[]
 }
 
-/** The death of the counting instance is noticed this late. */
+/** After this time at the latest, another instance has noticed that the counting one died. */
 const uncountedMs = heartbeatSilenceMaxMs + 5_000
 
 /**
- * Counts operators' acts after event `afterId`. Only the oldest live instance counts them. The other instances stay
- * `uncountedMs` behind, so that the next one counts what a dead instance missed.
+ * Counts operators' acts after an event. Only the oldest live instance counts them. The other instances stay
+ * `uncountedMs` behind, so that the next one counts the acts that a dead instance did not count.
  */
 export async function countOperatorActions(
   db: Database,
-  afterId: string,
+  afterEventId: string,
   instanceId: string,
 ): Promise<OperatorActions & { lastId: string }> {
   const { rows } = await db.query<OperatorActions & { lastId: string }>(
@@ -110,7 +110,7 @@ export async function countOperatorActions(
        coalesce(array_agg(type) filter (where first and to_state = 'discarded'), '{}') as discards,
        coalesce(max(e.id) filter (where first or at < clock_timestamp() - $3 * interval '1 ms'), $1::bigint) as "lastId"
      from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
-    [afterId, instanceId, uncountedMs],
+    [afterEventId, instanceId, uncountedMs],
   )
   return rows[0] as OperatorActions & { lastId: string }
 }
@@ -121,10 +121,11 @@ export async function readLastEventId(db: Database): Promise<string> {
 }
 
 /**
- * Runs without a transaction, so that `now()` is the time of the call: it bounds an index scan, clock_timestamp() does
- * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
+ * Call it outside a transaction, so that `now()` is the time of the call. (`now()` can bound an index scan,
+ * clock_timestamp() cannot.) Counts in an index's order, because old statistics may make the planner read the whole
+ * ledger.
  */
-export async function readRequestDemand(db: Database, most: number): Promise<RequestDemand> {
+export async function readRequestDemand(db: Database, countMax: number): Promise<RequestDemand> {
   const { rows } = await db.query<RequestDemand>(
     `select
        (select count(*)::int from (select from outboxd.submission
@@ -158,12 +159,12 @@ export async function readRequestDemand(db: Database, most: number): Promise<Req
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
         from outboxd.pause where ${wasPauseClearedInLastHourSql}) as proof`,
-    [most],
+    [countMax],
   )
   return rows[0] as RequestDemand
 }
 
-/** Milliseconds from acceptance until a transaction was done, as an interval. */
+/** The age that a transaction had when it was done, as an interval, because polls see it late. */
 export interface ObservedTime {
   resource: Resource
   afterMs: number
@@ -182,13 +183,13 @@ export async function readProcessingTimes(db: Database, limit: number): Promise<
 export interface DaemonActivity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   lastSilentMs: number | null
-  /** True if a daemon has a session. Behind a pooler a session may not be visible. */
+  /** True if a daemon has a visible session. A pooler may hide it. */
   daemonConnected: boolean
   /** Null if a slot is free now. */
   nextSlotMs: number | null
   /** Average of the last completed records. */
   pollsPerRecord: number | null
-  /** Records that wait behind one of their key that needs attention. */
+  /** Records that wait behind a record of the same key that needs attention. */
   heldForPerson: number
   /** Latest due time of the queued records that are not held. */
   lastDueMs: number | null
@@ -231,7 +232,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
 
 export interface BusySlot {
   permits: number
-  /** The time when it was taken, given back or held back. */
+  /** The time when the slot was taken, given back or held back. */
   setMs: number
   freeMs: number
   /** True if its requests are under way, or its instance has died. */
@@ -239,7 +240,7 @@ export interface BusySlot {
   /** Requests by purpose, after the slot was given back. */
   submissions: number
   polls: number
-  /** Tokens, trials without a transaction, and `outboxd check`. */
+  /** Requests for tokens, trials that ask for no transaction, and requests of `outboxd check`. */
   others: number
 }
 
@@ -247,7 +248,7 @@ export interface BudgetSlots {
   nowMs: number
   windowMs: number
   capacity: number
-  /** The longest unchanged first. */
+  /** First the slot that is unchanged for the longest time. */
   busy: BusySlot[]
 }
 

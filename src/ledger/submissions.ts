@@ -12,9 +12,12 @@ export const columnsKeptAcrossSteps = namesOf('transaction', 'start', 'submissio
 /** Such as repeated_after_401 for `repeatedAfter401`. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
-export const selectColumnsSql = (s: string, those: readonly ColumnName[]): string =>
-  those
-    .map((name) => `${s}.${columnOf(name)}${submissionColumns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`)
+export const selectColumnsSql = (submissionAlias: string, columnNames: readonly ColumnName[]): string =>
+  columnNames
+    .map((name) => {
+      const type = submissionColumns[name].holds === 'ms' ? '::float8' : ''
+      return `${submissionAlias}.${columnOf(name)}${type} as "${name}"`
+    })
     .join(', ')
 
 const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
@@ -28,12 +31,12 @@ export const submissionColumnsSql = `
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
 
-/** The field definitions for json_to_recordset. */
+/** Field definitions of the submission columns for json_to_recordset. */
 export const recordsetFieldsSql = names.map((name) => `"${name}" ${sqlTypes[submissionColumns[name].holds]}`).join(', ')
 
-/** Sets every column to the record's value. */
-export const assignColumnsSql = (record: string): string =>
-  names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
+/** Sets every column to the value of the record with this alias. */
+export const assignColumnsSql = (recordAlias: string): string =>
+  names.map((name) => `${columnOf(name)} = ${recordAlias}."${name}"`).join(', ')
 
 export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),

@@ -7,15 +7,15 @@ export interface TransactionRef {
   transactionId: string
 }
 
-/** A transaction and an order may have the same id. */
+/** Names the resource, too, because a transaction and an order may have the same id. */
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${toComparableId(transactionId)}`
 
-/** True if submission `s`, or another column, has this id. Compares a UUID in both cases, so that an index finds it. */
-export function hasTransactionIdSql(id: string, column = 's.transaction_id'): string {
+/** True if the column has this id. Compares a UUID in upper and lower case, so that an index finds it. */
+export function hasTransactionIdSql(idSql: string, columnSql = 's.transaction_id'): string {
   const spelled = (how: string) =>
-    `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
-  return `${column} in (${id}, ${spelled('lower')}, ${spelled('upper')})`
+    `case when ${idSql} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${idSql}) end`
+  return `${columnSql} in (${idSql}, ${spelled('lower')}, ${spelled('upper')})`
 }
 
 export interface TransactionHolder extends TransactionRef {
@@ -25,8 +25,9 @@ export interface TransactionHolder extends TransactionRef {
 }
 
 /**
- * Excludes other transactions that write one of these ids, because two instances that get the same id at once would not
- * see each other's row. Comes before the locks of keys. Sorted, so that two transactions never wait for each other.
+ * Excludes other sessions that write one of these ids, because two instances that get the same id at once would not see
+ * each other's row. Comes before the locks of keys. Locks in sorted order, so that two sessions never wait for each
+ * other.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -71,7 +72,7 @@ export function findNewTransaction({ submission, change }: Transition): Transact
 
 /**
  * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
- * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
+ * to many records, and polls of that id would complete a record that never arrived. The first record keeps the id.
  */
 export function holdRecordsOfDuplicateTransactions<T extends Transition>(
   transitions: readonly T[],
@@ -96,8 +97,8 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 }
 
 /**
- * Finds up to two problems: records that were accepted and have not ended for `stuckAfterMs` (`subject` is ''), and
- * records that were sent as long ago and have no known outcome (`subject` is 'sending').
+ * Finds up to two problems. Records that were accepted longer than `stuckAfterMs` ago and have not ended: `subject` is
+ * ''. Records that were sent longer ago and whose outcome is unknown: `subject` is 'sending'.
  */
 export async function findStuckSubmissionProblems(
   db: Database,

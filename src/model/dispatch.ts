@@ -13,14 +13,16 @@ export interface ReturnableSlot extends Slot {
   used: boolean
   submissions: number
   polls: number
-  /** Tokens, trials without a transaction, and `outboxd check`. */
+  /** Requests for tokens, trials that ask for no transaction, and requests of `outboxd check`. */
   others: number
 }
 
-/** A record that got an id or the service's own error code. */
+/** A record that the service accepted, or refused in JSON. */
 export interface AnsweredRecord {
   resource: Resource
+  /** The pause that the record's former attempt met. */
   met: PauseReason | null
+  /** False if the refusal has no error code of the service. */
   judged: boolean
 }
 
@@ -32,6 +34,7 @@ export interface Refusal {
   summary: string
 }
 
+/** The number in X-RateLimit-Remaining. */
 export interface RemainingRequests {
   requests: number
   /** Since the request began. */
@@ -56,13 +59,13 @@ export interface RequestDemand {
   pollsDue: number
   rarePollsDue: number
   pollOverdueMs: number
-  /** Counted up to 10,000; without `polledRarely`. */
+  /** Transactions that are polled, but not rarely. Counted up to 10,000. */
   tracked: number
   capacity: number
   permitsFree: number
-  /** In the last window. */
+  /** Requests of the last window. */
   spentOnSubmissions: number
-  /** Null if nothing is planned. */
+  /** Time until the next work is due; null if nothing is planned. */
   nextDueMs: number | null
   nextSlotMs: number | null
   pauses: PauseView[]
@@ -94,7 +97,7 @@ export interface Claim {
   submissions: ClaimedSubmission[]
   polls: { submission: Submission; job: PollJob }[]
   slots: Slot[]
-  /** True if its only record proves that the last pauses are over. */
+  /** True if its only record has to prove that the last pauses are over. */
   proves: boolean
 }
 

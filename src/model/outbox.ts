@@ -37,7 +37,7 @@ export interface RowsRequest {
 
 export interface KnownTypes {
   known: readonly string[]
-  /** Null if a live instance does not say. */
+  /** Types that only other instances know. Null if a live instance has not published its types. */
   elsewhere: readonly string[] | null
 }
 
@@ -82,8 +82,11 @@ export type RowOutcome =
   /** The row was deleted, or its partition is detached. */
   | { kind: 'gone' }
   | { kind: 'locked'; holder: number | null }
+  /** Another instance of outboxd has locked the row. */
   | { kind: 'in_hand' }
+  /** The table does not let outboxd change the row. */
   | { kind: 'ineffective'; why: string }
+  /** A different row has the id. */
   | { kind: 'another' }
   /** The row still waits, but its contents changed since it was captured. */
   | { kind: 'differs' }
@@ -133,8 +136,8 @@ export interface CaptureSession {
   /** Notes that rows of these types are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /**
-   * Inserts records and commits when `work` resolves.
-   * @returns null if the ledger lacks what outbox rows say
+   * Inserts records. They are committed when the work with this session resolves.
+   * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
    */
   insert(records: readonly CapturedRecord[]): Promise<Insertion | null>
 }
@@ -159,7 +162,7 @@ export interface FailedRow extends SkippedRow {
 
 export interface ChangeCaptureFault {
   table: string
-  /** Changed rows that were noted instead. */
+  /** Changes that the triggers noted instead of writing an outbox row. */
   notes: number
   hasUnknown: boolean
   since: string | null

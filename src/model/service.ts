@@ -65,7 +65,7 @@ export interface MadeRequest {
   tookMs: number
 }
 
-/** The last four contradict what `outboxd discover` saw (DISCOVERED_CONTRACT). */
+/** How an answer breaks the contract. The last four contradict what `outboxd discover` saw (DISCOVERED_CONTRACT). */
 export const breaches = [
   'unreadable_answer',
   'missing_id',
@@ -104,7 +104,7 @@ export interface PauseCall {
 export type TrialVerdict =
   | { kind: 'clear' }
   | { kind: 'pause'; pause: PauseCall }
-  /** The first 401 asks for a new token, the second is the pause. */
+  /** The token got a 401. The first one leads to a new token, the second one to the pause. */
   | { kind: 'token-refused'; pause: PauseCall }
 
 export type TokenVerdict =
@@ -126,7 +126,7 @@ export interface TransactionStatus {
 export interface AnswerReading {
   submittedId: string | null
   taken: AcceptanceReading
-  /** Under any status. */
+  /** True if the answer has an id, whatever its HTTP status. */
   namesId: boolean
   transaction: TransactionStatus | null
   /** A 401 causes a pause only if a new token gets 401, too. */

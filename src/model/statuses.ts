@@ -53,7 +53,7 @@ export interface HttpStatusMeaning {
   post: PostMeaning
   get: GetMeaning
   token: TokenMeaning
-  /** E002 and E003 count before the status, unless the service itself hardly gave the answer. */
+  /** True if E002 and E003 count before the status. False if the answer is probably not the service's own. */
   heedsCode: boolean
   /** E003 counts as `unavailable` if the code is heeded. */
   outcome: Outcome

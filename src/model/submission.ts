@@ -52,25 +52,25 @@ interface Column {
 export const submissionColumns = {
   idempotencyKey: { holds: 'uuid', lasts: 'submission' },
   inDoubt: { holds: 'flag', lasts: 'submission' },
-  /** While probing: the id in the body. */
+  /** While probing, this is the id in the record's body. */
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
   renewedKeys: { holds: 'count', lasts: 'start' },
   resubmissions: { holds: 'count', lasts: 'start' },
   repeatedAfter401: { holds: 'flag', lasts: 'transaction' },
   polls: { holds: 'count', lasts: 'transaction' },
-  /** In a row without a usable answer. */
+  /** Polls in a row without a usable answer. */
   fruitless: { holds: 'count', lasts: 'transaction' },
-  /** Age when it was last seen unfinished. */
+  /** Age of the transaction when it was last seen unfinished. */
   notDoneMs: { holds: 'ms', lasts: 'transaction' },
-  /** Age when it was first seen finished. */
+  /** Age of the transaction when it was first seen finished. */
   doneMs: { holds: 'ms', lasts: 'step' },
   errorCode: { holds: 'text', lasts: 'step' },
   error: { holds: 'text', lasts: 'step' },
   result: { holds: 'text', lasts: 'step' },
-  /** True if it failed or was rejected, but the service may have it. */
+  /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
-  /** Its polls get only a small share of the slots. */
+  /** True if its polls get only a small share of the slots. */
   polledRarely: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 
@@ -98,6 +98,7 @@ export interface Submission extends LastingValues, Pick<StepValues, 'polledRarel
   attempt: number
   claimId: string | null
   met: MetPause | null
+  /** True if an operator gave the transaction id. */
   idByPerson: boolean
   probing: boolean
   jobId: string | null
@@ -125,8 +126,8 @@ export interface RefusedPolls {
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 
 /**
- * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only operators give the
- * other ends.
+ * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only an operator discards a
+ * record.
  */
 export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
 
@@ -203,7 +204,7 @@ export interface AttemptResult {
 /** A poll that this instance works on. */
 export interface PollJob {
   id: string
-  /** Together with the id, excludes a late holder of the pg-boss job. */
+  /** Rises if another instance takes over the pg-boss job, so that the former one can no longer complete it. */
   retryCount: number
 }
 

@@ -10,7 +10,7 @@ export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCapt
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
   if (!rows[0]?.isThere) return []
-  return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
+  return inTransaction(pool, readTrouble, { openingSql: 'set local search_path = pg_catalog, pg_temp' })
 }
 
 export async function replaceChangeCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {

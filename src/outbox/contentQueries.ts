@@ -174,7 +174,7 @@ export async function inReadOnlyTransaction<T>(
   const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
   await using transaction = await beginTransaction(withSearchPathOfRole(pool), {
     isReadOnly: true,
-    opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
+    openingSql: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
   const mark = `/* outboxd ${randomUUID()} */`
   let isEnded = false

@@ -27,15 +27,15 @@ export interface Transaction extends AsyncDisposable {
 }
 
 export interface Sessions extends Database {
-  readonly beginning?: string
+  readonly beginSql?: string
   connect(): Promise<pg.PoolClient>
 }
 
-/** Uses the role's own search path, for statements that run the client's code or compare values of its types. */
+/** Returns sessions with the role's own search path, for statements that run the client's code or compare its types. */
 export function withSearchPathOfRole(pool: pg.Pool | Sessions): Sessions
 export function withSearchPathOfRole(db: Database): Database
 export function withSearchPathOfRole(pool: Database): Database {
-  return pool instanceof SessionPool ? pool.byRolePath : pool
+  return pool instanceof SessionPool ? pool.rolePathSessions : pool
 }
 
 /** Includes schemas that the role may not use. */
@@ -50,11 +50,11 @@ export async function readSchemasInSearchPath(db: Database): Promise<string[]> {
 }
 
 export interface TransactionOptions {
-  /** Runs with BEGIN, before the snapshot is taken. */
-  opening?: string
-  /** If true, a COMMIT with a warning has failed, because a synchronous standby may not have it. */
+  /** A statement that runs with BEGIN, before the snapshot is taken. */
+  openingSql?: string
+  /** If true, a COMMIT with a warning throws `CommitUncertain`, because a synchronous standby may not have it. */
   isCertain?: boolean
-  /** If true, a refused write says nothing about the server. */
+  /** If true, a refused write does not mean that the server is read-only. */
   isReadOnly?: boolean
 }
 
@@ -71,7 +71,7 @@ export class CommitUncertain extends Error {
  */
 export async function beginTransaction(
   pool: Sessions,
-  { opening, isCertain = false, isReadOnly = false }: TransactionOptions = {},
+  { openingSql, isCertain = false, isReadOnly = false }: TransactionOptions = {},
 ): Promise<Transaction> {
   const client = await pool.connect()
   let open = true
@@ -117,8 +117,8 @@ export async function beginTransaction(
     },
   }
   try {
-    const beginnings = [pool.beginning ?? 'begin', ...(isReadOnly ? ['set transaction read only'] : []), opening]
-    await client.query(beginnings.filter((each) => each !== undefined).join('; '))
+    const statements = [pool.beginSql ?? 'begin', ...(isReadOnly ? ['set transaction read only'] : []), openingSql]
+    await client.query(statements.filter((each) => each !== undefined).join('; '))
     return transaction
   } catch (error) {
     broken ??= error as Error
@@ -155,7 +155,7 @@ export function isReadOnlyServerError(error: unknown): boolean {
   return isReadOnlyError(error)
 }
 
-/** True if the session survives. A row's trigger may raise any code, so only the severity counts. */
+/** True if the session can still be used. A row's trigger may raise any code, so only the severity counts. */
 export function didSessionSurviveError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
@@ -212,7 +212,5 @@ function serverOf(url: string): string {
 
 export const quoteIdentifier = pg.escapeIdentifier
 
-/** A timestamp or interval in milliseconds. */
-export const epochMsSql = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
-
-export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+/** Turns a timestamp or an interval into milliseconds. */
+export const epochMsSql = (timeSql: string): string => `extract(epoch from ${timeSql})::float8 * 1000`

@@ -1,6 +1,6 @@
 import { errorCodeOf } from './sqlState.ts'
 
-/** A database URL whose name and password may change while the daemon runs. */
+/** A database URL whose user name and password may change while the daemon runs. */
 export interface DatabaseAddress {
   now(): string
   /** Reads the URL again, because the server refused the sign-in. */
@@ -16,7 +16,9 @@ export interface DatabaseAddressDeps {
 
 export const createFixedDatabaseAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
-/** Renews name and password only. With a different database, each daemon would know half of what was sent. */
+/**
+ * Takes over a new user name and password only. With a new database, each daemon would know only half of what was sent.
+ */
 export function createRenewableDatabaseAddress({
   url,
   read,
@@ -31,7 +33,7 @@ export function createRenewableDatabaseAddress({
       if ('problem' in found) return onRefused(found.problem)
       if (found.url === inUse) return
       if (withoutName(found.url) !== withoutName(inUse))
-        return onRefused('it names a different database. Only a restart can change the database')
+        return onRefused('the new URL names a different database. Only a restart can change the database')
       inUse = found.url
       onRenewed()
     },

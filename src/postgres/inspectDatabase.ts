@@ -22,18 +22,16 @@ export class TableLocked extends Error {
 
 const sessionName = 'outboxd check'
 
-const lockMs = '2500'
-
 /** @throws DatabaseUnusable if the database cannot be reached, TableLocked if a session of the ERP holds a lock */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
-  const settings = isErp ? { lock_timeout: lockMs } : catalogPathSettings
+  const settings = isErp ? { lock_timeout: '2500' } : catalogPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
-  await using locks = isErp ? watchLockingSessions(url, sessionName) : null
+  await using locking = isErp ? watchLockingSessions(url, sessionName) : null
   try {
     return await withConnectionErrorsExplained(variable, url, () => look(pool))
   } catch (error) {
-    const holders = locks?.holders() ?? []
+    const holders = locking?.sessions() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error
     throw holders.length > 0 && isLockTimeoutOrCanceled(cause) ? new TableLocked(holders, error) : error
   } finally {

@@ -5,7 +5,7 @@ import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 export type Listener = ReturnType<typeof openListener>
 
 export type SleepMark =
-  /** Inserts notify from now on. Look at the table once more. */
+  /** Inserts notify from now on. Earlier ones did not, so look at the table once more. */
   | 'marked'
   /** Another daemon sleeps, and this listener gets its notices. */
   | 'another'
@@ -24,7 +24,7 @@ export interface ListenerDeps {
 
 const reconnectMs = 2_000
 const lookEveryMs = 10_000
-const answerMs = 5_000 // a pooler refuses statement_timeout at the start
+const answerMs = 5_000 // not as statement_timeout, which a pooler refuses at connection
 
 /** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
 const lockClass = 1_869_968_482
@@ -108,7 +108,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   async function leaveIfReadOnly(listening: pg.Client, wasReadOnly: boolean) {
     if ((await isReadOnly(listening)) && !wasReadOnly)
-      throw new Error('the server that is listened to became read-only')
+      throw new Error('the server of the listening connection became read-only')
   }
 
   void connect()
@@ -144,7 +144,7 @@ async function isReadOnly(client: pg.Client): Promise<boolean> {
   return rows[0]?.on ?? false
 }
 
-/** A half-open connection never answers. */
+/** Also destroys the socket, because a half-open connection never answers. */
 function hangUp(client: pg.Client | undefined): void {
   void client?.end().catch(() => {})
   client?.connection.stream.destroy()

@@ -5,7 +5,7 @@ import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from '.
 import { applySessionSettings, catalogPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
-/** Limits the wait for a lock, because all users of the table wait behind it. */
+/** Limits the wait for a lock, because all users of the table wait behind this session. */
 const lockMaxSeconds = 10
 
 const sessionName = 'outboxd migrate schema'
@@ -22,7 +22,7 @@ export function inMigrationSession<T>(
       application_name: sessionName,
       connectionTimeoutMillis: 5_000,
     })
-    await using locks = watchLockingSessions(url, sessionName)
+    await using locking = watchLockingSessions(url, sessionName)
     client.on('error', () => {}) // the statement that runs reports it
     try {
       await client.connect()
@@ -36,11 +36,11 @@ export function inMigrationSession<T>(
       return await work(client)
     } catch (error) {
       if (!isLockTimeout(error)) throw error
-      const [holder] = locks.holders()
+      const [holder] = locking.sessions()
       const statement = holder?.pid
         ? `select pg_terminate_backend(${holder.pid})`
         : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s'`
-      const why = `another session holds a lock that is needed, for more than ${lockMaxSeconds} s. The step that waited changed nothing. ${holder?.pid ? 'End' : 'Find and end'} that session (\`${statement}\`), then run the command again`
+      const why = `another session held a lock for more than ${lockMaxSeconds} s, so this step gave up and changed nothing. ${holder?.pid ? 'End' : 'Find and end'} that session (\`${statement}\`), then run the command again`
       throw new DatabaseUnusable(variable, url, why, error)
     } finally {
       await client.end()

@@ -10,17 +10,15 @@ export interface PoolOptions {
   connections: number
   /** Called when an idle connection broke. The pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Beyond `sessionSettings`. */
+  /** Settings in addition to `sessionSettings`. */
   settings?: Record<string, string>
   /** If true, commits survive a crash, whatever the server's settings. */
   durable?: boolean
-  /**
-   * For the ERP's database: names are looked up in the catalog only, or with `withSearchPathOfRole` in the role's search path.
-   */
+  /** True for the ERP's database. Its names are looked up in the catalog only, unless `withSearchPathOfRole` is used. */
   isErp?: boolean
   /** Prepares repeated statements. Use it only if no other role can change the tables. */
   prepares?: boolean
-  /** For a connection, for a statement on the server, and for its answer. */
+  /** Time limits for a connection, for a statement on the server, and for its answer. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
 
@@ -29,12 +27,12 @@ const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
 type Path = 'catalog' | 'role'
 const catalogPath = 'pg_catalog, pg_temp'
 
-/** In a pooler's session, only a transaction can set the path. */
-const closedLocally = `; set local search_path = ${catalogPath}`
+/** Sets the path for one transaction, because a pooler's session serves others, too. */
+const setCatalogPathLocally = `; set local search_path = ${catalogPath}`
 
 /**
- * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction: then each
- * transaction sets them, and single statements go without. `outboxd check` says how to give them to the role.
+ * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction, so each
+ * transaction sets them, and single statements run without them. `outboxd check` says how to give them to the role.
  */
 export class SessionPool extends pg.Pool {
   readonly #options: PoolOptions
@@ -45,7 +43,7 @@ export class SessionPool extends pg.Pool {
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
   #isPooled = false
-  readonly byRolePath = new RolePathSessions(this)
+  readonly rolePathSessions = new RolePathSessions(this)
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
@@ -73,19 +71,19 @@ export class SessionPool extends pg.Pool {
     this.on('connect', (client) => void client.on('error', () => {}))
   }
 
-  /** The statements that begin a transaction, known once a session is connected. */
-  beginningFor(path: Path): string {
+  /** The statements that begin a transaction. They are known after a session has connected. */
+  beginSqlFor(path: Path): string {
     const local = this.#isPooled ? Object.entries({ ...statementSettings, ...this.#settings }).map(setLocal) : []
     const durable = this.#options.durable ? [committedToDisk] : []
-    const closed = this.#options.isErp && path === 'catalog' ? closedLocally : ''
+    const closed = this.#options.isErp && path === 'catalog' ? setCatalogPathLocally : ''
     return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed
   }
 
-  get beginning(): string {
-    return this.beginningFor('catalog')
+  get beginSql(): string {
+    return this.beginSqlFor('catalog')
   }
 
-  async connectBy(path: Path): Promise<pg.PoolClient> {
+  async connectWithPath(path: Path): Promise<pg.PoolClient> {
     const client = await this.#connect()
     const current = this.#paths.get(client)
     if (current === undefined || current === path) return client
@@ -103,7 +101,7 @@ export class SessionPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
-    const connecting = this.connectBy('catalog')
+    const connecting = this.connectWithPath('catalog')
     if (callback === undefined) return connecting
     connecting.then(
       (client) => callback(undefined, client, client.release.bind(client)),
@@ -159,12 +157,12 @@ export class RolePathSessions {
     this.#pool = pool
   }
 
-  get beginning(): string {
-    return this.#pool.beginningFor('role')
+  get beginSql(): string {
+    return this.#pool.beginSqlFor('role')
   }
 
   connect(): Promise<pg.PoolClient> {
-    return this.#pool.connectBy('role')
+    return this.#pool.connectWithPath('role')
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {
@@ -174,13 +172,13 @@ export class RolePathSessions {
       client.release()
       return result
     } catch (error) {
-      client.release(error as Error) // as pg.Pool does
+      client.release(error as Error) // pg.Pool's own query does the same
       throw error
     }
   }
 }
 
-/** Replaces characters that its server's encoding cannot hold, in every bound value. */
+/** Replaces the characters of bound values that the server's encoding cannot hold. */
 class EncodedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
@@ -209,7 +207,7 @@ class EncodedClient extends pg.Client {
   }
 }
 
-/** Our statements have no other sign beyond ASCII, and Postgres refuses one that its encoding cannot hold. */
+/** The ellipsis is the only character beyond ASCII in our statements. Some encodings cannot hold it. */
 const plainStatement = (sql: string) => sql.replaceAll('…', '.')
 
 interface ServerSetting {
@@ -229,12 +227,12 @@ const committedToDisk = `select set_config('synchronous_commit', 'local', true) 
 const setLocal = ([name, value]: [string, string]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(value)}`
 
-/** Bounded, because some statements have a different text each time. */
+/** Bounds the statements that stay prepared, because some have a different text each time. */
 const preparedMax = 100
 
 /**
- * Plans each statement once, which saves a quarter of the server's work on the ledger. A text without values may have
- * several statements, which cannot be prepared.
+ * Plans each statement once, which saves a quarter of the server's work on the ledger. Skips a text without values,
+ * because it may have several statements, which cannot be prepared.
  */
 function prepareStatements(client: pg.PoolClient): void {
   const names = new Map<string, string>()

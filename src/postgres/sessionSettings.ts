@@ -15,7 +15,7 @@ export const textFormatSettings = {
   extra_float_digits: '1',
 } as const
 
-/** Settings that decide what statements mean and what ends them. */
+/** Settings that decide what a statement means, or that can end it. */
 export const statementSettings = {
   array_nulls: 'on',
   client_min_messages: 'notice', // a COMMIT that did not wait for its standby warns
@@ -30,7 +30,7 @@ export const statementSettings = {
   transform_null_equals: 'off',
 } as const
 
-/** The settings of every session of ours. Not every version knows the last three. */
+/** The settings of every session of ours. Older versions of Postgres do not know all of the last three. */
 export const sessionSettings = {
   ...statementSettings,
   ...textFormatSettings,
@@ -52,7 +52,7 @@ export async function applySessionSettings(
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
     const wanted = pg.escapeLiteral(JSON.stringify({ ...sessionSettings, ...settings }))
-    // One text is one transaction, so that no function in the role's search path can replace the server's.
+    // All in one text, which is one transaction, so that no function in the role's search path can replace the server's.
     const results = (await client.query(
       `set local statement_timeout = 0; set local search_path = pg_catalog, pg_temp;
        select pg_backend_pid() = ${pid} as "isOwn", (

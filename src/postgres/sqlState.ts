@@ -9,10 +9,11 @@ export const isReadOnlyError = (error: unknown): boolean => errorCodeOf(error) =
 
 export type WorkKind = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
+/** What to blame for an error. A piece is a row or a record on which the statement worked. */
 export type Blame =
   /** The error passes by itself. One piece may be the cause, so pieces are tried one by one. */
   | 'moment'
-  /** The piece's data, or what a trigger makes of it. */
+  /** The data of one piece, or a trigger that it fires. */
   | 'piece'
   /** The server, a permission, or a missing table: each piece would fail. */
   | 'everyone'

@@ -40,7 +40,7 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
   await database.pool.query(`insert into outboxd.migration (name, run_on) values ('9999_years_from_now', now())`)
   const env = daemonEnvironment(database.url, 'http://127.0.0.1:1')
   const newer =
-    /its schema outboxd has 9999_years_from_now of a newer version of outboxd\. Install that version here, too/
+    /its schema outboxd has migrations of a newer version of outboxd \(9999_years_from_now\)\. Install that version here, too/
   await expect(startDaemon(env)).rejects.toThrow(newer)
   await expect(status.action(testContext(env), {})).rejects.toThrow(newer)
   await expect(migrate.action(testContext(env), {})).rejects.toThrow(newer)

@@ -41,7 +41,7 @@ test('keeping a record twice changes nothing, but its outbox row is told its sta
   expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: slot'])
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 0 })
   expect(
-    await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
+    await readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, fresh),
   ).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])
 })
 

@@ -29,7 +29,8 @@ beforeEach(async () => {
 
 const hour = 3_600_000
 
-const look = (hostMs = 0) => checkDatabaseClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)
+const look = async (hostMs = 0) =>
+  (await checkDatabaseClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)).wasSetBackByMs
 
 const problems = async () =>
   (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => `${kind} ${subject}: ${detail}`)

@@ -42,7 +42,10 @@ async function uncertain(): Promise<Submission> {
 
 async function read(): Promise<Report[]> {
   const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-  return readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
+  return readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, [
+    ...fresh,
+    ...again,
+  ])
 }
 const knows = (report: Report): ReportResult => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ReportResult => ({
@@ -148,7 +151,7 @@ test('in a ledger that went back in time nothing is told, also before that was s
   await uncertain()
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
   expect(
-    await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
+    await readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, fresh),
   ).toHaveLength(1)
   const known = createDataLossGuard({
     pool: ledger.pool,

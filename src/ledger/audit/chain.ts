@@ -9,8 +9,8 @@ export interface ChainEntry {
   id: string
   submissionId: string
   leaf: Buffer
-  /** Set if the digest says that a part is gone, but the part exists. */
-  pretence: string | null
+  /** Why the entry is suspect: a digest says that a part was erased or emptied, but the part exists. */
+  falseReduction: string | null
   isReduced: boolean
 }
 
@@ -50,7 +50,7 @@ export async function readEventChainEntries(
   return rows.map(eventEntry)
 }
 
-/** Texts that may be emptied or erased enter the leaf as digests, so that the leaf stays valid. */
+/** Texts that may be emptied or erased enter the leaf as digests, so that the leaf stays valid without them. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -63,7 +63,7 @@ function eventEntry(row: EventRow): ChainEntry {
     id,
     submissionId,
     leaf: sha256(JSON.stringify(told)),
-    pretence: falseReductionOf(row),
+    falseReduction: falseReductionOf(row),
     isReduced,
   }
 }
@@ -110,7 +110,7 @@ export async function readActChainEntries(
     id,
     submissionId: '',
     leaf: sha256(JSON.stringify(['act', id, at, act, who, account, reason, until, detail])),
-    pretence: null,
+    falseReduction: null,
     isReduced: false,
   }))
 }
@@ -141,10 +141,10 @@ export interface BlockHead {
 }
 
 export const computeBlockHash = (
-  before: Buffer,
+  hashBefore: Buffer,
   { number, lastEvent, lastAct, events, acts, digest }: BlockHead,
 ): Buffer =>
-  sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
+  sha256(Buffer.concat([hashBefore, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
 export interface BlockEnd {
   number: string
@@ -158,7 +158,7 @@ export const beforeFirstBlock: BlockEnd = { number: '0', lastEvent: '0', lastAct
 /** Selects a `BlockEnd`. */
 export const blockEndSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
 
-/** The end of the chain. Store it elsewhere, because the database's owner can rewrite the chain. */
+/** The last block of the chain. Store it elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
   hash: string
@@ -174,13 +174,13 @@ export interface ChainRound {
   behindMs: number
 }
 
-/** In one block, from each log. */
+/** The most entries that one block takes from each log. */
 const entriesMax = 500
 
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-/** Never delays appending to the logs. */
+/** Locks neither log, so nothing that writes to the logs waits. */
 export async function appendLogsToChain(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
@@ -226,7 +226,7 @@ async function areWriting(db: Database, writers: readonly string[]): Promise<boo
 
 type Appended = { kind: 'appended'; endOfDay: ChainHead | null } | { kind: 'through' } | { kind: 'elsewhere' }
 
-/** Lock 7166: one instance extends the chain at a time. */
+/** Takes lock 7166, so that one instance extends the chain at a time. */
 async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
@@ -269,7 +269,7 @@ async function readLastBlock(db: Database): Promise<BlockEnd & { isOfToday: bool
   return rows[0] ?? { ...beforeFirstBlock, isOfToday: true }
 }
 
-/** A block whose events are all gone needs only its digest. */
+/** Empties blocks whose events are all deleted, because only their digest is still needed. */
 async function compact(db: Database): Promise<void> {
   await db.query(
     `with due as (

@@ -15,13 +15,13 @@ import { type AuditedAct, type RecordName, readOperatorActs } from './readOperat
 
 export interface AuditSpan {
   sinceMs: number | null
-  /** Upper bound of the record's end. Open records count as ending now. */
+  /** Before this time a record must have ended. Open records count as ending now. */
   untilMs: number | null
   key: string | null
   record: RecordName | null
-  /** Excludes acts. */
+  /** If set, no acts are read. */
   type: string | null
-  /** Text in key, payload or body. Excludes acts. */
+  /** Text in key, payload or body. If set, no acts are read. */
   containing: string | null
 }
 
@@ -55,8 +55,8 @@ export interface PrunedRecord {
 export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
 
 /**
- * Yields pruned records, then ended records and acts by time, then open records. Each page is two short statements by an
- * index, so daemons go on.
+ * Yields pruned records, then ended records and acts by time, then open records. Reads each page with two short
+ * statements that use an index, so that daemons are not slowed down.
  */
 export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const { sinceMs, key, record, type, containing } = span
@@ -84,7 +84,7 @@ async function readIds(db: Database, record: RecordName): Promise<string[]> {
   return (await findSubmissions(db, { kind: 'outbox', value: record.outboxId }, pageRows)).map(({ id }) => id)
 }
 
-/** Bodies can be large. */
+/** Few, because bodies can be large. */
 const pageRows = 100
 
 async function* readRecords(
@@ -126,7 +126,7 @@ async function readDetails(
   return new Map(rows.map(({ id, ...detail }) => [id, detail]))
 }
 
-/** Pruned records are ordered by their primary key only. */
+/** Pruned records are read in the order of their primary key, because they have no index by time. */
 const prunedRows = 5_000
 
 async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {

@@ -1,10 +1,11 @@
-import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
+import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { formatIsoInstantOrNull } from '../../time.ts'
 import { hasKeySql } from '../operator/selectSubmissions.ts'
 
-/** The row may not have been captured yet. */
+/** `outboxId` names a row that may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }
 
-/** The key comes from the ledger, so that an erasure removes it. */
+/** A record that an act concerns. The key is read from the ledger, so that an erasure removes it here, too. */
 export interface ActRecord {
   /** The submission's id, or `outbox:N` if the row was not captured. */
   id: string
@@ -37,14 +38,14 @@ export interface ActFilter {
 export interface OperatorLogFilter extends ActFilter {
   sinceMs: number | null
   untilMs: number | null
-  /** Part of a name, in any case. */
+  /** Part of a name. Ignores case. */
   who: string | null
 }
 
-/** $2 to $7 of the statements below. */
+/** Returns $2 to $7 of the statements below. */
 const parametersOf = ({ sinceMs, untilMs, who, key, record }: OperatorLogFilter): (string | null)[] => [
-  isoTime(sinceMs),
-  isoTime(untilMs),
+  formatIsoInstantOrNull(sinceMs),
+  formatIsoInstantOrNull(untilMs),
   who,
   key,
   record !== null && 'id' in record ? record.id : null,
@@ -55,8 +56,8 @@ const isInSpanSql = (log: string) => `${log}.at >= coalesce($2::timestamptz, '-i
   and ${log}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${log}.who), lower(coalesce($4, ''))) > 0`
 
 /**
- * Selects acts beyond id $1, with the records that each names. An act that saw more records than it names fits every
- * record.
+ * Selects acts after or before id $1, with the records that each names. An act that showed more records than it names
+ * matches a filter for any record.
  */
 const actsSql = (beyond: '>' | '<') => `
   select 'act' as kind, a.id, ${epochMsSql('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
@@ -128,7 +129,7 @@ export async function readOperatorLog(
   filter: OperatorLogFilter,
   before: OperatorLogPosition | null,
   limit: number,
-): Promise<{ hands: OperatorLogEntry[]; next: OperatorLogPosition | null }> {
+): Promise<{ entries: OperatorLogEntry[]; next: OperatorLogPosition | null }> {
   const position = before ?? { event: last, act: last }
   const parameters = parametersOf(filter)
   const events = (await db.query<Row>(earlierEventsSql, [position.event, ...parameters, limit + 1])).rows
@@ -137,16 +138,16 @@ export async function readOperatorLog(
     const unnamed = detail?.unnamed ?? null
     return { ...act, logId, what, unnamed: unnamed === null ? null : String(unnamed) }
   })
-  const hands: OperatorLogEntry[] = []
-  while (hands.length < limit && events.length + acts.length > 0) {
+  const entries: OperatorLogEntry[] = []
+  while (entries.length < limit && events.length + acts.length > 0) {
     const isEvent = (events[0]?.atMs ?? -Infinity) >= (acts[0]?.atMs ?? -Infinity)
     const row = (isEvent ? events : acts).shift()
     if (row === undefined) break
-    const { logId, ...hand } = row
+    const { logId, ...entry } = row
     position[isEvent ? 'event' : 'act'] = logId
-    hands.push(hand)
+    entries.push(entry)
   }
-  return { hands, next: events.length + acts.length > 0 ? { ...position } : null }
+  return { entries, next: events.length + acts.length > 0 ? { ...position } : null }
 }
 
 const last = '9223372036854775807'

@@ -20,7 +20,7 @@ export interface ChainVerdict {
   head: ChainHead | null
   blocks: number
   entries: number
-  /** Unchanged events with an emptied or erased part. */
+  /** Unchanged events of which a part was emptied or erased. */
   reduced: number
   /** Events that were deleted with their submissions. */
   gone: number
@@ -41,7 +41,10 @@ function emptyVerdict(): ChainVerdict {
   return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
 }
 
-/** Recomputes the chain from the logs, outside the database, up to the first difference. */
+/**
+ * Recomputes the chain from the logs, outside the database, up to the first difference.
+ * @param noted a block that the operator stored elsewhere; the chain must have it
+ */
 export async function verifyChain(
   db: Database,
   noted: ChainHead | null,
@@ -123,12 +126,14 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
   const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
   const isNext = BigInt(number) === BigInt(before.number) + 1n
   if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
-  if (!computeBlockHash(before.hash, block).equals(hash)) return `block ${number} does not follow from the one before`
+  if (!computeBlockHash(before.hash, block).equals(hash))
+    return `block ${number} does not follow from block ${before.number}`
   const events = await readEventChainEntries(db, before.lastEvent, block.lastEvent, null)
   const acts = await readActChainEntries(db, before.lastAct, block.lastAct, null)
   if (leaves === null || eventIds === null || submissionIds === null) {
     const [extra] = [...events, ...acts]
-    if (extra !== undefined) return `${nameOf(extra)} was added to block ${number}, whose entries had all gone`
+    if (extra !== undefined)
+      return `${nameOf(extra)} was added to block ${number} after all entries of the block had been deleted`
     verdict.gone += block.events
     return null
   }
@@ -137,7 +142,7 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares each body with its digest from when it was last sent, except after a replay. */
+/** Compares each body with the digest that was noted when it was last sent. Leaves out replayed submissions. */
 async function findChangedBody(db: Database, before: BlockEnd, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -173,7 +178,7 @@ async function compareEntries(
       if (entry === undefined) {
         if (kind === 'act') return `act ${id} is missing`
         missing.push({ id, submissionId: submissionIds[i] ?? '' })
-      } else if (entry.pretence !== null) return `${nameOf(entry)} ${entry.pretence}`
+      } else if (entry.falseReduction !== null) return `${nameOf(entry)} ${entry.falseReduction}`
       else if (!entry.leaf.equals(leaves.subarray((first + i) * 32, (first + i + 1) * 32)))
         return `${nameOf(entry)} was changed`
       else {
@@ -190,7 +195,10 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** Finds an event that is gone although its submission is there. A pruned submission that came back has a new log. */
+/**
+ * Finds an event that is gone although its submission exists. Ignores a submission that was pruned and restored, because
+ * its log begins anew.
+ */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],
@@ -208,7 +216,7 @@ async function findDeleted(
   const [first] = rows
   return first === undefined
     ? null
-    : `event ${first.id} of submission ${first.submissionId} is missing, but its submission is there`
+    : `event ${first.id} of submission ${first.submissionId} is missing, but its submission exists`
 }
 
 async function countWaiting(

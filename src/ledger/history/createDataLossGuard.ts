@@ -14,7 +14,7 @@ import {
 } from './history.ts'
 import { type HistoryView, hasOperatorAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
 
-export type HistoryLook =
+export type HistoryCheck =
   | { kind: 'stands' | 'waits' }
   | { kind: 'found'; detail: string }
   /** A declared standby was promoted. Sending continues. */
@@ -23,20 +23,20 @@ export type HistoryLook =
 /**
  * Keeps all instances from sending from a ledger that has lost committed data:
  *
- *     mayClaim   in the transaction that takes slots or records
- *     stands     in the transaction that captures, because rows taken early would overtake lost records of their key;
- *                before rows are written back, because they may know more than the ledger
- *     mayTake    when capture has read rows: in an empty ledger they may be the first that name transactions
- *     claimed    after a claim's COMMIT: the ledger must have that claim from now on
- *     look       every 2 s: writes what it found into the ledger
+ *     mayClaim          in the transaction that takes slots or records
+ *     isComplete        in the transaction that captures, because rows taken early would overtake lost records of their
+ *                       key; before rows are written back, because they may know more than the ledger
+ *     mayCapture        when capture has read rows: if the ledger is empty, rows may name transactions that it lost
+ *     rememberClaim     after a claim's COMMIT: the ledger must have that claim from now on
+ *     check             every 2 s: writes what it found into the ledger
  */
 export interface DataLossGuard {
   mayClaim(db: Database): Promise<boolean>
-  stands(db: Database): Promise<boolean>
-  mayTake(db: Database): Promise<boolean>
+  isComplete(db: Database): Promise<boolean>
+  mayCapture(db: Database): Promise<boolean>
   /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
-  claimed(last: LastClaim): Promise<void>
-  look(): Promise<HistoryLook>
+  rememberClaim(last: LastClaim): Promise<void>
+  check(): Promise<HistoryCheck>
 }
 
 /**
@@ -44,7 +44,7 @@ export interface DataLossGuard {
  * stopped.
  */
 export interface RowWithTransactionSearch {
-  /** May find later rows late. */
+  /** Reads the next part of the table, so it may take many calls until a row is found. */
   find(): Promise<NamedRow>
   /** Reads to the end of the table. */
   findNow(): Promise<NamedRow>
@@ -76,7 +76,7 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
     }
   }
 
-  /** Without a connected standby, Postgres lets a waiting COMMIT succeed. */
+  /** True if COMMITs should wait for a standby, but do not. */
   const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
 
   async function attend(view: HistoryView): Promise<void> {
@@ -92,14 +92,14 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
       remember(view)
       return true
     },
-    stands: async (db) => (await judge(db)).verdict.kind === 'stands',
-    mayTake: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
-    async claimed(last) {
+    isComplete: async (db) => (await judge(db)).verdict.kind === 'stands',
+    mayCapture: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
+    async rememberClaim(last) {
       if (standby === 'synchronous' && !(await hasSynchronousCommits(pool)))
         throw new CommitUncertain('the server waits for no standby any more')
       remembered = { ...remembered, claim: last }
     },
-    async look() {
+    async check() {
       const { view, verdict } = await judge(pool)
       switch (verdict.kind) {
         case 'stands':

@@ -57,10 +57,7 @@ const viewSql = `
   case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
 
-export async function readHistory(
-  db: Database,
-  { claim, safeLsn, hasRecords }: InstanceMemory,
-): Promise<HistoryView | null> {
+async function readHistory(db: Database, { claim, safeLsn, hasRecords }: InstanceMemory): Promise<HistoryView | null> {
   const { rows } = await db.query<HistoryView>(`select ${viewSql} from outboxd.history h, outboxd.history_now() n`, [
     claim?.id ?? null,
     claim?.attempt ?? null,
@@ -76,7 +73,7 @@ export interface JudgedHistory {
   verdict: HistoryVerdict
 }
 
-/** Reads the outbox's rows only if they matter. */
+/** Reads rows of the outbox only if the ledger has no records. */
 export async function readAndJudgeHistory(
   db: Database,
   remembered: InstanceMemory,
@@ -97,7 +94,7 @@ export async function hasSynchronousCommits(db: Database): Promise<boolean> {
   return rows[0]?.wait ?? false
 }
 
-/** True if the ledger may have lost data, and no operator has decided yet. */
+/** True if a daemon or an operator found that the ledger may have lost data, and no operator has decided yet. */
 export const mayHaveLostDataSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
 export interface SuspectedLoss {
@@ -123,7 +120,7 @@ export async function readSuspectedLoss(db: Database, restoredBy: string | null 
   return rows[0] ?? null
 }
 
-/** Notes that the history is unchanged, and the last event, which must exist from now on. */
+/** Notes when the history was last found unchanged, and the last event, which must exist from now on. */
 export async function markHistoryUnchanged(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -191,7 +188,7 @@ export async function agreeToHistoryByDaemon(db: Database, who: string): Promise
   )
 }
 
-/** Locks the finding, if it is the one that the operator has seen. */
+/** Locks the finding. @returns false if it is not the one that the operator has seen */
 export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
@@ -211,11 +208,11 @@ export async function acceptLossByOperator(db: Database, who: string, isOutboxIn
   await endHistoryPause(db, null)
 }
 
-/** Between the ledger and the hosts that write rows. */
+/** The clocks of the ledger and of the hosts that write rows differ by at most this. */
 export const clockSkewMaxMs = 5_000
-export const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
+const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
 
-/** Instances compare agreements by their order, so it must rise even if a clock was set back. */
+/** Instances compare `agreed_at`, so it must rise even if a clock was set back. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
   marked_event = null, found_at = null, found = null, found_by = null`

@@ -1,4 +1,4 @@
-/** Identifies a server's ledger. Null if our role may not read it. */
+/** Identifies the ledger of a server. What our role may not read is null. */
 export interface HistoryIdentity {
   systemId: string | null
   timeline: number | null
@@ -6,13 +6,13 @@ export interface HistoryIdentity {
   ledgerOid: number
 }
 
-/** The ledger's history as read once, by the database's clock. */
+/** The ledger's history as one statement read it. Times are those of the database's clock. */
 export interface HistoryView {
   agreed: HistoryIdentity
   agreedAtMs: number
   isByPerson: boolean
   now: HistoryIdentity
-  /** Milliseconds since a daemon last found the history unchanged. */
+  /** Time since a daemon last found the history unchanged. */
   markedForMs: number
   /** Position in the write-ahead log that survives a crash. Null if our role may not read it. */
   safeLsn: string | null
@@ -25,7 +25,7 @@ export interface HistoryView {
   /** True if a finding waits for an operator. */
   isFound: boolean
   hasLastClaim: boolean
-  /** True if the log is as long as this instance has seen it. */
+  /** True if the write-ahead log is at least as long as this instance has seen it. */
   isPastSeen: boolean
   isUnused: boolean
   isEmpty: boolean
@@ -37,10 +37,10 @@ export interface HistoryMemory {
   timeline: number | null
 }
 
-/** `synchronous`: only a synchronous standby is ever promoted. */
+/** `synchronous`: a failover promotes only a synchronous standby. */
 export type LedgerStandby = 'none' | 'synchronous'
 
-/** A row that names a transaction. If the ledger has no records, it has lost that one. */
+/** A row that names a transaction. If the ledger has no records, it has lost the record of this row. */
 export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
 
 export type HistoryVerdict =
@@ -52,18 +52,18 @@ export type HistoryVerdict =
   /** An operator must decide. */
   | { kind: 'waits' }
 
-/** If no daemon has marked the history for longer, the new server may be a restored backup. */
+/** If no daemon found the history unchanged for longer than this, the new server may be a restored backup. */
 const promotedWithinMs = 120_000
 
 /**
  * Decides whether the ledger still has all that was committed.
  *
- * A promoted standby has a later timeline, and so has a backup that was recovered to the end of the archive. Neither
- * shows whether the last commits are there. So sending continues only if LEDGER_STANDBY is synchronous and each
- * instance finds its own last claim.
+ * A promoted standby has a later timeline, and so has a backup that was recovered to the end of the archive. The
+ * timeline does not show whether the last commits are there. So sending continues only if LEDGER_STANDBY is synchronous
+ * and each instance finds its own last claim.
  *
- * A ledger without records is new, or older than its first record. In the second case rows of the outbox name
- * transactions.
+ * A ledger without records is new, or was restored from a backup without records. In the second case rows of the outbox
+ * name transactions.
  */
 export function judgeDataLoss(
   view: HistoryView,

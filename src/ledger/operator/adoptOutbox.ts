@@ -16,7 +16,7 @@ import { type Actor, logOperatorAct, type Operator } from './operator.ts'
 
 export interface Adoption {
   identity: OutboxIdentity
-  /** `new`: the ledger's ids mean nothing for these rows. */
+  /** `new`: rows whose ids the ledger knows may be different rows. */
   rows: 'same' | 'new'
   /** Null changes nothing. */
   start: StartPosition | null
@@ -26,7 +26,7 @@ export interface WorkUnderWay {
   submissions: number
   /** Outcomes to write back. They are lost if the ledger serves a different outbox. */
   reports: number
-  /** Number of records that are sent again if their row waits and counts as new. */
+  /** Records that would be sent again if their rows wait and count as new. */
   sent: number
 }
 
@@ -77,7 +77,10 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   await logOperatorAct(db, actor, 'adopt', { outbox: describeOutboxIdentity(identity), rows, start: { id, at } })
 }
 
-/** Earlier rows are compared no more. A later conflict means that the ERP edits rows. */
+/**
+ * Rows up to here are no longer compared with their stamps. If rows differ already, the operator thereby says that the ERP
+ * edits rows.
+ */
 async function declareRowsSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
@@ -98,13 +101,7 @@ export interface ServiceChangeFacts {
   records: Record<string, number>
 }
 
-/** @param preventsDaemonStart prevents daemons from starting until the COMMIT */
-export async function readServiceChangeFacts(
-  db: Database,
-  service: ServiceIdentity,
-  preventsDaemonStart: boolean,
-): Promise<ServiceChangeFacts> {
-  if (preventsDaemonStart) await db.query('lock table outboxd.instance in share row exclusive mode')
+export async function readServiceChangeFacts(db: Database, service: ServiceIdentity): Promise<ServiceChangeFacts> {
   const { id, served } = await readLedgerBinding(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
@@ -124,11 +121,11 @@ export async function readServiceChangeFacts(
 
 export interface ServiceAdoption {
   /**
-   * Any kind but `adopted` is a refusal. `served` means that the service is the same, `records` that the new service
-   * does not know them.
+   * Any kind but `adopted` is a refusal. `served`: the ledger has this service already. `daemons`: some run. `records`:
+   * the new service does not know records that are under way.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
-  use: ServiceChangeFacts
+  facts: ServiceChangeFacts
 }
 
 export function adoptService(
@@ -136,14 +133,16 @@ export function adoptService(
   { service, isSame }: { service: ServiceIdentity; isSame: boolean },
 ): Promise<ServiceAdoption> {
   return inTransaction(ledger, async (db) => {
-    const use = await readServiceChangeFacts(db, service, true)
-    const kind = judgeServiceChange(use, isSame)
-    if (kind !== 'adopted') return { kind, use }
-    await rebindLedgerToService(db, use.configured, actor.who)
-    const { baseUrl, authUrl } = use.configured
-    const former = use.served?.baseUrl ?? null
+    // Keeps daemons from starting until the COMMIT.
+    await db.query('lock table outboxd.instance in share row exclusive mode')
+    const facts = await readServiceChangeFacts(db, service)
+    const kind = judgeServiceChange(facts, isSame)
+    if (kind !== 'adopted') return { kind, facts }
+    await rebindLedgerToService(db, facts.configured, actor.who)
+    const { baseUrl, authUrl } = facts.configured
+    const former = facts.served?.baseUrl ?? null
     await logOperatorAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former })
-    return { kind, use }
+    return { kind, facts }
   })
 }
 

@@ -55,7 +55,7 @@ export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: De
    select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
    from written w join former f using (id)`
 
-/** Also removes the polls of records that are not tracked under the former poll any more. Runs in a transaction. */
+/** Also removes the polls that the records had before. Runs in a transaction. */
 export async function writeDecisions(
   db: Database,
   sql: string,
@@ -76,7 +76,7 @@ const discardSql = decisionSql({
   cause: `concat_ws(': ', 'discarded', $3::text)`,
 })
 
-/** Stops the polls of accepted records. Keeps error and transaction id. */
+/** Stops the polls of accepted records. Error and transaction id stay. @returns the ids of the discarded records */
 export async function discardSeenSubmissions(operator: Operator, seen: readonly SeenRecord[]): Promise<string[]> {
   const discarded = await withSubmissionsLocked(operator, seen, (db) =>
     writeDecisions(db, discardSql, seen, operator.actor),
@@ -127,7 +127,7 @@ export function eraseRecords(
     )
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
-    // A second statement: the log's trigger allows it once the submission is erased, and keeps the digests.
+    // In a second statement, because the log's trigger allows this change only after the submission is erased.
     await db.query(
       `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null
        where submission_id = any($1::uuid[])`,

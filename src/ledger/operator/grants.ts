@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { queueSchema } from '../queue.ts'
 
-/** `run`: daemons, and commands that change something. */
+/** `run`: for daemons, and for commands that change something. */
 export type RoleKind = 'run' | 'read'
 
 type Act = 'insert' | 'update' | 'delete'
@@ -27,10 +27,10 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
   'outboxd.budget': { acts: ['insert', 'update'], holds: 'limit and window in use' },
-  'outboxd.passage': { acts: ['insert', 'update'], holds: 'resources that answered since a pause' },
+  'outboxd.passage': { acts: ['insert', 'update'], holds: 'answered records, by resource and pause' },
   'outboxd.pause': { acts: all, holds: 'pauses' },
   'outboxd.refusal_run': { acts: all, holds: 'refusals in a row' },
-  'outboxd.believed_refusal': { acts: all, holds: 'refusals believed after a trial' },
+  'outboxd.believed_refusal': { acts: all, holds: 'refusals that an operator takes for right' },
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
   'outboxd.period': { acts: ['delete'], holds: 'outcomes by minute and hour, written by older versions' },
@@ -47,7 +47,7 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.chain_block': { acts: ['insert', 'update'], holds: 'the audit chain; a trigger refuses to change blocks' },
   'outboxd.history': {
     acts: ['insert', 'update'],
-    holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss',
+    holds: 'when daemons last found the ledger complete, and who accepted a loss',
   },
   'pgboss.job': { acts: all, holds: 'polls that are due' },
   'pgboss.job_common': { acts: all, holds: 'the partition with our polls' },
@@ -60,7 +60,7 @@ const actsByTable = JSON.stringify(
   Object.fromEntries(Object.entries(allowedChangesByTable).map(([name, { acts }]) => [name, acts])),
 )
 
-/** The privileges that a role of kind $2 needs. $3 has the changes by table. */
+/** CTEs with the privileges that a role of kind $2 needs. $3 has the changes by table. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
   ours_table as (

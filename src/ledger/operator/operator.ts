@@ -1,5 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { type KeyOnFailure, lockSubmissions, withKeysLockedThenReleased } from '../keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissions } from '../keyOrder.ts'
 import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
@@ -76,7 +76,7 @@ export async function logOperatorAct(
   )
 }
 
-/** For an event's detail. */
+/** Members of an event's detail. */
 export const reasonAndAccountJsonSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
@@ -95,12 +95,12 @@ export function withSubmissionsLocked<T>(
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
     // A replay can change a record's key, so both keys are locked.
-    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
+    return lockKeysAndReleaseFirstRecords(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 
 export async function withOpenQueue<T>({ url }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
-  const queue = await openPollQueue(url, () => {}) // the next statement reports it
+  const queue = await openPollQueue(url, () => {}) // the statement of `work` that fails reports the error
   try {
     return await work(queue)
   } finally {

@@ -19,10 +19,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
   return rows[0]?.cause ?? null
 }
 
-/**
- * Finds limits that a pooler did not pass on.
- * @returns statements that set them
- */
+/** Finds time limits that a pooler did not pass on. @returns statements that set them for our role */
 export async function findMissingTimeoutStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
@@ -46,19 +43,19 @@ export async function readDurabilitySettings(db: Database): Promise<Durability> 
   return { off: rows.map(({ name }) => name), isSynchronous: await hasSynchronousCommits(db) }
 }
 
-/** Number of further sessions that a server accepts. */
+/** Says how many more sessions a server accepts. */
 export interface FreeConnections {
-  /** Equal for all databases of one server. */
+  /** An identifier that all databases of one server share. */
   server: string
-  /** By the lowest limit. */
+  /** The number under the lowest limit. */
   free: number
-  /** The limit, as Postgres names it. */
+  /** Describes the lowest limit. */
   limit: string
-  /** Daemons' sessions with our role. */
+  /** Sessions of daemons with our role. */
   ours: number
 }
 
-/** Checks max_connections and the limits of role and database. */
+/** Considers max_connections and the limits of role and database. */
 export async function readFreeConnections(db: Database): Promise<FreeConnections> {
   const { rows } = await db.query<FreeConnections>(
     `with session as (
@@ -82,7 +79,7 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
   return rows[0] as FreeConnections
 }
 
-/** Null if the server is on a different host, or our role has no permission. */
+/** Null if the server runs on a different host, or our role may not read the setting. */
 export async function readLocalDataFolder(db: Database): Promise<string | null> {
   const { rows } = await db.query<{ folder: string }>(
     `select setting as folder from pg_settings
@@ -91,7 +88,7 @@ export async function readLocalDataFolder(db: Database): Promise<string | null> 
   return rows[0]?.folder ?? null
 }
 
-/** Milliseconds by which the server's clock is ahead of ours. */
+/** Returns bounds of the milliseconds by which the server's clock is ahead of ours. */
 export async function readServerClockLead(
   db: Database,
   nowMs: () => number,

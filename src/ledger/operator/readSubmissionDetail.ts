@@ -32,7 +32,7 @@ export interface ActivePause {
 
 export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'revision'> {
   resource: Resource | null
-  /** By retention or erasure. */
+  /** When retention or `erase` removed payload and body. */
   emptiedMs: number | null
   erasedMs: number | null
   /** As the ERP wrote it. */
@@ -62,7 +62,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   /** Why the row cannot be written back. */
   reportTrouble: string | null
   reportAgainMs: number | null
-  /** The problem that its row is a different one now. */
+  /** The problem's text if the row with this id is a different row now. */
   conflict: string | null
   /** The first earlier record of its key that blocks it. */
   blocker: Blocker | null
@@ -109,7 +109,7 @@ export async function readSubmissionDetail(
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** Returns a text for each submission that changes with every step and poll. */
+/** Returns for each submission a text that changes with every step and poll. */
 export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,

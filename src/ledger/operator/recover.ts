@@ -9,7 +9,7 @@ import {
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
 } from '../history/history.ts'
-import { lockSubmissions, withKeysLockedThenReleased } from '../keyOrder.ts'
+import { lockKeysAndReleaseFirstRecords, lockSubmissions } from '../keyOrder.ts'
 import type { PollQueue } from '../queue.ts'
 import {
   hasTransactionIdSql,
@@ -38,10 +38,10 @@ export type RecoveredAs = 'uncertain' | 'new'
 
 export interface DoubtfulRecordCounts {
   queued: number
-  /** Bounds of the times of recording. */
+  /** When the first and the last of these records were recorded. */
   oldestMs: number | null
   newestMs: number | null
-  /** Records that are being sent, or uncertain since a daemon last found the history unchanged. */
+  /** Records that are being sent, or became uncertain after a daemon last found the history unchanged. */
   onWire: number
   /** Accepted records, which may have failed and been sent again. */
   accepted: number
@@ -118,7 +118,10 @@ export const transactionTakenMessage = (transactionId: string, outboxId: string)
 const lostDataMessage = (why: string | null): string =>
   `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. It may have arrived`
 
-/** Tracks records by the transactions that their rows name. Safe to repeat. */
+/**
+ * Tracks records by the transactions that their rows name. Safe to repeat.
+ * @returns false if the finding is not the one that the operator has seen, so nothing was done
+ */
 export function recoverNamedTransactions(
   operator: Operator,
   records: readonly NamedRecord[],
@@ -130,7 +133,7 @@ export function recoverNamedTransactions(
     const trusted = records.filter(({ whyNot }) => whyNot === null)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissions(db, records)
-    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
+    await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
       const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
@@ -144,7 +147,7 @@ export function recoverNamedTransactions(
   })
 }
 
-/** No row is captured meanwhile. */
+/** Keeps all instances from capturing during `work`. */
 function recoverRecords<T>(operator: Operator, work: (db: Database, queue: PollQueue) => Promise<T>): Promise<T> {
   return withOpenQueue(operator, (queue) =>
     inTransaction(operator.ledger, async (db) => {
@@ -154,10 +157,7 @@ function recoverRecords<T>(operator: Operator, work: (db: Database, queue: PollQ
   )
 }
 
-/**
- * Locks the transactions.
- * @returns the row of the other record that has the transaction, by submission
- */
+/** @returns by submission, the row of another record that has the transaction */
 async function lockAndFindOtherHolders(
   db: Database,
   named: readonly (TransactionRef & { id: string; outboxId: string })[],
@@ -211,7 +211,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       const why = transactionTakenMessage(record.transactionId, holder)
       return { ...record, doubt: `the ledger had lost this row; ${why}. It may have arrived` }
     })
-    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
+    await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
       await insertCapturedRecords(db, kept, actor.who, actor)
       const arrivals = named.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
@@ -234,8 +234,10 @@ export interface RecoveryTerms {
 /**
  * Decides the queued records and agrees to the history, so that sending continues. Runs in a transaction.
  *
- * A record that is sent again keeps its idempotency key and stays in doubt: E002 then makes it uncertain. An accepted
- * record is not sent again by itself, because it may have failed and been sent again already.
+ * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. An
+ * accepted record is not sent again by itself, because it may have failed and been sent again already.
+ *
+ * @returns the number of decided records; null if the finding is not the one that the operator has seen
  */
 export async function finishRecovery(
   db: Database,
@@ -258,7 +260,7 @@ export async function finishRecovery(
   return queued
 }
 
-/** A statement for this many records takes some seconds. */
+/** Bounds a statement, because one for this many records takes some seconds. */
 const takenMax = 5_000
 
 /** @param after a `seq` */

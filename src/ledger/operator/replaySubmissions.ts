@@ -57,12 +57,14 @@ export async function readReplayableSubmissions(
 }
 
 /**
- * Queues failed and rejected submissions again. Their `seq`, attempts and log stay. Those with a key start held, for
- * `releaseFirstRecordsOfKeys`.
+ * Queues failed and rejected submissions again. Their `seq`, attempts and log stay. Submissions with a key start held,
+ * and `releaseFirstRecordsOfKeys` releases them.
  *
- * The idempotency key is new if the service has answered under the former one. It stays for a record that may have
- * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. An attempt
- * stays in doubt: E002 then says that it arrived.
+ * The idempotency key is new if the service has answered under the former one. The key stays for a record that may have
+ * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. Such a record
+ * stays in doubt, so the error E002 means that it arrived.
+ *
+ * @returns ids of the queued submissions
  */
 export async function queueReplays(
   operator: Operator,
@@ -82,8 +84,8 @@ export async function queueReplays(
 }
 
 /**
- * True if the service may have the record under its key and has not processed it to its end. An id from an operator may
- * be another record's.
+ * True if the service may have the record under its key and has not processed it to its end. An end under an id that an
+ * operator gave does not count, because the id may be another record's.
  */
 export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

@@ -14,7 +14,7 @@ export type ArrivalSettled =
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
-/** Called when the operator says that the record arrived. The record is polled at once. */
+/** Called if the operator says that the record arrived. The record is polled at once. */
 export function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -34,8 +34,8 @@ export function resolveAsArrived(
 }
 
 /**
- * Called when the operator says that the record did not arrive. The record is sent again. The attempt stays in doubt and
- * keeps its idempotency key (see `queueReplays`), because operators err.
+ * Called if the operator says that the record did not arrive. The record is sent again. It stays in doubt and keeps its
+ * idempotency key (see `queueReplays`), because the operator may be wrong.
  *
  * @returns null if the submission took a step since, or nothing is in doubt
  */
@@ -52,8 +52,8 @@ export async function resolveAsNotArrived(
 }
 
 /**
- * Takes back an id that an operator gave: the record is uncertain again.
- * @returns false if no operator gave one, or the record took a step since
+ * Withdraws an id that an operator gave, so the record is uncertain again.
+ * @returns false if no operator gave an id, or the record took a step since
  */
 export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withSubmissionsLocked(operator, [seen], async (db) => {
@@ -63,8 +63,8 @@ export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord)
 }
 
 /**
- * True if an operator may settle it. Includes ends under an id that an operator gave, because that id may be another
- * record's.
+ * True if an operator may settle submission `s`. Includes ends under an id that an operator gave, because the id may be
+ * another record's.
  */
 const settleableSql = `s.emptied_at is null and (
   s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
@@ -76,7 +76,7 @@ const former = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_c
 
 const arrived = {
   fields: '"transactionId" text, "jobId" uuid',
-  // Their age counts from sending, so that the late poll does not teach that processing is quick.
+  // The age counts from sending, so that this late poll does not teach the schedule that processing is quick.
   set: `state = case when s.tracked then 'accepted' else 'completed' end,
     transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsSql('transaction')},
     held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
@@ -123,12 +123,12 @@ const notArrivedSql = decisionSql({
   detail: former,
 })
 
-/** The id is free for another record. */
+/** Another record may get the id. */
 const takeBackSql = decisionSql({
   allowed: 's.id_by_person and s.emptied_at is null',
   set: `state = 'uncertain', in_doubt = true, transaction_id = null, id_by_person = false,
     ${resetColumnsSql('transaction', {
-      error: "'an operator withdrew the transaction id that had been given for it. It may still have arrived'",
+      error: "'an operator withdrew the transaction id of this record. The record may still have arrived'",
     })},
     accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp()`,
   cause: `'resolved: taken back that it is ' || f.transaction_id`,

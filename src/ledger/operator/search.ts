@@ -22,10 +22,10 @@ export interface TextSearch {
   isCut: boolean
 }
 
-/** Payloads can be large, and a statement has a time limit. */
+/** Few, because payloads can be large and a statement has a time limit. */
 const rowsAtOnce = 200
 
-/** Searches payloads, bodies and keys, newest first, in any case. Bounded, because payloads have no index. */
+/** Searches payloads, bodies and keys, newest first, ignoring case. Bounded, because payloads have no index. */
 export async function searchSubmissionTexts(
   db: Database,
   filter: SubmissionFilter,
@@ -52,18 +52,18 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
   return rows.map(({ id }) => id)
 }
 
-/** True if submission `s` has a text. @param patterns the placeholder of its patterns */
-export const submissionContainsSql = (patterns: string): string =>
-  `coalesce(s.key ilike any(${patterns}::text[]) or s.payload ilike any(${patterns}) or s.body ilike any(${patterns}), false)`
+/** True if key, payload or body of submission `s` match one of the patterns. */
+export const submissionContainsSql = (patternsSql: string): string =>
+  `coalesce(s.key ilike any(${patternsSql}::text[]) or s.payload ilike any(${patternsSql}) or s.body ilike any(${patternsSql}), false)`
 
-/** Makes LIKE patterns of a text, as it is and as JSON may escape it. */
+/** Makes LIKE patterns of a text: one as it is, others as JSON may escape it. */
 export function toLikePatterns(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return [...new Set([text, escaped, ascii])].map((each) => `%${each.replace(/[\\%_]/g, '\\$&')}%`)
 }
 
-/** Submissions with the same state, code and shape of error. */
+/** Describes submissions with the same state, code and shape of error. */
 export interface Cause {
   /** The value of the filter `cause`. */
   cause: string
@@ -71,7 +71,7 @@ export interface Cause {
   state: State
   code: string | null
   mayHaveArrived: boolean
-  /** Their error without values. */
+  /** Their error with values left out. */
   shape: string
   types: string[]
   firstMs: number

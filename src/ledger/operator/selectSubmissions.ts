@@ -1,5 +1,6 @@
 import { type State, states } from '../../model.ts'
-import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
+import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { formatIsoInstantOrNull } from '../../time.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
 export interface ListedSubmission {
@@ -10,7 +11,7 @@ export interface ListedSubmission {
   state: State
   code: string | null
   error: string | null
-  /** True if it failed or was rejected, but the service may have it. */
+  /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
   transactionId: string | null
   idempotencyKey: string
@@ -21,16 +22,16 @@ export interface ListedSubmission {
   sentMs: number | null
   acceptedMs: number | null
   endedMs: number | null
-  /** The time when it entered its state. */
+  /** The time when the submission entered its state. */
   sinceMs: number
-  /** The fence of an operator's decision. */
+  /** Rises with each step, so that an operator's decision is dropped if a step came first. */
   revision: number
 }
 
 /** Null matches all. */
 export interface SubmissionFilter {
   states: readonly State[]
-  /** In any case. */
+  /** Ignores case. */
   code: string | null
   type: string | null
   key: string | null
@@ -101,8 +102,8 @@ export function filterParameters(filter: SubmissionFilter): unknown[] {
     filter.code,
     filter.type,
     filter.key,
-    isoTime(filter.sinceMs),
-    isoTime(filter.untilMs),
+    formatIsoInstantOrNull(filter.sinceMs),
+    formatIsoInstantOrNull(filter.untilMs),
     filter.mayHaveArrived,
     filter.transactionId,
     filter.cause,
@@ -110,15 +111,15 @@ export function filterParameters(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-/** Compares the hash, too, because the index holds only hashes: a text of the ERP may exceed an index entry. */
+/** Also compares the hash, because the index has only hashes. A text of the ERP may be too long for an index entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
 export const hasKeySql = (value: string): string => hasText('s.key', value)
 
 /**
- * The error of `s` without quoted text, and without words with digits, except error codes, names such as `field1`, and
- * the answered status.
+ * The error of submission `s` without quoted text and without words that have digits. Error codes, names such as
+ * `field1` and the HTTP status stay.
  */
 export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
@@ -193,7 +194,7 @@ export interface SubmissionPage {
   next: ListPosition | null
 }
 
-/** Finds a page by an index's values, not by counting. */
+/** Begins a page at values of an index, so that earlier rows are not read. */
 export async function selectSubmissionPage(
   db: Database,
   filter: SubmissionFilter,
@@ -226,13 +227,13 @@ const fromPosition = {
   newest: matchingSubmissionsSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
-/** `ending` has six or more hex digits. `range` is inclusive. */
+/** `ending`: the last hex digits of an id, at least six. `range`: ids from the first to the last, both included. */
 export type SubmissionReference =
   | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
   | { kind: 'ids'; ids: readonly string[] }
   | { kind: 'range'; from: string; to: string }
 
-/** Those of a key newest first. */
+/** Returns the submissions of a key newest first, others by id. */
 export async function findSubmissions(
   db: Database,
   reference: SubmissionReference,

@@ -141,7 +141,7 @@ describe('the first break is named:', () => {
     [
       'a step is taken away',
       `delete from outboxd.submission_event where id = ${someEvent}`,
-      'is missing, but its submission is there',
+      'is missing, but its submission exists',
     ],
     [
       'a step is slipped in',

@@ -36,7 +36,7 @@ test('the ledger is a copy: nothing is sent before `recover`', async () => {
   onTestFinished(() => dropDatabase(url, server))
   const pool = openPool(url)
   onTestFinished(() => pool.end())
-  const look = () => historyOf(pool).look()
+  const look = () => historyOf(pool).check()
   expect([await look(), await look()]).toEqual([{ kind: 'waits' }, { kind: 'stands' }])
 
   await pool.query('update outboxd.history set database_oid = 1')
@@ -50,7 +50,7 @@ test('the ledger is a copy: nothing is sent before `recover`', async () => {
 
 test('that it was found as agreed to is written every ten seconds, not at each look', async () => {
   const marks = async () => (await ledger.pool.query('select marked_at from outboxd.history')).rows
-  const { look } = historyOf()
+  const { check: look } = historyOf()
   await look()
   const first = await marks()
   await look()
@@ -63,25 +63,28 @@ test('that it was found as agreed to is written every ten seconds, not at each l
 
 test('older rows that are put back are found by the event that is gone, though the history stays; what was pruned is not missed', async () => {
   await ledger.capture([{}])
-  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+  expect(await historyOf().check()).toEqual({ kind: 'stands' })
   const without = (statement: string) =>
     ledger.pool.query(`begin; set local session_replication_role = replica; ${statement}; commit`)
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
   await ledger.capture([{}])
-  await historyOf().look()
+  await historyOf().check()
   await without(`delete from outboxd.submission_event where id = (select max(id) from outboxd.submission_event)`)
-  expect(await historyOf().look()).toMatchObject({ kind: 'found', detail: expect.stringContaining('rows of a backup') })
+  expect(await historyOf().check()).toMatchObject({
+    kind: 'found',
+    detail: expect.stringContaining('rows of a backup'),
+  })
 
   await ledger.reset()
   const [id] = await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
-  await historyOf().look()
+  await historyOf().check()
   await without(
     `update outboxd.submission set state = 'discarded', due_at = null, ended_at = now() - interval '9 days', report_due = false where id = '${id}'`,
   )
   await appendLogsToChain(ledger.pool, () => true)
   expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
-  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+  expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
 test('a server whose clock is behind that of before keeps no slot taken for that long', async () => {
@@ -89,7 +92,7 @@ test('a server whose clock is behind that of before keeps no slot taken for that
     `update outboxd.slot set set_at = clock_timestamp() + interval '1 h', free_at = clock_timestamp() + interval '1 h 5 s' where id = 1;
      update outboxd.history set timeline = timeline + 5`,
   )
-  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
+  expect(await historyOf().check()).toMatchObject({ kind: 'found' })
   const { rows } = await ledger.pool.query(
     `select count(*)::int as n from outboxd.slot where free_at > clock_timestamp() + interval '10 min'`,
   )
@@ -100,16 +103,16 @@ test('an administrator who rewrites or freezes the table has put nothing back', 
   for (const statement of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)'])
     await ledger.pool.query(`${statement} outboxd.history`)
   await ledger.pool.query('cluster outboxd.history using history_pkey')
-  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+  expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
 test('rows of a backup that are put back into the tables that stand are found, until a person has agreed', async () => {
   const history = historyOf()
-  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await history.check()).toEqual({ kind: 'stands' })
   await ledger.pool.query(
     'with before as (delete from outboxd.history returning *) insert into outboxd.history select * from before',
   )
-  expect(await history.look()).toMatchObject({
+  expect(await history.check()).toMatchObject({
     kind: 'found',
     detail: expect.stringContaining('rows of a backup'),
   })
@@ -117,7 +120,7 @@ test('rows of a backup that are put back into the tables that stand are found, u
   const before = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
   await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
-  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+  expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
 test('in another history nothing is claimed, from the first moment on, and the whole budget counts as spent', async () => {
@@ -126,7 +129,7 @@ test('in another history nothing is claimed, from the first moment on, and the w
   const claimed = await ledger.dispatch().claim(request(), () => {})
   expect(claimed).toMatchObject({ submissions: [], slots: [] })
   expect(await ledger.dispatch().takeSlots(1)).toEqual([])
-  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
+  expect(await historyOf().check()).toMatchObject({ kind: 'found' })
   expect(await pauses()).toEqual([{ reason: 'history', until: null }])
   const { rows } = await ledger.pool.query('select count(*)::int as n from outboxd.slot where free_at > now()')
   expect(rows).toEqual([{ n: 10 }])
@@ -135,12 +138,12 @@ test('in another history nothing is claimed, from the first moment on, and the w
 test('what is found is told once, with when a daemon last found it as it was; a person agrees to what he saw', async () => {
   const [id] = await ledger.capture([{}])
   const history = historyOf()
-  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await history.check()).toEqual({ kind: 'stands' })
   await ledger.pool.query(`update outboxd.history set timeline = timeline + 5`)
-  expect(await history.look()).toMatchObject({ kind: 'found' })
+  expect(await history.check()).toMatchObject({ kind: 'found' })
   const found = await readSuspectedLoss(ledger.pool)
-  expect(await history.look()).toEqual({ kind: 'waits' })
-  expect(await historyOf().look()).toEqual({ kind: 'waits' })
+  expect(await history.check()).toEqual({ kind: 'waits' })
+  expect(await historyOf().check()).toEqual({ kind: 'waits' })
   expect(await readSuspectedLoss(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
     inTransaction(ledger.pool, (db) =>
@@ -153,7 +156,7 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await agreeTo((found?.atMs ?? 0) - 10)).toBeNull()
   expect(await agreeTo(found?.atMs ?? 0)).toBe(1)
   expect(await pauses()).toEqual([])
-  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await history.check()).toEqual({ kind: 'stands' })
   expect(await ledger.read(id as string)).toMatchObject({ state: 'uncertain' })
   expect(await ledger.events(id as string)).toContain('queued -> uncertain: recovered as uncertain')
 })
@@ -189,12 +192,12 @@ test('a claim that is not there any more is known by the daemon that made it, al
   const dispatch = ledger.dispatch({ history })
   await ledger.capture([{}, {}])
   expect((await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions).toHaveLength(1)
-  await history.look()
+  await history.check()
   await ledger.pool.query(
     `update outboxd.submission set state = 'queued', due_at = now(), attempt = 0, claim_id = null, instance_id = null where state = 'sending'`,
   )
   expect((await dispatch.claim(request(), () => {})).submissions).toEqual([])
-  expect(await history.look()).toMatchObject({ kind: 'found' })
+  expect(await history.check()).toMatchObject({ kind: 'found' })
 })
 
 test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
@@ -228,28 +231,28 @@ test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree
   const promote = () => ledger.pool.query('update outboxd.history set timeline = timeline - 1, marked_at = now()')
   const declared = historyOf(ledger.pool, 'synchronous')
   await promote()
-  expect(await declared.look()).toEqual({ kind: 'went-on' })
-  expect(await declared.look()).toEqual({ kind: 'stands' })
+  expect(await declared.check()).toEqual({ kind: 'went-on' })
+  expect(await declared.check()).toEqual({ kind: 'stands' })
   await ledger.pool.query(`update outboxd.history set timeline = timeline - 1, marked_at = now() - interval '3 min'`)
-  expect(await declared.look()).toMatchObject({ kind: 'found', detail: expect.stringContaining('a backup may') })
+  expect(await declared.check()).toMatchObject({ kind: 'found', detail: expect.stringContaining('a backup may') })
 
   await ledger.reset()
   await promote()
-  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
+  expect(await historyOf().check()).toMatchObject({ kind: 'found' })
 })
 
 test('`LEDGER_STANDBY=synchronous`, but COMMITs do not wait: nothing is claimed', async () => {
   await ledger.capture([{}])
   const history = historyOf(ledger.pool, 'synchronous')
   const problems = async () => (await ledger.pool.query('select kind, subject from outboxd.problem')).rows
-  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await history.check()).toEqual({ kind: 'stands' })
   expect(await problems()).toEqual([{ kind: 'ledger_history', subject: 'standby' }])
   expect((await ledger.dispatch({ history }).claim(request(), () => {})).submissions).toEqual([])
   await ledger.pool.query(`update outboxd.problem set detail = 'told once'`)
-  await history.look()
+  await history.check()
   expect(await problems()).toHaveLength(1)
 
-  await historyOf().look()
+  await historyOf().check()
   expect(await problems()).toEqual([])
   expect((await ledger.dispatch().claim(request(), () => {})).submissions).toHaveLength(1)
 })
