@@ -185,7 +185,7 @@ describe('mistakes', () => {
     const problems = problemsOf({ ...complete, [name]: address })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(`${name} must not end in ${end}: `)
-    expect(problems[0]).toContain(`so set ${right}: `)
+    expect(problems[0]).toContain(`. Set ${right}: `)
   })
 
   test.each([
@@ -287,7 +287,7 @@ describe('files', () => {
       SERVICE_CLIENT_SECRET: undefined,
       SERVICE_CLIENT_SECRET_FILE: 'c2VjcmV0',
     })
-    expect(problem).toContain('SERVICE_CLIENT_SECRET_FILE: cannot read its file')
+    expect(problem).toContain('SERVICE_CLIENT_SECRET_FILE: cannot read the file')
     expect(problem).not.toContain('c2VjcmV0')
   })
 

@@ -26,7 +26,7 @@ test.concurrent.for<[name: string, table: string, migrate: (url: string) => Prom
 ])("a lock is in a migration's way (%s): gives up, names the holder", async ([, table, migrate, variable], context) => {
   const url = await locked(table, context)
   await expect(migrate(url)).rejects.toThrow(
-    new RegExp(`the database of ${variable} .* another session holds a lock .* pg_terminate_backend\\(\\d+\\)`),
+    new RegExp(`the database of ${variable} .* another session held a lock .* pg_terminate_backend\\(\\d+\\)`),
   )
 })
 

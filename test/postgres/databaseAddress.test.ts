@@ -21,7 +21,7 @@ test.each([
   const { address, told } = setup({ url })
   address.renew()
   expect(address.now()).toBe(first)
-  expect(told).toEqual(['it names a different database. Only a restart can change the database'])
+  expect(told).toEqual(['the new URL names a different database. Only a restart can change the database'])
 })
 
 test('the same is no news; a file that cannot be read is', () => {
