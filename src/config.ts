@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
 import { findAuthorityFileProblem, findCertificateKeyProblem } from './pem.ts'
-import { ConfigInvalid, type Environment, readVariables } from './readVariables.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
 
@@ -71,7 +71,7 @@ export function readDiscoverConfig(env: Environment) {
 
 /** @throws ConfigInvalid */
 export function readConsoleConfig(env: Environment) {
-  const { value, fileText, done } = readVariables(variables, env)
+  const { value, fileText, done } = createVariableReader(variables, env)
   return done({
     password: fileText('CONSOLE_PASSWORD_FILE'),
     trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
@@ -81,7 +81,7 @@ export function readConsoleConfig(env: Environment) {
 }
 
 function createReader(env: Environment): Reader {
-  const reader = readVariables(variables, env)
+  const reader = createVariableReader(variables, env)
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     reader.mistake(
       'NODE_TLS_REJECT_UNAUTHORIZED=0 turns off all certificate checks. Unset it. For a certificate authority of your own, set SERVICE_CA_FILE, or sslrootcert in the URL of a database',
@@ -198,7 +198,7 @@ const databaseUrls = ({ value }: Reader) => {
 export const readDatabaseUrls = (env: Environment): DatabaseUrls | VariablesProblem => readAgain(env, databaseUrls)
 
 function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | VariablesProblem {
-  const reader = readVariables(variables, env)
+  const reader = createVariableReader(variables, env)
   try {
     return reader.done(read(reader))
   } catch (error) {
@@ -208,7 +208,7 @@ function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | Variab
 }
 
 export function readMappingsDir(env: Environment): string {
-  const { value, done } = readVariables(variables, env)
+  const { value, done } = createVariableReader(variables, env)
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
@@ -217,7 +217,7 @@ export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
 /** The folder for new mapping files. It may not exist yet. @throws ConfigInvalid */
 export function readNewMappingsDir(env: Environment): string {
-  const { value, done } = readVariables(variables, env)
+  const { value, done } = createVariableReader(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { readVariables, Variable } from './readVariables.ts'
+import type { createVariableReader, Variable } from './createVariableReader.ts'
 import {
   addressesAndNetworksSchema,
   discoveredContractSchema,
@@ -259,4 +259,4 @@ export const variables = {
   },
 } as const satisfies Record<string, Variable>
 
-export type Reader = ReturnType<typeof readVariables<typeof variables>>
+export type Reader = ReturnType<typeof createVariableReader<typeof variables>>

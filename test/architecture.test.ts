@@ -50,9 +50,9 @@ const rules: Rule[] = [
   {
     says: 'config.ts imports the variables, how they are read, what they and their files may hold, and no other file of ours: everyone may have its types',
     breaks: ({ from, to }) =>
-      isOneOf(from, 'config.ts', 'variables.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts') &&
+      isOneOf(from, 'config.ts', 'variables.ts', 'createVariableReader.ts', 'variableSchemas.ts', 'pem.ts') &&
       isOurs(to) &&
-      !isOneOf(to, 'variables.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
+      !isOneOf(to, 'variables.ts', 'createVariableReader.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
   },
   ...Object.entries(mayImport).map(([name, others]) => ({
     says: `${name} imports ${['its own folder', ...others, 'model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts'].join(', ')}`,
@@ -341,7 +341,7 @@ function isOwnOrShared({ from, to, types }: Import): boolean {
     home(from) === home(to) ||
     isOneOf(to, 'model.ts', 'boundText.ts', 'plainText.ts', 'time.ts', 'clock.ts', 'resources.ts', 'slotReach.ts') ||
     (to === 'config.ts' && types) ||
-    (to === 'readVariables.ts' && isIn(from, 'operations')) // its ConfigInvalid, to explain it
+    (to === 'createVariableReader.ts' && isIn(from, 'operations')) // its ConfigInvalid, to explain it
   )
 }
 

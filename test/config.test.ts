@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readConfig, readCredentials, readStoreConfig } from '../src/config.ts'
-import { ConfigInvalid, type Variable } from '../src/readVariables.ts'
+import { ConfigInvalid, type Variable } from '../src/createVariableReader.ts'
 import { variables } from '../src/variables.ts'
 import { createAuthority } from './support/certificates.ts'
 

@@ -1,10 +1,10 @@
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
+import { ConfigInvalid } from '../createVariableReader.ts'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
-import { ConfigInvalid } from '../readVariables.ts'
 import { checkContract } from './check/contract.ts'
 import {
   type ClocksAndCertificates,

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import { formatInVariableUnit, readConfig, readMappingsDir } from '../config.ts'
-import { renderTable, terminalOf } from '../plainText.ts'
 import {
   ConfigInvalid,
+  createVariableReader,
   type Environment,
-  readVariables,
   type Variable,
   type VariableSharing,
-} from '../readVariables.ts'
+} from '../createVariableReader.ts'
+import { renderTable, terminalOf } from '../plainText.ts'
 import { variables } from '../variables.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
@@ -117,7 +117,7 @@ function readEffectiveVariables({ env, envFile = null }: CommandContext): Effect
 }
 
 function readOne(name: keyof typeof variables, env: Environment): { value: unknown; problem: string | null } {
-  const { value, done } = readVariables(variables, env)
+  const { value, done } = createVariableReader(variables, env)
   try {
     const read = done(value(name))
     return { value: name === 'MAPPINGS_DIR' ? readMappingsDir(env) : read, problem: null }

@@ -169,10 +169,10 @@ async function writeService(
 }
 
 export async function assertServiceIsServed(db: Database, service: ServiceIdentity): Promise<void> {
-  assertLedgerServes(await readLedgerBinding(db), service)
+  assertLedgerServesService(await readLedgerBinding(db), service)
 }
 
-export function assertLedgerServes(ledger: LedgerBinding | null, service: ServiceIdentity): void {
+export function assertLedgerServesService(ledger: LedgerBinding | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
   const configured = toServedService(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)

@@ -19,7 +19,7 @@ import {
   isAcceptedEditSql,
   isSameRowSql,
   type RowConflict,
-  wasUnreadableSql,
+  wasRowUnreadableSql,
 } from './rowConflicts.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
@@ -168,7 +168,7 @@ export async function insertCapturedRecords(
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
          (${isSameRowSql} or ${isAcceptedEditSql})
-         and (${wasUnreadableSql} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
+         and (${wasRowUnreadableSql} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
            or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id

@@ -1,6 +1,6 @@
 import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { assertLedgerServes, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
+import { assertLedgerServesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { submissionColumnsSql } from './submissions.ts'
@@ -21,7 +21,7 @@ export async function writeHeartbeat(
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
-  if (service !== null) assertLedgerServes(rows[0]?.ledger ?? null, service)
+  if (service !== null) assertLedgerServesService(rows[0]?.ledger ?? null, service)
   return rows[0]?.reloadAsked ?? null
 }
 

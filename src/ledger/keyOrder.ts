@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 export type KeyOnFailure = 'continue' | 'block'
 
 /** Locks rows in the order of their ids, so that two transactions never wait for each other. */
-export async function lockSubmissions(
+export async function lockSubmissionsAndReadKeys(
   db: Database,
   submissions: readonly { id: string }[],
 ): Promise<{ key: string | null }[]> {

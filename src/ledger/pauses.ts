@@ -58,8 +58,8 @@ export async function addAnsweredRecordCounts(db: Database, passages: readonly A
   )
 }
 
-export function answeredRecordCountSql(s: string): string {
-  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
+export function answeredRecordCountSql(submissionAlias: string): string {
+  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${submissionAlias}.resource)`
 }
 
 /** If one of this many answered records had met the pause before, records recover from it. */
@@ -158,7 +158,8 @@ export async function giveBackTrialRequest(db: Database): Promise<void> {
 export const describeOperatorPause = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
-export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: number | null): Promise<void> {
+/** @param durationMs null until an operator resumes */
+export async function raiseOperatorPause({ ledger, actor }: Operator, durationMs: number | null): Promise<void> {
   await ledger.query(
     `with pause as (
        insert into outboxd.pause (reason, until, detail)
@@ -169,7 +170,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
      )
      insert into outboxd.operator_act (at, act, who, account, reason, until)
      select since, 'pause', $3, $4, $5, until from pause`,
-    [describeOperatorPause(actor), forMs, actor.who, actor.account, actor.reason],
+    [describeOperatorPause(actor), durationMs, actor.who, actor.account, actor.reason],
   )
 }
 

@@ -40,7 +40,6 @@ export async function installPollQueue(url: string): Promise<void> {
     url,
     name: 'outboxd migrate',
     connections: 2,
-    onIdleError: () => {},
     settings: { ...catalogPathSettings, lock_timeout: '10000' },
     limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
   })

@@ -1,7 +1,7 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissions } from './keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissionsAndReadKeys } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
@@ -75,7 +75,7 @@ async function queueAgain(
   ids: readonly string[],
   { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },
 ): Promise<string[]> {
-  const locked = await lockSubmissions(
+  const locked = await lockSubmissionsAndReadKeys(
     db,
     ids.map((id) => ({ id })),
   )

@@ -44,7 +44,7 @@ export async function readReportsToWriteBack(
 }
 
 /** Skips submissions that have taken a step since, because that step has its own report. */
-async function writeResults(db: Database, told: readonly ReportResult[]): Promise<ReportResult[]> {
+async function writeResults(db: Database, results: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
        report_put_off = case when r."againInMs" is not null then s.revision end,
@@ -55,7 +55,7 @@ async function writeResults(db: Database, told: readonly ReportResult[]): Promis
      returning s.id`,
     [
       JSON.stringify(
-        told.map(({ againInMs, report: { submissionId, revision, failures } }) => ({
+        results.map(({ againInMs, report: { submissionId, revision, failures } }) => ({
           id: submissionId,
           revision,
           failures,
@@ -65,7 +65,7 @@ async function writeResults(db: Database, told: readonly ReportResult[]): Promis
     ],
   )
   const written = new Set(rows.map(({ id }) => id))
-  return told.filter(({ report }) => written.has(report.submissionId))
+  return results.filter(({ report }) => written.has(report.submissionId))
 }
 
 export async function makeReportsDueAgain(db: Database, outboxIds: readonly string[]): Promise<void> {
@@ -76,7 +76,7 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
 }
 
 /** Makes reports due for rows that say they are under way, though their records ended or were pruned. */
-export async function makeEndReportsDue(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
+export async function makeReportsOfEndsDue(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
        update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
@@ -94,9 +94,9 @@ export async function makeEndReportsDue(db: Database, outboxIds: readonly string
 /** Kinds of problems that end when the row was written. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-export function writeReportResults(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
+export function writeReportResults(ledger: pg.Pool, results: readonly ReportResult[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    const written = await writeResults(db, told)
+    const written = await writeResults(db, results)
     const before = written.filter(({ report }) => report.failures > 0)
     for (const kind of rowKinds) {
       const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)

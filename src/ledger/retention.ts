@@ -227,20 +227,20 @@ export const backFromPruned = 'back from what was pruned'
  * CTEs that bring back pruned submissions as `back`, so that their rows are written back. Each keeps its `seq`, because
  * the last record of a document decides whether the document is sent again.
  */
-export const restorePrunedSubmissionsSql = (pruned: string, who: string): string => `back as (
+export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
       document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
     select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document, request_digest,
       coalesce(seq, 0), gen_random_uuid(), clock_timestamp(), true
-    from ${pruned}
+    from ${prunedCte}
     on conflict (outbox_id, outbox) do nothing
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, '${backFromPruned}: its row no longer says how it ended', ${who} from back
+    select id, state, state, 0, '${backFromPruned}: its row no longer says how it ended', ${whoSql} from back
   ), forgotten as (
-    delete from outboxd.pruned_submission p using ${pruned}
-    where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
+    delete from outboxd.pruned_submission p using ${prunedCte}
+    where p.outbox_id = ${prunedCte}.outbox_id and p.outbox = ${prunedCte}.outbox
   )`
 
 /** Records that pruning would delete or empty now. */

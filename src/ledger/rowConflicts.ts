@@ -15,14 +15,14 @@ export const stampsAgreeSql = (one: string, other: string): string =>
 export const haveSameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
 /** True if submission `s` was captured without its type and key. */
-export const wasUnreadableSql = `(s.row_stamp is null and s.type = '')`
+export const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
 
 /**
  * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Also true if the stamps have different
  * kinds, because a created_at was added to the description since, so they cannot be compared.
  */
 export const isSameRowSql = `case
-  when ${wasUnreadableSql} then true
+  when ${wasRowUnreadableSql} then true
   when ${haveSameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsAgreeSql('s.row_stamp', 'r.stamp')}
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
@@ -39,9 +39,9 @@ export const stampsMayDifferByEditSql = (one: string, other: string): string =>
 export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
-export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
+export const isStateAwaitingRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${erpEditsRowsSql}))`
+export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isStateAwaitingRepairSql('s.state')} or ${erpEditsRowsSql}))`
 
 /** True if the rows were recorded at different times. False unless one description made both stamps. */
 export function stampTimesDiffer(one: string, other: string): boolean {

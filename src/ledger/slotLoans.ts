@@ -14,22 +14,14 @@ export type LentSlot =
   | { kind: 'paused'; reason: string; detail: string }
 
 /** Gives a command that makes many requests a slot for each. Must be closed. */
-export interface SlotLender extends AsyncDisposable {
-  take(): Promise<LentSlot>
-}
+export type SlotLender = NonNullable<Awaited<ReturnType<typeof openSlotLender>>>
 
 /** @returns null if no daemon has set up a budget */
 export async function openSlotLender(
   url: string,
   { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
-): Promise<SlotLender | null> {
-  const pool = createPool({
-    url,
-    name: 'outboxd discover',
-    connections: 1,
-    onIdleError: () => {},
-    settings: catalogPathSettings,
-  })
+) {
+  const pool = createPool({ url, name: 'outboxd discover', connections: 1, settings: catalogPathSettings })
   let hasAnySlots = false
   try {
     hasAnySlots = await budget.hasAnySlots(pool)
@@ -38,7 +30,7 @@ export async function openSlotLender(
   }
   if (!hasAnySlots) return null
   return {
-    async take() {
+    async take(): Promise<LentSlot> {
       const pause = await readPause(pool)
       if (pause !== null) return { kind: 'paused', ...pause }
       const ageMs = stopwatch()

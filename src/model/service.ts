@@ -46,7 +46,7 @@ export const wasProcessSuspended = (answer: Answer): boolean =>
 
 export const isSuccessStatus = (status: number): boolean => status >= 200 && status < 300
 
-export const outcomes = [
+export const requestOutcomes = [
   'ok',
   'rejected',
   'unauthorized',
@@ -56,7 +56,7 @@ export const outcomes = [
   'timeout',
   'network',
 ] as const
-export type Outcome = (typeof outcomes)[number]
+export type Outcome = (typeof requestOutcomes)[number]
 
 /** See docs/reference/interface.md, 8. */
 export interface MadeRequest {
@@ -66,7 +66,7 @@ export interface MadeRequest {
 }
 
 /** How an answer breaks the contract. The last four contradict what `outboxd discover` saw (DISCOVERED_CONTRACT). */
-export const breaches = [
+export const contractBreaches = [
   'unreadable_answer',
   'missing_id',
   'unknown_status',
@@ -80,7 +80,7 @@ export const breaches = [
   'other_unknown_status',
   'no_rate_remaining',
 ] as const
-export type Breach = (typeof breaches)[number]
+export type Breach = (typeof contractBreaches)[number]
 
 export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
 export type PauseReason = (typeof pauseReasons)[number]

@@ -1,11 +1,11 @@
 import {
-  breaches,
+  contractBreaches,
   endStates,
-  outcomes,
   type PauseReason,
   type ProblemKind,
   pauseReasons,
   problemKinds,
+  requestOutcomes,
   type State,
   states,
 } from '../model.ts'
@@ -89,13 +89,13 @@ export const metricRows = {
     kind: 'counter',
     name: 'outboxd_requests_total',
     help: 'Requests to the service.',
-    labels: { endpoint: endpoints, outcome: outcomes },
+    labels: { endpoint: endpoints, outcome: requestOutcomes },
   },
   requestDuration: {
     kind: 'histogram',
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until the timeout.',
-    labels: { endpoint: endpoints, outcome: outcomes },
+    labels: { endpoint: endpoints, outcome: requestOutcomes },
     // Has an edge at 2, because the service promises answers below 2 s (docs/reference/interface.md, 8).
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
   },
@@ -109,7 +109,7 @@ export const metricRows = {
     kind: 'counter',
     name: 'outboxd_contract_breaches_total',
     help: 'Answers that the interface does not allow.',
-    labels: { kind: breaches },
+    labels: { kind: contractBreaches },
   },
   paused: {
     kind: 'shown',

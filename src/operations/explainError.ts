@@ -1,3 +1,4 @@
+import { ConfigInvalid } from '../createVariableReader.ts'
 import { allowedChangesByTable } from '../ledger/operator/grants.ts'
 import { ForeignError } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
@@ -5,7 +6,6 @@ import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage } from './databaseMessages.ts'
 

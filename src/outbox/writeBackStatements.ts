@@ -1,6 +1,6 @@
 import {
-  awaitsRepairSql,
   haveSameStampKindSql,
+  isStateAwaitingRepairSql,
   stampsAgreeSql,
   stampsDifferInContentSql,
   stampsMayDifferByEditSql,
@@ -33,7 +33,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const open = form?.openSql ?? 'true'
   // A waiting row may be a new row with the same id. A row that does not wait was captured, and edited later.
   const isTaken = `(${waits}) is not true`
-  const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
+  const isMeant = served.rowsEdited ? 'true' : isStateAwaitingRepairSql('r.state')
   // `offset 0` computes the stamp only once, because it reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))

@@ -26,7 +26,7 @@ const sessionName = 'outboxd check'
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: '2500' } : catalogPathSettings
-  const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
+  const pool = createPool({ url, name: sessionName, connections: 1, isErp, settings })
   await using locking = isErp ? watchLockingSessions(url, sessionName) : null
   try {
     return await withConnectionErrorsExplained(variable, url, () => look(pool))

@@ -48,13 +48,8 @@ export function watchLockingSessions(url: string, ownApplicationName: string) {
   const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
   const watching = wait(firstLookMs)
     .then(async () => {
-      const pool = createPool({
-        url,
-        name: `${ownApplicationName} locks`,
-        connections: 1,
-        onIdleError: () => {},
-        settings: catalogPathSettings,
-      })
+      const name = `${ownApplicationName} locks`
+      const pool = createPool({ url, name, connections: 1, settings: catalogPathSettings })
       try {
         for (;;) {
           const seen = await readLockingSessions(pool, ownApplicationName)

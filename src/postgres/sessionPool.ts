@@ -8,8 +8,8 @@ export interface PoolOptions {
   url: string | DatabaseAddress
   name: string
   connections: number
-  /** Called when an idle connection broke. The pool replaces it. */
-  onIdleError: (error: Error) => void
+  /** Called if an idle connection broke. The pool replaces the connection. */
+  onIdleError?: (error: Error) => void
   /** Settings in addition to `sessionSettings`. */
   settings?: Record<string, string>
   /** If true, commits survive a crash, whatever the server's settings. */
@@ -66,7 +66,7 @@ export class SessionPool extends pg.Pool {
       idle_in_transaction_session_timeout: '10000',
       ...options.settings,
     }
-    this.on('error', options.onIdleError)
+    this.on('error', options.onIdleError ?? (() => {}))
     // An error event without a listener ends the process.
     this.on('connect', (client) => void client.on('error', () => {}))
   }

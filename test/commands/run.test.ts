@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { command as run } from '../../src/commands/run.ts'
-import { ConfigInvalid } from '../../src/readVariables.ts'
+import { ConfigInvalid } from '../../src/createVariableReader.ts'
 import { testContext } from '../support/context.ts'
 
 test('a variable whose name is a slip of one of ours is told before what is missing', async () => {

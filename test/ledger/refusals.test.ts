@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { lockSubmissions } from '../../src/ledger/keyOrder.ts'
+import { lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
 import { believeMassRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import {
@@ -65,7 +65,7 @@ async function lockedBy(id: string) {
   const client = await ledger.pool.connect()
   const letGo = () => client.query('commit')
   await client.query('begin')
-  await lockSubmissions(client, [{ id }])
+  await lockSubmissionsAndReadKeys(client, [{ id }])
   return {
     letGo,
     async takesLine(key: string): Promise<boolean> {

@@ -2,7 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { breaches, type EndState, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
+import {
+  contractBreaches,
+  type EndState,
+  pauseReasons,
+  problemKinds,
+  requestOutcomes,
+  states,
+} from '../../src/model.ts'
 import type { LoopName, MetricsSnapshot } from '../../src/observe/metricRows.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
@@ -14,7 +21,7 @@ test('every metric is there from the start, with every label value at 0', async 
   const { value } = await scrape(createMetrics({ version: '1.2.3', clock: systemClock }))
   const zeros = [
     ...endpoints.flatMap((endpoint) =>
-      outcomes.flatMap((outcome) => [
+      requestOutcomes.flatMap((outcome) => [
         `outboxd_requests_total{endpoint="${endpoint}",outcome="${outcome}"}`,
         `outboxd_request_duration_seconds_count{endpoint="${endpoint}",outcome="${outcome}"}`,
         `outboxd_request_duration_seconds_bucket{le="2",endpoint="${endpoint}",outcome="${outcome}"}`,
@@ -47,7 +54,7 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_polls_per_transaction_count',
     'outboxd_replays_total',
     ...problemKinds.map((kind) => `outboxd_problems{kind="${kind}"}`),
-    ...breaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
+    ...contractBreaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
     ...['capture', 'dispatch', 'report', 'heartbeat', 'orphans', 'touch', 'reconcile', 'observe', 'schedule'].map(
       (loop) => `outboxd_loop_last_success_timestamp_seconds{loop="${loop}"}`,
     ),
@@ -72,10 +79,10 @@ test('the event loop’s lag is measured ten times a second: an idle process is 
 test('no event adds a series: label values are a closed set', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const before = (await scrape(metrics)).ours
-  for (const endpoint of endpoints) for (const outcome of outcomes) requestDone(metrics, endpoint, outcome, 10)
+  for (const endpoint of endpoints) for (const outcome of requestOutcomes) requestDone(metrics, endpoint, outcome, 10)
   for (const code of ['E001', 'E002', 'E003', 'E999', 'customer 4711 not found', '__proto__'])
     metrics.serviceErrors.add(1, { code: code })
-  for (const kind of breaches) metrics.breaches.add(1, { kind })
+  for (const kind of contractBreaches) metrics.breaches.add(1, { kind })
   finished(metrics, 'completed', 10, 'data')
   loopSucceeded(metrics, 'capture', 1)
   metrics.setSnapshot(snapshot)

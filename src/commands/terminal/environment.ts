@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parse } from 'dotenv'
-import { ConfigInvalid, type Environment, type Variable } from '../../readVariables.ts'
+import { ConfigInvalid, type Environment, type Variable } from '../../createVariableReader.ts'
 import { variables } from '../../variables.ts'
 import { nearestWord } from '../../yaml/nearestWord.ts'
 

@@ -30,14 +30,7 @@ export type HistoryCheck =
  *     rememberClaim     after a claim's COMMIT: the ledger must have that claim from now on
  *     check             every 2 s: writes what it found into the ledger
  */
-export interface DataLossGuard {
-  mayClaim(db: Database): Promise<boolean>
-  isComplete(db: Database): Promise<boolean>
-  mayCapture(db: Database): Promise<boolean>
-  /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
-  rememberClaim(last: LastClaim): Promise<void>
-  check(): Promise<HistoryCheck>
-}
+export type DataLossGuard = ReturnType<typeof createDataLossGuard>
 
 /**
  * Finds a row of the outbox that names a transaction. Each call takes about a second and continues where the last one
@@ -60,7 +53,7 @@ export interface HistoryDeps {
 
 const markEveryMs = 10_000
 
-export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps): DataLossGuard {
+export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps) {
   let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
@@ -86,20 +79,22 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
   }
 
   return {
-    async mayClaim(db) {
+    async mayClaim(db: Database): Promise<boolean> {
       const { view, verdict } = await judge(db)
       if (view === null || verdict.kind !== 'stands' || isMissed(view)) return false
       remember(view)
       return true
     },
-    isComplete: async (db) => (await judge(db)).verdict.kind === 'stands',
-    mayCapture: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
-    async rememberClaim(last) {
+    isComplete: async (db: Database) => (await judge(db)).verdict.kind === 'stands',
+    mayCapture: async (db: Database) =>
+      remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
+    /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
+    async rememberClaim(last: LastClaim): Promise<void> {
       if (standby === 'synchronous' && !(await hasSynchronousCommits(pool)))
         throw new CommitUncertain('the server waits for no standby any more')
       remembered = { ...remembered, claim: last }
     },
-    async check() {
+    async check(): Promise<HistoryCheck> {
       const { view, verdict } = await judge(pool)
       switch (verdict.kind) {
         case 'stands':

@@ -218,12 +218,12 @@ const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid 
   marked_event = null, found_at = null, found = null, found_by = null`
 
 /** Pauses all instances while LEDGER_STANDBY is synchronous and COMMITs wait for no standby. */
-export async function updateStandbyPause(pool: pg.Pool, isMissed: boolean): Promise<void> {
+export async function updateStandbyPause(pool: pg.Pool, isStandbyMissed: boolean): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
     const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
     if (rowCount === 0) return
-    if (!isMissed) return endHistoryPause(db, [standby])
+    if (!isStandbyMissed) return endHistoryPause(db, [standby])
     await raiseHistoryPause(db, standbyMissingMessage)
     await raiseProblems(db, [{ kind, subject: standby, detail: standbyMissingMessage, retryInMs: null }])
   })

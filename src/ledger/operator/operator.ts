@@ -1,5 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissions } from '../keyOrder.ts'
+import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissionsAndReadKeys } from '../keyOrder.ts'
 import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
@@ -93,7 +93,7 @@ export function withSubmissionsLocked<T>(
   return inTransaction(ledger, async (db) => {
     await lockPollJobs(db, seen)
     if (ids.length > 0) await lockTransactionIds(db, ids)
-    const locked = await lockSubmissions(db, seen)
+    const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
     return lockKeysAndReleaseFirstRecords(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })

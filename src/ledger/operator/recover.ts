@@ -9,7 +9,7 @@ import {
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
 } from '../history/history.ts'
-import { lockKeysAndReleaseFirstRecords, lockSubmissions } from '../keyOrder.ts'
+import { lockKeysAndReleaseFirstRecords, lockSubmissionsAndReadKeys } from '../keyOrder.ts'
 import type { PollQueue } from '../queue.ts'
 import {
   hasTransactionIdSql,
@@ -132,7 +132,7 @@ export function recoverNamedTransactions(
     if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
     const trusted = records.filter(({ whyNot }) => whyNot === null)
     const holders = await lockAndFindOtherHolders(db, trusted)
-    await lockSubmissions(db, records)
+    await lockSubmissionsAndReadKeys(db, records)
     await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })

@@ -90,8 +90,8 @@ export async function selectSubmissionIds(db: Database, filter: SubmissionFilter
   return rows.map(({ id }) => id)
 }
 
-export async function countSubmissions(db: Database, filter: SubmissionFilter, most: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(countSql, [...filterParameters(filter), most])
+export async function countSubmissions(db: Database, filter: SubmissionFilter, countMax: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(countSql, [...filterParameters(filter), countMax])
   return rows[0]?.n ?? 0
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { mergeEnvironmentFile, readEnvironmentFile } from '../../../src/commands/terminal/environment.ts'
-import { ConfigInvalid } from '../../../src/readVariables.ts'
+import { ConfigInvalid } from '../../../src/createVariableReader.ts'
 import { checkout, startProgram } from '../../support/program.ts'
 
 function fileOf(text: string): { folder: string; path: string } {

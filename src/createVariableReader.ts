@@ -38,7 +38,7 @@ function given(text: string | undefined, secret: boolean | undefined): string {
 }
 
 /** Collects mistakes while values are read. `done` throws them all together. */
-export function readVariables<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
+export function createVariableReader<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
   type Name = keyof V & string
   type Value<N extends Name> = z.output<V[N]['schema']>
   const problems: string[] = []
