@@ -165,8 +165,7 @@ export class CursorScan {
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
     const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // `adopt --same` declared the rows up to `sameUpto` known. If the sequence was set back to one of these rows, the
-    // table is read from its beginning.
+    // `adopt --same` declared the rows up to `sameUpto` known. If the sequence is among them again, reads all rows.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
     const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored

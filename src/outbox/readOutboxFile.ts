@@ -68,7 +68,7 @@ function payloadOf(
 
 /**
  * Checks entries against each other. Refuses to write to columns that identify or order a row, and to columns that the
- * ERP fills. Columns of a payload of several columns may be written, because the stamp leaves these out.
+ * ERP fills. If the payload has several columns, the stamp leaves out those that outboxd writes.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table
@@ -100,7 +100,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // The state may replace type, key or payload, which are read before it, if the creation time identifies rows.
+  // If the creation time identifies rows, the state may replace type, key or payload: they are read first.
   const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) document.report(['state'], why(state.column, what))

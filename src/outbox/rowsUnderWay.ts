@@ -10,7 +10,7 @@ import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
 import { isInSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** A row that was captured, as its state says, and whose end is not written. */
+/** A row whose state says that it was captured, and not that its record has ended. */
 export interface RowUnderWay {
   outboxId: string
   stamp: string

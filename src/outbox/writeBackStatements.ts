@@ -22,7 +22,7 @@ import { stateExpressions } from './stateForms.ts'
 
 export type WriteBackStatements = NonNullable<ReturnType<typeof writeBackStatements>>
 
-/** Makes the statements that write states to rows; null if no column is written. $1 has the statuses as JSON. */
+/** The statements that write states to rows; null if no column is written. $1 has the statuses as JSON. */
 export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const { waits, stamp } = rows
   const form = stateExpressions(table.state)

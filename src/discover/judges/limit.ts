@@ -100,7 +100,7 @@ export interface CountToLimit {
 /** Up to three counts, and the extra requests between the first and the second, when the limit is used up. */
 export interface LimitCounts {
   counts: readonly CountToLimit[]
-  /** The extra requests. `stayed`: they were in the window throughout the second count. */
+  /** The extra requests; `stayed` if they were in the window throughout the second count. */
   between: { sent: number; refused: number; stayed: boolean }
 }
 
@@ -120,8 +120,8 @@ const limitCountsSample: Sample<LimitCounts> = {
     const first = await countToLimit(parts, send, gapMs)
     const tookMs = lastEndMs() - startedMs
     const secondMs = nextStartMs(startedMs, 1 / 2, lastEndMs(), windowMs)
-    // Sends the extra requests so late that they are in the window throughout the second count, if they count, and so
-    // early that the first count still fills the limit.
+    // Late enough that the extra requests are in the window throughout the second count, and early enough that the
+    // first count still fills the limit.
     const slackMs = windowMs / 15
     await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const betweenMs = parts.nowMs()

@@ -96,7 +96,7 @@ function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: stri
   )
 }
 
-/** Finds the condition that leaves out headings and notes, which Tryton and Odoo keep among the lines. */
+/** Leaves out headings and notes, which Tryton and Odoo keep among the lines. */
 async function findLinesCondition(db: Database, table: CatalogTable): Promise<string | null> {
   if (table.columns.some(({ name }) => name === 'display_type')) return 'l.display_type is null'
   const kind = table.columns.find(({ name }) => name === 'type')
@@ -186,17 +186,16 @@ async function readLookup(db: Database, { to, column, key }: LookupKey): Promise
   return table && { column, key, table }
 }
 
+/** Tables are quoted, with their schemas. */
 interface LookupKey {
   readonly column: string
-  /** The table, quoted, with its schema. */
   readonly to: string
   readonly key: string
 }
 
 interface ForeignKey extends LookupKey {
-  /** The table, quoted, with its schema. */
   readonly from: string
-  /** True if the foreign key leads from the table that was asked for. */
+  /** True if the key leads from the given table. */
   readonly isFrom: boolean
   readonly isTo: boolean
 }
