@@ -184,7 +184,7 @@ describe('mistakes', () => {
   ])('an address with a path of the interface (%s, %s): refused', (name, address, end, right) => {
     const problems = problemsOf({ ...complete, [name]: address })
     expect(problems).toHaveLength(1)
-    expect(problems[0]).toMatch(`${name} must not end in ${end}: `)
+    expect(problems[0]).toMatch(`${name} must not end in ${end}, because outboxd appends `)
     expect(problems[0]).toContain(`. Set ${right}: `)
   })
 
