@@ -150,7 +150,10 @@ export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], s
 export const discoveredContractSchema = z
   .string()
   .transform((text) => text.trim().split(/\s+/))
-  .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as `outboxd discover --write` writes them')
+  .refine(
+    (pairs) => pairs.every(isContractPair),
+    'must be pairs name=value as `outboxd discover --write FILE` writes them',
+  )
   .transform((pairs): Contract => Object.fromEntries(pairs.map((pair) => pair.split('='))))
 
 function isContractPair(pair: string): boolean {

@@ -138,7 +138,7 @@ export const variables = {
     instances: 'own: it changes what this instance counts, not what it sends',
     schema: discoveredContractSchema.optional(),
     about:
-      'the service’s answers as `outboxd discover --write` noted them in its file; `outboxd check --contract` reports, and the daemon counts, answers that differ',
+      'the service’s answers as `outboxd discover --write FILE` noted them; `outboxd check --contract` reports, and the daemon counts, answers that differ',
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
