@@ -2,7 +2,7 @@
 export const textCharsMax = {
   /** Indexed, so it must stay below the 2,704 bytes of a btree entry. */
   code: 64,
-  /** Indexed, too. A longer id counts as missing, because half an id is a different id. */
+  /** Indexed. A longer id counts as missing, because half an id is a different id. */
   id: 255,
   /** Such as an unknown status. */
   word: 100,
@@ -14,8 +14,8 @@ export const textCharsMax = {
 } as const
 
 /**
- * Cuts a foreign text before it reaches an index, a column, a metric, a log line, a page or a terminal. NUL and halves
- * of surrogate pairs, which Postgres refuses, become U+FFFD. A cut text ends in an ellipsis.
+ * Cuts a foreign text before it is stored or shown. NUL and halves of surrogate pairs, which Postgres refuses, become
+ * U+FFFD. A cut text ends in an ellipsis.
  *
  * Sessions replace what a database's encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
  * (src/plainText.ts) makes a text safe for a terminal.

@@ -3,8 +3,8 @@ export interface Clock {
   /** Epoch milliseconds, for people and other machines. */
   nowMs(): number
   /**
-   * Returns a function for the elapsed milliseconds, for leases. It takes the larger advance of the monotonic and the
-   * wall clock, so that a process notices that it was stopped or that its machine was suspended.
+   * Returns a function for the elapsed milliseconds. Takes the larger advance of the monotonic and the wall clock, so
+   * that a process notices a stop or a suspended machine.
    */
   stopwatch(): () => number
 }

@@ -13,11 +13,7 @@ export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
 export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
 export type { Contract }
 
-/**
- * Reads the whole configuration. An empty variable counts as not set.
- *
- * @throws ConfigInvalid with every mistake
- */
+/** @throws ConfigInvalid with every mistake */
 export function readConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -48,10 +44,7 @@ export function readStoreConfig(env: Environment) {
   return reader.done(storeConfig(reader, env))
 }
 
-/**
- * Reads the variables of `outboxd discover`. Only the credentials are required.
- * @throws ConfigInvalid
- */
+/** Only the credentials are required. @throws ConfigInvalid */
 export function readDiscoverConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -141,10 +134,7 @@ export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/**
- * What identifies outboxd to the service, the authorities that outboxd trusts (PEM texts), and the proxy. They may
- * change while the daemon runs.
- */
+/** Credentials, trusted authorities (PEM texts) and the proxy. All may change while the daemon runs. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: Reader) => ({
@@ -212,10 +202,9 @@ export function readMappingsDir(env: Environment): string {
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
-/** The examples that come with the package. */
 export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
-/** The folder for new mapping files. It may not exist yet. @throws ConfigInvalid */
+/** The folder may not exist yet. @throws ConfigInvalid */
 export function readNewMappingsDir(env: Environment): string {
   const { value, done } = createVariableReader(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))

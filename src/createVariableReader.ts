@@ -32,7 +32,7 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** Quotes the given value for an error. Leaves out a secret, and an address, which may contain one. */
+/** Leaves out a secret, and an address, which may contain one. */
 function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }

@@ -21,11 +21,10 @@ export function isCertificateValidAt(pem: string, nowMs: number): boolean {
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
 }
 
-/** Says why a file of authorities cannot be used, as the end of a sentence. */
+/** The text is the end of a sentence. */
 export const findAuthorityFileProblem = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 
-/** Says why a client certificate cannot be used with its key. */
 export function findCertificateKeyProblem(cert: string, key: string): string | null {
   const why = certificatesIn(cert).length === 0 || key === '' ? 'nothing that can be read' : contextProblem(cert, key)
   if (why === null) return null

@@ -88,7 +88,6 @@ async function describeHistory(config: StoreConfig): Promise<string | null> {
   }
 }
 
-/** Prints the least permissions of a role. */
 async function printGrants(
   context: CommandContext,
   { role, kind, json }: { role: string; kind: RoleKind; json: boolean },
@@ -118,7 +117,7 @@ async function printGrants(
   return exitCodes.failed
 }
 
-/** Reads the permissions for the outbox table and for what queries read; null if there is no such table. */
+/** Includes the permissions for what queries read. Null if there is no such table. */
 function readGrantsOfTable(
   config: StoreConfig,
   table: OutboxTable,

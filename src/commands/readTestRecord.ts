@@ -44,7 +44,6 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
   return { kind: 'record', resource: mapped.resource, body: body.payload }
 }
 
-/** Finds the resource by the fields of its request body; null if none fits. */
 function resourceOf(payload: PayloadObject): Resource | null {
   const has = (name: string, kind: string) =>
     kind === 'object'

@@ -57,7 +57,7 @@ export const command = defineCommand({
   },
 })
 
-/** For scripts. Leaves out the address of a database that is not embedded, because the address holds a password. */
+/** Leaves out the address of a database that is not embedded, because the address holds a password. */
 function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: SandboxSettings) {
   return { url, port, clientId: clientIds[0], ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
@@ -90,7 +90,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
 }
 
 /**
- * Starts the sandbox. If another sandbox has the lock on its database, waits until that ends or the signal is aborted.
+ * If another sandbox has the lock on its database, waits until that ends or the signal is aborted.
  * @returns undefined if the signal was aborted
  */
 async function startUnlessTold(settings: SandboxSettings, signal: AbortSignal): Promise<Sandbox | undefined> {

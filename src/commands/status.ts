@@ -87,7 +87,7 @@ async function watch(
   return exitCodes.done
 }
 
-/** The report for programs. Its keys must not change. */
+/** The keys must not change. */
 function statusJson(report: StatusReport) {
   const { outbox } = report
   const [first] = report.diagnoses

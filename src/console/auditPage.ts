@@ -74,7 +74,7 @@ function readPosition(query: unknown): OperatorLogPosition | null {
 
 const namedMax = 1_000
 
-/** The records that the filter names; null if it names none, and so lets all pass. */
+/** Null if the filter names no record, and so lets all pass. */
 function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
   if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
   if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)

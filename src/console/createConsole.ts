@@ -32,7 +32,7 @@ const limits = {
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 
-/** Builds the server, which does not listen yet. Each page has a file with its routes. */
+/** The server does not listen yet. Each page has a file with its routes. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
   closeOldestConnectionsBeyond(app.server, connectionsMax)

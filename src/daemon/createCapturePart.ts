@@ -102,7 +102,7 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * Splits an error into its message, which only the ledger gets, and its code, which the log gets, too.
+ * Only the ledger gets the message. The log gets the code, too.
  *
  * @param whileMarking true if the row was being marked. The table's own triggers may refuse a mark.
  */

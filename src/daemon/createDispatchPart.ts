@@ -93,7 +93,6 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   })
   return {
     ...dispatcher,
-    /** Number of consecutive permits that expired before their request could leave. */
     lapsedPermits: () => lapsedPermits,
     unwritten: outcomeWriter.unwritten,
     interpretAnswer: (submission: Submission, answer: Answer) =>

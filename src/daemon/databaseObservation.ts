@@ -13,7 +13,7 @@ const everyMs = 5_000
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/** Returns a longer interval for more rows, so that counting costs at most a thousandth of a core. */
+/** Counting costs at most a thousandth of a core. */
 export function backlogCountIntervalMs(rowsWaiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
@@ -98,7 +98,7 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
 /** Fewer rows before the first capture are no reason to warn. */
 const outboxHistoryMin = 1_000
 
-/** Warns about old rows, because a new ledger sends all of them, which is seldom intended. */
+/** A new ledger sends all old rows, which is seldom intended. */
 export async function raiseInitialBacklogProblem({
   log,
   databases,

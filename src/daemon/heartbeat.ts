@@ -63,7 +63,7 @@ export interface ProblemReporterDeps<Problem> {
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
-/** Writes the problems that `outboxd status` shows. Never throws, because the next round tries again. */
+/** Never throws, because the next round tries again. */
 export function createProblemReporter<Problem>({ problems, tell, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
   return {

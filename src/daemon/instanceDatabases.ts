@@ -164,7 +164,6 @@ const untried = () =>
     'the new outbox.yaml could not be tried on the table, so the former outbox.yaml stays in use. Run `outboxd reload` again when the database of the outbox answers',
   )
 
-/** @returns why the outbox cannot be read by this description */
 export async function whyOutboxTableIsUnreadable(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,

@@ -40,10 +40,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   ) as Record<LoopName, Loop>
   const { dispatch, capture, heartbeat, ...others } = loops
   return {
-    /**
-     * Stops claiming, waits for the outcomes of the requests in flight, and writes them back.
-     * @returns true if every outcome became known and was written
-     */
+    /** @returns true if every outcome became known and was written */
     async stop(): Promise<boolean> {
       const stopTaking = () => Promise.all([capture.stop(), dispatch.stop()])
       const isSettled = await waitForOutcomes({ ...parts.dispatch, log, stopTaking })

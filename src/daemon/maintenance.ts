@@ -80,8 +80,8 @@ const died = unknown('the instance that was sending the record died')
 const forgotten = unknown('the outcome of the attempt could not be written, or the ledger lost it')
 
 /**
- * Settles records of dead instances, and records that this instance claimed but no longer has in flight, by
- * UNCERTAIN_POLICY. If the other instance is alive and wrote first, the fence keeps its outcome.
+ * Applies UNCERTAIN_POLICY to records of dead instances, and to records that this instance claimed but no longer has in
+ * flight. If the other instance is alive and wrote first, the fence keeps its outcome.
  *
  * @throws the first error, after the other records are written
  */

@@ -92,7 +92,7 @@ function endingOf({ status, errorCode, error }: OutboxRow): string {
   return `${status}${errorCode === null ? '' : ` (${errorCode})`}${why}`
 }
 
-/** Describes what became of a record. The record is correct if the expected and the found text are equal. */
+/** The record is correct if the expected and the found text are equal. */
 function describe(ending: string, requests: number, kept: number, amounts: readonly string[]): string {
   const sum = amounts.map((amount) => ` ${withCents(amount)}`).join('')
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
@@ -116,7 +116,7 @@ function readArrival({ endpoint, body, status, transactionId, orderId }: LedgerR
   }
 }
 
-/** Keeps the digits of numbers, because a double could lose the last cent. */
+/** Numbers keep their digits, because a double could lose the last cent. */
 function parseDigits(body: string | null): unknown {
   try {
     return JSON.parse(body ?? '', (_, value, { source }) => (typeof value === 'number' ? source : value))

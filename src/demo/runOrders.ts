@@ -26,7 +26,7 @@ const stuckMs = 120_000
 const lookMs = 250
 
 /**
- * Writes orders to the ERP, waits until all have ended or are stuck, and compares ERP, service and outbox.
+ * Waits until all orders have ended or are stuck, then compares ERP, service and outbox.
  *
  * @throws Error if the daemon or the sandbox ends, the signal's reason if it is aborted
  */

@@ -24,10 +24,7 @@ export interface QuestionPlan {
   given: GivenOptions
 }
 
-/**
- * Chooses the questions that can be asked, in their order.
- * @param only names; null for all
- */
+/** @param only names; null for all */
 export function planQuestions(
   questions: readonly Question[],
   given: GivenOptions,

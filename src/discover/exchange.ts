@@ -1,7 +1,7 @@
 import { isSuccessStatus } from '../model.ts'
 import { isServiceCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
-/** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */
+/** Holds secrets, which `maskExchanges` hides before anything is shown. */
 export interface Exchange {
   of: string
   method: 'GET' | 'POST'
@@ -9,7 +9,7 @@ export interface Exchange {
   path: string
   headers: Readonly<Record<string, string>>
   body: string | null
-  /** The token in its header; null for a request to the issuer. */
+  /** Null for a request to the issuer. */
   accessToken: string | null
   startedAtMs: number
   answer: SeenAnswer

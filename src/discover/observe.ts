@@ -81,7 +81,6 @@ export async function sendAgainIfEarlierAttemptArrived(
   return provesEarlierAttemptArrived(parts.exchanges, exchange) ? send() : exchange
 }
 
-/** True if an exchange is E002, and the exchange before it had the same body and got a 5xx or no answer. */
 export function provesEarlierAttemptArrived(exchanges: readonly Exchange[], exchange: Exchange): boolean {
   const before = exchanges[exchanges.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false

@@ -20,7 +20,6 @@ const triesMax = 3
 const betweenTriesMs = 300
 const tokenRenewalsMax = 20
 
-/** What a question works with: the options of the run, and requests with a shared token. */
 export class QuestionParts {
   readonly config: DiscoverConfig
   readonly given: GivenOptions
@@ -95,7 +94,7 @@ export class QuestionParts {
     })
   }
 
-  /** Requests a token. If the issuer grants one, it becomes the shared token. */
+  /** A granted token becomes the shared token. */
   async askToken(): Promise<Exchange> {
     const { clientId: client_id, clientSecret: client_secret, authUrl } = this.config.service
     const { origin, prefix } = splitBaseUrl(authUrl)
@@ -117,7 +116,7 @@ export class QuestionParts {
     return this.#token ?? ''
   }
 
-  /** Takes a sample, or returns it if it was taken before. */
+  /** Takes each sample once. */
   async sample<T>(sample: Sample<T>): Promise<T> {
     const before = this.sender.asking
     this.sender.asking = sample.name

@@ -85,7 +85,6 @@ const commentOf = (text: string) =>
     .map((line) => `# ${line}`)
     .join('\n')
 
-/** Lists in sentences what the exchanges showed apart from the answers to questions. */
 export function describeSideObservations(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   const late = lateRecordsMs(exchanges)
   const arrived = exchanges.filter((exchange) => provesEarlierAttemptArrived(exchanges, exchange)).length

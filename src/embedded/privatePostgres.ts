@@ -101,7 +101,7 @@ async function createTemporaryCluster(program: Program, folder: string): Promise
   return cluster
 }
 
-/** Finds the cluster in a folder, or creates one. If this process is killed, the folder has a whole cluster or none. */
+/** If this process is killed, the folder has a whole cluster or none. */
 async function findOrCreateCluster(program: Program, dataDir: string, reaper: Reaper, folder: string): Promise<string> {
   const cluster = join(dataDir, 'postgres')
   if (existsSync(cluster)) return cluster
@@ -116,7 +116,7 @@ async function findOrCreateCluster(program: Program, dataDir: string, reaper: Re
   return cluster
 }
 
-/** Starts the server. If its data are in use, waits until the server of a killed sandbox has ended. */
+/** If the data are in use, waits until the server of a killed sandbox has ended. */
 async function startWhenFree(program: Program, options: ServerOptions): Promise<ChildProcess> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {

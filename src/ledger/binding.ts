@@ -10,7 +10,6 @@ export interface OutboxIdentity {
 
 /** Rows before this position are never sent. */
 export interface StartPosition {
-  /** The first row's id. */
   id: string | null
   /** The ISO 8601 time at which the first row was recorded. */
   at: string | null
@@ -131,7 +130,7 @@ export interface LedgerBinding {
 export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** Returns a name that no other ledger has, not even a copy in a different database. */
+/** No other ledger has this name, not even a copy in a different database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -149,7 +148,6 @@ export async function bindLedgerToService(db: Database, service: ServiceIdentity
   if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
 }
 
-/** Binds the ledger to this service instead of the former one. */
 export async function rebindLedgerToService(db: Database, service: ServedService, who: string): Promise<void> {
   await writeService(db, service, who, 'true')
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)

@@ -77,10 +77,7 @@ export async function hasAnySlots(db: Database): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-/**
- * Takes free slots for up to `permitsMax` requests. A slot stays taken until its last request has arrived (`reachMs`)
- * plus one window, in case its holder dies.
- */
+/** A slot stays taken until its last request has arrived (`reachMs`) plus one window, in case its holder dies. */
 export async function takeSlots(
   db: Database,
   permitsMax: number,

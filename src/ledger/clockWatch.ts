@@ -64,7 +64,6 @@ async function followJump(db: Database): Promise<number> {
   return backMs
 }
 
-/** Shows a host's wrong clock as a problem while an instance runs there. */
 async function writeHostProblem(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1

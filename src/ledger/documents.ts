@@ -132,7 +132,6 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
 }
 
 interface Standing {
-  /** True if the ledger has the row itself. */
   isKnown: boolean
   last: LastRecordOfDocument | null
 }

@@ -100,7 +100,6 @@ export interface InstanceReload {
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
-/** Asks all live instances to read their files again. */
 export function requestReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
     const { rows } = await db.query<InstanceReload>(
@@ -139,7 +138,7 @@ export async function publishMappedTypes(db: Database, instanceId: string, types
   return rowCount === 1
 }
 
-/** @returns null if a live instance has not published its types */
+/** Null if a live instance has not published its types. */
 export async function readMappedTypesOfInstances(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isInstanceAliveSql('i')}`,

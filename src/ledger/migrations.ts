@@ -96,7 +96,6 @@ export interface TableCost {
   lock: TableLock
   /** Reads of the whole table. */
   reads: number
-  /** Number of indexes that the migration builds. */
   indexes: number
   isRewritten: boolean
 }
@@ -126,7 +125,7 @@ export interface MigrationPlan {
   queue: QueueVersions
 }
 
-/** Reads what `migrate` would do. Locks nothing, and needs only the right to read outboxd.migration. */
+/** Locks nothing, and needs only the right to read outboxd.migration. */
 export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
   return inspectDatabase({
     variable: 'STATE_DATABASE_URL',

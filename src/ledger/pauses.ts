@@ -141,7 +141,6 @@ export async function claimFirstRequestAfterPause(db: Database, leaseMs: number)
   return (rowCount ?? 0) > 0
 }
 
-/** Called when a trial succeeded. */
 export async function endPausesAfterTrial(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())

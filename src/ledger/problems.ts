@@ -20,7 +20,7 @@ export class ForeignError extends Error {
   }
 }
 
-/** Opens problems. If a problem is already open, keeps `since` and counts it once more. */
+/** If a problem is already open, keeps `since` and counts it once more. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])

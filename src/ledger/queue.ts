@@ -172,7 +172,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or on which an instance works. */
+/** Runs in a transaction. Leaves polls that are due or on which an instance works. */
 export async function movePolls(
   db: Database,
   queue: Pick<PollQueue, 'move'>,

@@ -14,14 +14,13 @@ const rememberedMax = 100
 /** What follows from equal refusals that point to our configuration. */
 export interface MassRefusal {
   pause: PauseCall
-  /** Ids of the submissions that were queued again. */
   queued: string[]
 }
 
 /**
- * Notes a rejection without an error code of the service. The tenth equal one in a row, over all instances, is a mass
- * refusal, and the run's records are queued again. From then on each further one is a mass refusal by itself, until a
- * record gets through or an operator believes the refusals.
+ * The tenth equal rejection in a row without an error code of the service, over all instances, is a mass refusal, and
+ * the run's records are queued again. From then on each further rejection is a mass refusal by itself, until a record
+ * gets through or an operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -44,7 +43,6 @@ export async function noteRefusal(
 
 interface Run {
   submissions: string[]
-  /** Records that share a key count as one. */
   records: number
   isMass: boolean
 }

@@ -27,7 +27,7 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/** Reads what to write back now. Locks nothing, so that no step waits for the outbox's database. */
+/** Locks nothing, so that no step waits for the outbox's database. */
 export async function readReportsToWriteBack(
   { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'isComplete'> },
   due: readonly DueReport[],

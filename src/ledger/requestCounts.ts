@@ -88,7 +88,7 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Adds up the hours that ended at least 5 s ago, because an hour's last requests are committed a moment later. */
+/** Adds up hours that ended at least 5 s ago, because an hour's last requests are committed a moment later. */
 export async function sumRequestCountsByHour(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)

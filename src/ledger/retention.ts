@@ -49,7 +49,7 @@ const batchRows = 20
 /** Time between two batches, which leaves the ledger to others most of the time. */
 const pauseMs = 50
 
-/** Deletes and empties due records, in short transactions. Then forgets ids whose rows are gone. */
+/** Works in short transactions. Last, forgets ids whose rows are gone. */
 export async function runPruneRound(
   deps: PruneDeps,
   { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
@@ -243,7 +243,6 @@ export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): 
     where p.outbox_id = ${prunedCte}.outbox_id and p.outbox = ${prunedCte}.outbox
   )`
 
-/** Records that pruning would delete or empty now. */
 export interface PrunableCount {
   state: State
   ageDays: number

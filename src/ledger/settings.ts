@@ -11,8 +11,8 @@ export interface AgreedSettings extends Agreement {
 }
 
 /**
- * Publishes this instance's settings. While instances differ, all use the smallest limit, the longest window and the
- * outbox.yaml of running daemons. Repeated every few seconds, so that all change when the last different instance ends.
+ * While instances differ, all use the smallest limit, the longest window and the outbox.yaml of running daemons.
+ * Repeated every few seconds, so that all change when the last different instance ends.
  */
 export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {

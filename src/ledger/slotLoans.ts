@@ -71,7 +71,6 @@ export type SlotLoan =
   | { kind: 'no-budget' }
   | { kind: 'unknown'; readOnly: boolean }
 
-/** Takes slots for a few requests of a command. */
 export async function borrowSlots(
   url: string,
   { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },

@@ -31,10 +31,8 @@ export const submissionColumnsSql = `
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
 
-/** Field definitions of the submission columns for json_to_recordset. */
 export const recordsetFieldsSql = names.map((name) => `"${name}" ${sqlTypes[submissionColumns[name].holds]}`).join(', ')
 
-/** Sets every column to the value of the record with this alias. */
 export const assignColumnsSql = (recordAlias: string): string =>
   names.map((name) => `${columnOf(name)} = ${recordAlias}."${name}"`).join(', ')
 

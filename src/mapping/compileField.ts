@@ -8,8 +8,8 @@ import type { ConvertValue, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /**
- * Compiles one entry under `fields:`. Converts defaults, constants and the values of a lookup here, so that a wrong
- * value is an error of the file, not of a record.
+ * Converts defaults, constants and the values of a lookup here, so that a wrong value is an error of the file, not of a
+ * record.
  *
  * @param spec the entry, after its type's schema has accepted it
  * @param exact the same entry, with the digits of its numbers

@@ -7,8 +7,8 @@ type Step = string | number
 const pathStep = /(?:^|\.)([^.[\]"]+)|\[(\d{1,6})\]|\[("(?:[^"\\]|\\.)*")\]/y
 
 /**
- * Compiles a path such as `customer.addresses[0].city`. A key with dots or brackets is written `["odd.key"]`. If a key
- * on the way is absent or null, the value is missing. If a value on the way has the wrong kind, the result is invalid.
+ * Compiles a path such as `customer.addresses[0].city`. A key with dots or brackets is written `["odd.key"]`. Below an
+ * absent or null key, the value is missing. Below a value of the wrong kind, the result is invalid.
  */
 export function compilePath(from: string): ReadPath | Invalid {
   const steps = parsePath(from)

@@ -13,7 +13,6 @@ const basic = new RegExp(
 )
 const charactersMax = 100
 
-/** The parts of a date-time, as the client wrote them. */
 interface Written {
   readonly date: string
   /** `hh:mm`; null for a date without a time. */

@@ -54,7 +54,7 @@ function checkPart(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string)
   ]
 }
 
-/** Returns the JSON texts of all values that a field can have; null if it can have any value. */
+/** Null if the field can have any value. */
 function knownValues({ from, lookup, spec }: Field): string[] | null {
   if (from === null) return []
   if (lookup !== null) return [...lookup.values()]

@@ -110,7 +110,7 @@ export const mappingFileSchema = z.strictObject({
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
-/** Returns the text of the JSON Schema for editors (draft 7, which yaml-language-server reads best). */
+/** The schema is for editors (draft 7, which yaml-language-server reads best). */
 export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })

@@ -84,11 +84,7 @@ export interface MappingSource {
   readonly sql: readonly string[] | null
 }
 
-/**
- * Proposes the mapping file of one type.
- *
- * @param fields of its payloads; empty if no payload could be read
- */
+/** @param fields of its payloads; empty if no payload could be read */
 export function proposeMapping(
   type: string | TypeQuestion,
   fields: readonly SourceField[],

@@ -65,7 +65,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   }
 }
 
-/** Reads the query and looks for $1. `outboxd check` runs the query and finds what else is wrong. */
+/** Only looks for $1. `outboxd check` runs the query and finds what else is wrong. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')

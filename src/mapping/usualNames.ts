@@ -69,7 +69,7 @@ interface Named {
   readonly name: string
 }
 
-/** Finds the columns with a usual name, the likeliest first. */
+/** The likeliest comes first. */
 export const findUsuallyNamed = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T[] =>
   usualNames[kind].flatMap((usual) => columns.filter(({ name }) => normalizeName(name) === usual))
 

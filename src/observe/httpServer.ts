@@ -78,8 +78,7 @@ const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 
 /**
- * Bounds the number of connections by ending an old one. If the newest were refused, a client that holds all
- * connections would keep out the supervisor's probe.
+ * If the newest connections were refused, a client that holds all connections would keep out the supervisor's probe.
  *
  * Ends the oldest connection without an answer, else the oldest idle one, else the oldest. Spares the newer half, which
  * had no time for an answer.

@@ -51,7 +51,7 @@ export interface MetricsSnapshot {
   rateAvailable: number
 }
 
-/** The values of each label. A value that is not listed counts as `other`. */
+/** A value that is not listed counts as `other`. */
 export type LabelValues = Readonly<Record<string, readonly string[]>>
 
 interface RowBase {

@@ -4,7 +4,7 @@ import { ageMetricOf, type LabelValues, type MetricRow, type MetricsSnapshot, me
 
 type Rows = typeof metricRows
 
-/** The type of a row's label values. If the row lists `other`, any text is allowed. */
+/** If the row lists `other`, any text is allowed. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value

@@ -4,7 +4,7 @@ import type { Log } from './log.ts'
 
 export type PauseLog = ReturnType<typeof createPauseLog>
 
-/** Logs the beginning and the end of each pause once, also if another instance raised the pause. */
+/** Logs each pause once, also if another instance raised the pause. */
 export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   const standing = new Map<PauseReason, { lastedMs: () => number }>()
   const lastCalls = new Map<PauseReason, PauseCall>()

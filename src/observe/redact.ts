@@ -18,7 +18,7 @@ const redactMax = 10_000
 export const withheldMark = '[withheld]'
 
 /**
- * Reduces an error to what may be logged. Never throws.
+ * Never throws.
  *
  * Drops Postgres' `detail`, `where` and parameters, stacks, other properties, and the text of errors that quote data.
  */

@@ -153,7 +153,6 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
   return serviceResources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
-/** Finds how an answer contradicts what `outboxd discover` saw. */
 export function findContractBreaches(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer

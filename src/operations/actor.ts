@@ -11,7 +11,6 @@ const unfit = /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
 
 export const personNameMax = 100
 
-/** Normalises a name for the log; null if it is not valid. */
 export function normalizePersonName(text: string): string | null {
   const name = text.replace(/ +/g, ' ').trim()
   return name === '' || name.length > personNameMax || unfit.test(name) || !name.isWellFormed() ? null : name

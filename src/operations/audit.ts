@@ -19,9 +19,7 @@ export function toAuditLine(entry: AuditEntry): AuditLine {
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
-/**
- * The customer and currency of a request, EUR by default (docs/reference/interface.md, 2.5); null if it was emptied.
- */
+/** The currency is EUR by default (docs/reference/interface.md, 2.5). Null if the request was emptied. */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
   if (body === null) return { customer: null, currency: null }
   const request = readObject(body)

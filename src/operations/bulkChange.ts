@@ -94,10 +94,7 @@ export function findChoiceProblems(change: BulkChange, choice: Choice): string[]
   return read.kind === 'invalid' ? read.problems : []
 }
 
-/**
- * Chooses submissions with the revision that was seen.
- * @param onCut called if a text search did not read all records
- */
+/** @param onCut called if a text search did not read all records */
 export async function chooseSubmissions(
   ledger: Database,
   search: SearchByText,
@@ -156,7 +153,7 @@ export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type'
   count: number
 }
 
-/** Groups submissions for a preview, the largest group first. */
+/** The largest group comes first. */
 export function groupSubmissions(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
   const kinds = Map.groupBy(
     submissions,
@@ -171,7 +168,7 @@ export function groupSubmissions(submissions: readonly ListedSubmission[]): Subm
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
 }
 
-/** Estimates a replay's requests and time, as `status` does for the backlog. */
+/** Estimates as `status` does for the backlog. */
 export async function readReplayCostMessage({ ledger, config }: Databases, count: number): Promise<string> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
     readLedgerSnapshot(ledger),

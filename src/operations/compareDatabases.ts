@@ -34,7 +34,7 @@ export function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLe
   )
 }
 
-/** Reads a row; null if it is gone, or reading its contents fails. */
+/** Null if the row is gone, or reading its contents fails. */
 export function readRecordIfReadable(
   databases: Databases,
   mappings: Mappings,
@@ -79,7 +79,6 @@ export async function mayWaitingRowsHaveBeenSent(
   return !isLedgerMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
-/** True if the ledger's history changed and no daemon has noticed yet. */
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
@@ -100,8 +99,8 @@ export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, a
 }
 
 /**
- * Compares the outbox with the ledger, and makes missing reports due again.
- * @returns the number of these reports
+ * Compares the outbox with the ledger.
+ * @returns the number of reports
  */
 export async function makeMissingReportsDue(
   databases: Databases,

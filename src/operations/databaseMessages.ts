@@ -18,7 +18,7 @@ export function lockingSessionsMessage(sessions: readonly LockingSession[]): str
 }
 
 /**
- * Says how to end the first session. The text begins with a blank, or is empty.
+ * The text begins with a blank, or is empty.
  * @param whose such as `the ERP’s`
  */
 export function endLockingSessionAdvice([first]: readonly LockingSession[], whose: string): string {

@@ -35,7 +35,6 @@ const outboxName = 'outboxd command outbox'
 const goodbyeMs = 1_000
 
 /**
- * Opens the databases.
  * @param outboxTable called when first needed, so that a broken outbox.yaml does not prevent a pause
  * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
  */
@@ -97,6 +96,5 @@ export function operatorOf({ config, ledger, account }: Databases, actor: Stated
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }
 
-/** Sessions that block a command's statement on the outbox. */
 export const readSessionsBlockingOutbox = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
   readLockingSessions(locks, outboxName)

@@ -104,7 +104,7 @@ const detailMax = 300
 
 const shownMax = 20
 
-/** Says why rows never became records, for the first twenty. */
+/** Covers the first twenty rows. */
 export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {

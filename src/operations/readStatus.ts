@@ -71,7 +71,7 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
   }
 }
 
-/** @param patient true tries again after a lock timeout, because the lock's holder may be found late */
+/** @param patient tries again after a lock timeout, because the lock's holder may be found late */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([

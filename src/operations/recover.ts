@@ -60,7 +60,6 @@ export type NamedLostRecord = NamedRecord & Pick<RowWithTransactionId, 'said'>
 const undatedMax = 10_000
 
 /**
- * Finds out what the ledger may have lost.
  * @param isWaitingToo true if the outbox was restored, too; undefined if the operator does not say
  * @param sayer the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
@@ -100,7 +99,6 @@ function waitingRows(
 
 const readAtOnce = 1_000
 
-/** @param lost rows that the ledger does not know */
 async function readNamedRecords(
   databases: Databases,
   lost: readonly LostRow[],
@@ -165,7 +163,7 @@ interface RecaptureParts {
 /** `changed`: the finding is different now, or another operator was faster. `interrupted`: the rest is left for another run. */
 type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
-/** Captures lost rows again and commits each batch. Sending resumes after the last batch. */
+/** Commits each batch. Sending resumes after the last batch. */
 export async function recaptureLostRows(
   parts: RecaptureParts,
   { gap, shared, history }: LedgerLoss,
@@ -261,7 +259,6 @@ function keep(
   return { ...given, transactionId, doubt }
 }
 
-/** Tracks what the rows name, then settles the rest, and lets sending resume. */
 async function goOnAfter(
   parts: RecaptureParts,
   { found, named: seen, isOutboxInDoubt }: LostHistory,

@@ -94,7 +94,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** True for a name with a prefix. A text without a prefix does not count, because any text may be a transaction id. */
+/** True for a name with a prefix. Any other text may be a transaction id. */
 function isName(name: string): boolean {
   const [likeliest] = parseReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))

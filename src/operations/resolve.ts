@@ -153,7 +153,7 @@ interface ResolveParts {
   onServiceAnswer(message: string): void
 }
 
-/** Writes the answer if the revision is still the seen one. */
+/** Writes only if the revision is still the seen one. */
 export async function resolveSubmission(
   parts: ResolveParts,
   settling: RecordToSettle,

@@ -11,10 +11,7 @@ import { recordRowDifferences } from './rowDifferences.ts'
 import { stateExpressions } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
-/**
- * Claims waiting rows in their order. The caller holds capture's lock, because two claimers at once would break the
- * order of a key.
- */
+/** The caller holds capture's lock, because two claimers at once would break the order of a key. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
   return outbox.ask(async (table) => {

@@ -14,7 +14,6 @@ import {
   unknownStatusMessage,
 } from './unclaimedRows.ts'
 
-/** The rows that a comparison of the table with the ledger has found. */
 export interface TableComparison {
   /** False if rows do not show that they were captured. */
   canTell: boolean
@@ -47,8 +46,8 @@ interface ComparisonOptions {
 }
 
 /**
- * Compares the table with the ledger, slice by slice. Writes back again to a row under way whose record has ended,
- * because a restored ledger may have lost the note that this is due.
+ * Writes back again to a row under way whose record has ended, because a restored ledger may have lost the note that
+ * this is due.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
   const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options

@@ -93,7 +93,7 @@ export interface IdsQuery {
   sql: string
 }
 
-/** Finds which documents exist and whether they meet the condition, as rows of `at` and `meets`. */
+/** Returns rows of `at` and `meets`: whether the document meets the condition. */
 export const existingDocumentsQuery = (captured: CapturedTable): IdsQuery => ({
   what: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
@@ -162,7 +162,7 @@ const cancelMs = 1_000
 const statementTimeout = '57014'
 
 /**
- * Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long.
+ * The transaction sees one state of the database, and waits for no lock for long.
  *
  * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
  */

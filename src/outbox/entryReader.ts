@@ -35,11 +35,7 @@ export function readEntry<Form extends z.ZodObject>(
   return null
 }
 
-/**
- * Returns the value if the schema accepts it, otherwise null.
- *
- * @param more keys of the entry's other forms, to suggest for a misspelt key
- */
+/** @param more keys of the entry's other forms, to suggest for a misspelt key */
 export function checkSchema<Form extends z.ZodObject>(
   document: YamlDocument,
   schema: Form,

@@ -74,10 +74,7 @@ interface PlanNode {
 /** A table with fewer rows is read in milliseconds. */
 const largeRows = 10_000
 
-/**
- * Warns of the large tables that a query reads as a whole. Plans the query for an unknown list of ids, because a plan
- * for an empty list reads nothing.
- */
+/** Plans the query for an unknown list of ids, because a plan for an empty list reads nothing. */
 async function findLargeScans(db: Database, { what, sql }: IdsQuery): Promise<string[]> {
   await db.query('set local plan_cache_mode = force_generic_plan')
   await db.query(`prepare outboxd_examined as ${sql}`)

@@ -54,7 +54,7 @@ export function createFailingRowTracker(ledger: Database) {
   return {
     /** Statements leave out the filter and the stamp for these rows. */
     ids: () => known,
-    /** Searches for failing rows. @returns whether others than `before` are known now */
+    /** @returns whether others than `before` are known now */
     async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
       learning ??= learn(statements).finally(() => {
         learning = null

@@ -12,7 +12,7 @@ interface InspectedTable {
   readonly columns: ReadonlyMap<string, Column>
 }
 
-/** Finds why a table cannot be read as described. Returns clauses that follow the table's name. */
+/** Returns clauses that follow the table's name. */
 export async function findTableProblems(pool: Database, looked: InspectedTable): Promise<string[]> {
   const kind = await findRelationKindProblem(pool, looked)
   if (kind !== null) return [kind]
@@ -141,7 +141,7 @@ async function findIdColumnProblems(
   ])
   const [state] = rows
   if (state === undefined) return []
-  // An index of a table does not cover the rows of tables that inherit from it.
+  // An index does not cover the rows of inheriting tables.
   const isUnique = state.unique && !state.inherited
   const isNeverNull = state.notNull || state.kind === 'm'
   if (isUnique && isNeverNull) return []

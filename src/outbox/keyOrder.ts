@@ -11,7 +11,6 @@ export interface ScannedRow {
 
 export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
 
-/** Goes through unknown rows in their order, and chooses the rows that may be captured. */
 export function createKeyOrderChoice(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,

@@ -62,10 +62,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
   })
 }
 
-/**
- * Reads the rows that a daemon has claimed and that are not in the ledger yet. Includes rows whose holder cannot be
- * seen.
- */
+/** Includes rows whose holder cannot be seen. */
 export function readClaimedUnmarkedRows(outbox: Outbox): Promise<StampedRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []

@@ -8,14 +8,13 @@ import { qualifiedNameSql, splitTableName } from './outboxTable.ts'
 import { resolveTableSchema } from './readTableShape.ts'
 
 interface OutboxMigration {
-  /** True if inserts wake the daemon. */
   wakes: boolean
   /** If above 0, the ERP may use two-phase commit, which fails with a NOTIFY. */
   preparedMax: number
 }
 
 /**
- * Creates the outbox table of migrations/outbox.sql if it does not exist, and creates or renews its trigger.
+ * Creates the table of migrations/outbox.sql if it is missing, and creates or renews its trigger.
  * @param outboxTable name, or schema.name
  * @param wake true for a trigger that wakes the daemon; null adds it only if no transaction can be prepared
  */

@@ -8,7 +8,7 @@ interface Grant {
 }
 
 interface NeededPermissions {
-  /** Null: every column of the table. */
+  /** Null means all columns. */
   readonly select: readonly string[] | null
   readonly update: readonly string[]
   readonly sequence: string | null
@@ -64,7 +64,7 @@ const grantsSql = `
   ) needed order by n`
 
 /**
- * Lists the grants that a role needs. If the table does not exist, lists only the grant on the schema.
+ * If the table does not exist, lists only the grant on the schema.
  * @param role null for our own
  */
 async function readGrantsOnTable(
@@ -104,8 +104,8 @@ function missingGrantsMessages(grants: readonly Grant[]): string[] {
 }
 
 /**
- * Lists the grants that a role needs to run queries. Takes the tables from the words after "from" and "join", because
- * Postgres cannot plan a query without rights on its tables.
+ * Takes the tables from the words after "from" and "join", because Postgres cannot plan a query without rights on its
+ * tables.
  *
  * @param role null for the session's own
  */

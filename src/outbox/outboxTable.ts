@@ -94,7 +94,7 @@ interface DescribedColumn {
   readonly isWritten: boolean
 }
 
-/** Lists the columns that `outbox.yaml` names. A payload of all columns names none. */
+/** A payload of all columns names none. */
 export function listDescribedColumns({
   payload,
   type,

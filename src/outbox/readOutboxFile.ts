@@ -8,7 +8,7 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** Reads the text of an `outbox.yaml`. @param file the file's name in messages */
+/** @param file the file's name in messages */
 export function readOutboxFile(
   file: string,
   text: string,
@@ -67,8 +67,8 @@ function payloadOf(
 }
 
 /**
- * Checks entries against each other. Refuses to write to columns that identify or order a row, and to columns that the
- * ERP fills. If the payload has several columns, the stamp leaves out those that outboxd writes.
+ * Refuses to write to columns that identify or order a row, and to columns that the ERP fills. If the payload has
+ * several columns, the stamp leaves out those that outboxd writes.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table

@@ -62,7 +62,7 @@ export async function readRecordWithContent(
 /** The records that a command reads at once. Fewer than for capture, so that a slow query passes. */
 const commandRecordsMax = 100
 
-/** Reads the contents of all records, part by part. @throws SourceFailed */
+/** Reads part by part. @throws SourceFailed */
 export async function readContentsOfAllRecords(
   outbox: Outbox,
   sources: SourceQueries,

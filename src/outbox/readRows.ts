@@ -91,7 +91,7 @@ export async function findExistingRows(outbox: Outbox, outboxIds: readonly strin
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times this amount. */
 export const batchBytesMax = 16_000_000
 
-/** Reads the first of these rows that wait, up to `batchBytesMax` bytes and at least one. */
+/** Reads up to `batchBytesMax` bytes, and at least one row. */
 export async function readFirstWaitingRows(
   { described, bytesMax }: Outbox,
   db: Database,

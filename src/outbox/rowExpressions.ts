@@ -88,7 +88,7 @@ function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: 
   return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
-/** Reads NULL as an empty text, so that the mapping can reject a record without a type. */
+/** NULL becomes an empty text, so that the mapping can reject a record without a type. */
 function typeExpression({ type }: OutboxTable): string {
   if (type.kind === 'constant') return `${literalSql(type.type)}::text`
   const text = `coalesce(${columnSql(type.column)}::text, '')`

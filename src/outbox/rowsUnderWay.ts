@@ -63,7 +63,7 @@ interface RowsUnderWay {
   canTell: boolean
 }
 
-/** Reads the rows of a slice that are under way. @param isWaitingToo includes waiting rows that name a transaction */
+/** @param isWaitingToo includes waiting rows that name a transaction */
 export async function readRowsUnderWay(
   outbox: Outbox,
   table: OpenTable,
@@ -83,7 +83,7 @@ export async function readRowsUnderWay(
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
 }
 
-/** Reads the slice after the id `after`. Returns its rows under way, and its waiting rows that name a transaction. */
+/** Includes waiting rows that name a transaction. */
 export async function readNextSliceUnderWay(
   outbox: Outbox,
   after: string | null,

@@ -27,10 +27,7 @@ function namingStatements({ table, shape, ideal }: OpenTable) {
   return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
 }
 
-/**
- * Reads which of these rows name a transaction and are the rows that the ledger captured. Includes a row that raises an
- * error. Leaves out a waiting row with changed contents.
- */
+/** Includes a row that raises an error. Leaves out a waiting row with changed contents. */
 export async function readRowsWithTransactionId(
   outbox: Outbox,
   outboxIds: readonly string[],

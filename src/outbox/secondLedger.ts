@@ -5,7 +5,6 @@ import { errorCodeOf } from '../postgres/sqlState.ts'
 export interface SecondLedger {
   /** Counted up to `countMax`. */
   records: number
-  /** The records that have not ended. */
   open: number
 }
 

@@ -106,10 +106,7 @@ const trialStatus = (outboxId: string, state: State): RowStatus => ({
   error: withError.has(state) ? 'outboxd check tries what it may write' : null,
 })
 
-/**
- * Finds columns that cannot take the values that the daemon writes, before any row exists. Returns clauses that follow
- * the table's name.
- */
+/** Works before any row exists. Returns clauses that follow the table's name. */
 export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const problems = findNullProblems(table, shape)
   for (const assignment of writeBackAssignments(table, shape)) {

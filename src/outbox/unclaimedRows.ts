@@ -61,7 +61,6 @@ export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 
-/** Adds the counts of a slice to those of the slices before. */
 export async function countUnknownStatuses(
   table: OpenTable,
   { after, upTo }: TableSlice,

@@ -113,7 +113,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   void connect()
   return {
-    /** Makes inserts notify, because the daemon sleeps. */
+    /** Inserts notify while the daemon sleeps. */
     async mark(): Promise<SleepMark> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'

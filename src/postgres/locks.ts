@@ -15,7 +15,7 @@ export interface LockingSession {
 
 const statementCharsMax = 200
 
-/** Leaves out sessions that themselves wait for a lock, and sessions of outboxd, which end by themselves. */
+/** Leaves out sessions that wait for a lock, and sessions of outboxd, which end by themselves. */
 export async function readLockingSessions(db: Database, ownApplicationName: string): Promise<LockingSession[]> {
   const { rows } = await db.query<LockingSession & { query: string | null }>(
     `with recursive ours as (
@@ -62,7 +62,6 @@ export function watchLockingSessions(url: string, ownApplicationName: string) {
     })
     .catch(() => {}) // stopped, or the database is away
   return {
-    /** The blocking sessions that were seen last. */
     sessions: (): readonly LockingSession[] => sessions,
     async [Symbol.asyncDispose](): Promise<void> {
       stop.abort()

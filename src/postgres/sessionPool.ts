@@ -18,7 +18,6 @@ export interface PoolOptions {
   isErp?: boolean
   /** Prepares repeated statements. Use it only if no other role can change the tables. */
   prepares?: boolean
-  /** Time limits for a connection, for a statement on the server, and for its answer. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
 

@@ -77,7 +77,7 @@ export type Handler = (parts: Parts, exchange: Exchange) => Promise<Outcome>
 
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 
-/** Returns a function that runs the given functions one after the other, in the order of the calls. */
+/** The runner keeps the order of the calls. */
 export function createSequentialRunner(): OneAtATime {
   let before: Promise<unknown> = Promise.resolve()
   return (act) => {

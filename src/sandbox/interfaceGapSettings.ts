@@ -25,7 +25,7 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
-/** Returns the words that a setting may have, the default first; empty if it is not a choice among words. */
+/** The default comes first; empty if the setting is not a choice among words. */
 export function settingChoices(setting: z.ZodType): readonly string[] {
   const inner = setting instanceof z.ZodDefault ? setting.unwrap() : setting
   return inner instanceof z.ZodEnum ? (inner.options as string[]) : []

@@ -111,8 +111,8 @@ async function record(parts: Parts, served: Served, outcome: Outcome, action: Fa
 }
 
 /**
- * Answers a request that could not be written to the ledger. Keeps a refusal of the gate. Otherwise answers E003
- * (service unavailable) if nothing was stored, and drops the connection if something may have been stored.
+ * Keeps a refusal of the gate. Otherwise answers E003 (service unavailable) if nothing was stored, and drops the
+ * connection if something may have been stored.
  */
 function answerWithoutLedger(parts: Parts, { exchange, admission, style }: Served, error: unknown): Delivery {
   reportFailure(exchange, error)

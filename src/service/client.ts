@@ -63,8 +63,6 @@ export function createServiceClient(deps: ServiceClientDeps) {
 
   return {
     /**
-     * Sends one request, once.
-     *
      * @param mayLeave asked just before the first byte leaves, even after a long connect
      * @returns null if the request did not leave
      */

@@ -16,8 +16,8 @@ export function parseAndMaskJson(text: string, secrets: readonly string[]): unkn
 }
 
 /**
- * Reads an answer's body. `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost
- * object. A refusal with a repeated key stays readable, because it completes no record.
+ * `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost object. A refusal with a
+ * repeated key stays readable, because it completes no record.
  */
 export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean) {
   const examined = findJsonFlaws(text, depthMax)

@@ -12,7 +12,7 @@ export interface ReloadableCredentialsDeps {
 
 export type ReloadableCredentials = ReturnType<typeof createReloadableCredentials>
 
-/** Holds the credentials and authorities in use. Keeps the former ones if a file cannot be used. */
+/** Keeps the former credentials if a file cannot be used. */
 export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   let { credentials } = deps
   const broken = new Map<CredentialPart, string>()

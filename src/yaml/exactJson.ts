@@ -65,7 +65,7 @@ export function toPlainValue(value: PayloadValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toPlainValue(member)]))
 }
 
-/** Puts a value in quotes for an error message, cut at 60 characters. */
+/** Cuts the text at 60 characters. */
 export function quoteForMessage(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }

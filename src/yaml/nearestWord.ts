@@ -1,10 +1,6 @@
 const charactersMax = 64
 
-/**
- * Finds the candidate that is most likely meant by `word`.
- *
- * @param stepsMax the number of letters that may differ; by default a third, or one letter of two
- */
+/** @param stepsMax the number of letters that may differ; by default a third, or one letter of two */
 export function nearestWord(
   word: string,
   candidates: Iterable<string>,

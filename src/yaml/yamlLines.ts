@@ -30,7 +30,7 @@ export function findFillInPlaces(text: string): { line: number; what: string }[]
 
 const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
-/** Writes a text as a YAML scalar, with quotes if it would be read differently. */
+/** Adds quotes if YAML would read the text differently. */
 export function quoteYaml(text: string): string {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text)
   return isPlain ? text : JSON.stringify(text)

@@ -145,7 +145,6 @@ const clockWarningMs = 2_000
 /** The daemon raises the problem clock_off above this. */
 const clockProblemMs = 5_000
 
-/** Compares each clock with this host's. */
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
   if (readings.length === 0) return notAskedFinding(what, 'no other clock could be read')

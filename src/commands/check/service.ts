@@ -20,8 +20,8 @@ import { type CertificateEnd, type ClocksAndCertificates, type Finding, finding,
 import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
- * Requests a token and a transaction that does not exist. If the answer is 404, also requests a path that cannot exist,
- * to tell the service from a proxy. Takes slots from the budget. Without a readable ledger it asks only with `askAnyway`.
+ * Requests a token and an unknown transaction. If the answer is 404, also requests a path that cannot exist, to tell
+ * the service from a proxy. Takes slots from the budget. Without a readable ledger it asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -95,8 +95,8 @@ async function ask(
 }
 
 /**
- * Judges the answer about a transaction that does not exist. An answer that differs from `otherPathAnswer` comes from the API.
- * Without `otherPathAnswer`, a bare 404 decides nothing.
+ * An answer that differs from `otherPathAnswer` comes from the API. Without `otherPathAnswer`, a bare 404 decides
+ * nothing.
  * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {

@@ -32,7 +32,7 @@ interface Definition<Arguments extends readonly ArgumentRow[], Options extends r
   action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
 }
 
-/** Declares a command. The types of its action follow from the rows. */
+/** The types of the action follow from the rows. */
 export const defineCommand = <
   const Arguments extends readonly ArgumentRow[] = [],
   const Options extends readonly OptionRow[] = [],
@@ -97,7 +97,7 @@ export function declareCommand(command: Command, module: CommandModule): Command
   return module.help === undefined ? command : command.addHelpText('after', `\n${module.help}`)
 }
 
-/** Returns a parser of an option's whole number. It throws an InvalidArgumentError, which commander prints. */
+/** The parser throws an InvalidArgumentError, which commander prints. */
 export const wholeNumberParser =
   (min: number, max: number) =>
   (text: string): number => {

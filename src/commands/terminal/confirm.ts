@@ -6,7 +6,7 @@ import type { CommandContext } from './context.ts'
 type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
 /**
- * Asks the operator. Any answer but y or yes is a no.
+ * Any answer but y or yes is a no.
  * @param inScript the answer if standard input is not a terminal
  * @param otherwise what a no means
  */

@@ -33,7 +33,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 
 const sayAgainMs = 2_000
 
-/** Returns a function that prints its message at most every two seconds. */
+/** Prints at most every two seconds. */
 export function createProgressPrinter<Told extends unknown[]>(
   { stderr }: Pick<CommandContext, 'stderr'>,
   message: (...told: Told) => string,
@@ -60,7 +60,7 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
   })
 }
 
-/** Options for asking the service: a line is printed if the command waits for a slot, and Ctrl-C ends the wait. */
+/** Prints a line if the command waits for a slot. Ctrl-C ends the wait. */
 export const slotWaitOptions = ({ signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>) => ({
   signal,
   onWait: () => void stderr.write('Waiting for a free slot in the budget …\n'),

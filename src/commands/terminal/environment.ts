@@ -24,7 +24,7 @@ export function findFileImplyingMappingsFolder(env: Environment, file: Environme
 }
 
 /**
- * Reads a file of variables. Relative paths in it, and `mappings`, start at its folder.
+ * Relative paths in the file, and `mappings`, start at the file's folder.
  * @throws ConfigInvalid
  */
 export function readEnvironmentFile(path: string): EnvironmentFile {
@@ -70,10 +70,7 @@ const known: readonly string[] = Object.entries(variables).flatMap(([name, { sec
   secret ? [name, `${name}_FILE`] : [name],
 )
 
-/**
- * Finds variables that look like a mistyped one of outboxd. The caller only warns, because other programs have variables,
- * too.
- */
+/** The caller only warns, because other programs have variables, too. */
 export function findMistypedVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => env[name] && !known.includes(name))

@@ -48,10 +48,7 @@ export function findActorProblems({ as, reason }: ActorOptions): string[] {
   ]
 }
 
-/**
- * Does a command's work in an operator's name, or prints the problems with its options.
- * @returns the command's exit code
- */
+/** Does a command's work in an operator's name, or prints the problems with its options. */
 export async function withOperator(
   context: CommandContext,
   options: ActorOptions,
@@ -65,7 +62,6 @@ export async function withOperator(
   )
 }
 
-/** @returns the command's exit code */
 export async function withDatabases(
   context: CommandContext,
   work: (databases: Databases, config: StoreConfig) => Promise<number>,

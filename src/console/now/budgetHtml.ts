@@ -26,7 +26,6 @@ export function budgetSection(slots: BudgetSlots): HtmlSafeString {
 <p class="quiet">The last ${formatDuration(windowMs)}: ${kinds.join(', ')}.</p>`
 }
 
-/** Counts the requests of the window by their purpose, and the free ones. */
 export function countBudget({ nowMs, capacity, busy }: BudgetSlots) {
   const counts = { submissions: 0, polls: 0, others: 0, inHand: 0, heldBack: 0 }
   for (const slot of busy) {

@@ -194,7 +194,6 @@ ${factList([
 
 interface Step {
   name: string
-  /** Null if it is not known. */
   count: number | null
   oldestMs?: number | null
   /** The list's filter; none for rows that are not captured. */

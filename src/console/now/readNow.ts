@@ -18,7 +18,7 @@ export interface NowView {
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
 }
 
-/** Reads what the page shows. Only the snapshot, which has the states and the pauses, is read each time. */
+/** Only the snapshot, which has the states and the pauses, is read each time. */
 export function createNowReader({
   databases,
   config,
@@ -48,7 +48,7 @@ const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 /** The longest wait of a page for the outbox, whose table may be locked. */
 const patienceMs = 150
 
-/** Reads the outbox's half of the status in the background. Pages get the last value. */
+/** Reads in the background. Pages get the last value. */
 export function createOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,

@@ -174,7 +174,6 @@ async function causesHtml(
   ])
 }
 
-/** @param pathOf returns the path of the list of records with that cause */
 export const causesTable = (
   causes: readonly Cause[],
   pathOf: (cause: Cause) => string,

@@ -99,8 +99,6 @@ function waitMs(round: CaptureRoundResult, random: number): number {
 export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
 /**
- * Claims rows, maps them, inserts them into the ledger and marks them.
- *
  * If a batch fails because of a row, the batch is split until that row is alone. Then the row is rejected with the
  * reason. It is skipped if it cannot be rejected, or if only its mark is refused. Other rows go on.
  */
@@ -206,8 +204,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
 }
 
 /**
- * Decides how many rows may be claimed. Records that wait behind a held one do not count, because they may stay for
- * days. A key with a held record, or with a fortieth of the window, gets no further rows.
+ * Records that wait behind a held one do not count, because they may stay for days. A key with a held record, or with a
+ * fortieth of the window, gets no further rows.
  */
 export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
@@ -226,7 +224,7 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Captures one row. If that fails, rejects the row. If that fails, too, skips the row.
+ * If capture fails, rejects the row. If that fails, too, skips the row.
  *
  * @param failure the failure as part of a batch; null if the row was skipped before and is due again
  */

@@ -14,8 +14,8 @@ export type Sleep = ReturnType<typeof createSleepUntilNotify>
 
 const restMs = 25
 /**
- * Transactions that inserted before the mark send no NOTIFY. Until they have ended, the outbox is read again, after
- * waits that grow between these bounds.
+ * Transactions that inserted before the mark send no NOTIFY. Until these transactions end, the outbox is read again,
+ * after waits between these bounds.
  */
 const againMinMs = 10
 const againMaxMs = 100

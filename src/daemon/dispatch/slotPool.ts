@@ -17,8 +17,8 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
 }
 
 /**
- * Holds the slots that this instance took. Up to a limit of 500, a slot is one request. Above, a slot is several
- * requests, and this instance keeps it for a moment to use all of them.
+ * Up to a limit of 500, a slot is one request. Above, a slot is several requests, and this instance keeps it for a
+ * moment to use all of them.
  *
  * @see docs/why/budget.md
  */

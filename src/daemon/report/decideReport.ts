@@ -18,8 +18,7 @@ const refusedMaxMs = 600_000
 const longLockMs = 5_000
 
 /**
- * Decides when to try a report again, and which problem to raise. A lock passes soon. A refusal lasts until the table
- * is changed.
+ * A lock passes soon. A refusal lasts until the table is changed.
  *
  * @param failures number of failed tries in a row
  * @param hasEnded false if the record has not ended, so that a later report follows

@@ -18,7 +18,7 @@ export interface SubmitDeps extends RequestDeps {
 }
 
 /**
- * Sends one claimed submission and decides what its answer means. Writes nothing.
+ * Sends one request, and writes nothing.
  *
  * @param isValid returns false if the submission's slot has expired
  */
@@ -70,10 +70,7 @@ export function interpretSubmitAnswer(
 /** Waits before a probe, because the request may still be on its way. */
 const probeAfterMs = 5_000
 
-/**
- * @param firstPollMs wait before the first poll of an accepted transaction
- * @param freshKey the idempotency key to use if the verdict asks for a new one
- */
+/** @param freshKey the idempotency key to use if the verdict asks for a new one */
 export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,

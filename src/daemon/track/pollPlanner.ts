@@ -141,10 +141,7 @@ function horizonWindows(model: ProcessingTimes): number {
 
 const memoryWindows = 5
 
-/**
- * Averages how many records come per window. A window counts at most half of the capacity, so that a batch does not
- * look like a steady inflow.
- */
+/** A window counts at most half of the capacity, so that a batch does not look like a steady inflow. */
 export function createInflowAverage(windowMs: number) {
   let average = 0
   let last: { atMs: number; waiting: number } | null = null
@@ -195,7 +192,6 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-/** Learns processing times, and moves polls earlier if slots are idle. */
 export function createPollLearning(deps: PollLearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0

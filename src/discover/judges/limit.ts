@@ -39,7 +39,7 @@ const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** Sends a record that the service accepts, even without a free slot. */
+/** Sends even without a free slot. */
 async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
   const shape = await requireAcceptedRecordShape(parts)
   const { path } = serviceResources.data
@@ -49,7 +49,7 @@ async function createRecordSender(parts: QuestionParts): Promise<() => Promise<E
   }
 }
 
-/** The fewest requests that a burst let in; null if all were let in, or if the limit of the window was reached. */
+/** Null if all requests were let in, or if the limit of the window was reached. */
 function fewestLetInAtOnce(bursts: readonly number[]): number | null {
   const least = Math.min(...bursts)
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
@@ -97,7 +97,7 @@ export interface CountToLimit {
   tokens: number
 }
 
-/** Up to three counts, and the extra requests between the first and the second, when the limit is used up. */
+/** Up to three counts. The extra requests come after the first, when the limit is used up. */
 export interface LimitCounts {
   counts: readonly CountToLimit[]
   /** The extra requests; `stayed` if they were in the window throughout the second count. */
@@ -219,7 +219,7 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   const isWindowLonger = seen.counts.length === 2 && seen.counts[1]?.taken === 0
   if (!isAgreed && !isWindowLonger)
     return unknownFinding(`${why}; the counts differ, or a token was requested meanwhile, which may count`, { set })
-  // A limit that is too high brings refusals in production. One that is too low only costs time.
+  // Too high a limit brings refusals in production. Too low a limit only costs time.
   const advice =
     limit > requests ? [`production may allow ${limit}, too. Ask its operator, then set RATE_LIMIT_REQUESTS`] : []
   return (isAgreed ? sureFinding : likelyFinding)(String(limit), why, { differs: limit !== requests, set, advice })

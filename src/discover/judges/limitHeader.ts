@@ -6,8 +6,8 @@ import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } f
 const refusedBetween = 2
 
 /**
- * Finds out whether refused requests count: compares X-RateLimit-Remaining on accepted records before and after two
- * refused requests. Does not trust a header that does not fall by one with each record.
+ * Compares X-RateLimit-Remaining on accepted records before and after two refused requests. Does not trust a header
+ * that does not fall by one with each record.
  */
 export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<Finding> {
   let seen = await watchHeader(parts)
@@ -55,7 +55,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   return { falls, less: fell === null ? null : fell - 1 }
 }
 
-/** Judges all answers so far, except those about tokens. */
+/** Leaves out the answers about tokens. */
 export async function askRateHeader(parts: QuestionParts): Promise<Finding> {
   const answers = parts.exchanges.filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateRemainingOf(answer) !== null)

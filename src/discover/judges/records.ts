@@ -40,7 +40,6 @@ export const askSubmission = (parts: QuestionParts): Promise<Finding> =>
     pair: 'submit_ok',
   })
 
-/** @param expected the status and the name in the contract */
 export async function askHowRecordIsAccepted(
   parts: QuestionParts,
   control: Sample<ShapeTrial<unknown>>,

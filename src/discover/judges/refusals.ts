@@ -27,7 +27,7 @@ import { customerIdOf, observeTestRecord, testRecordSample, transactionIdIn } fr
 
 interface FirstCall {
   finding: Finding
-  /** The reason why nothing more should be asked; null if more can be. */
+  /** Null if more can be asked. */
   stop: string | null
 }
 
@@ -84,7 +84,6 @@ function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
   return { finding: sureFinding('let in', why), stop: null }
 }
 
-/** Judges the status that two equal requests got, which are refused on purpose. */
 function judgeStatus(
   seen: Response,
   pair: keyof Contract,

@@ -24,7 +24,7 @@ import {
  * brings.
  */
 
-/** A record sent under one key, again under this key, and then under another, in case the service knows the content. */
+/** A record sent twice under one key, and then under another, in case the service knows the content. */
 interface Repeats {
   first: AnsweredExchange
   again: readonly AnsweredExchange[]

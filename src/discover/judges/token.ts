@@ -175,7 +175,7 @@ const assumedLifetimeMs = 300_000
 /** If a service counts in whole seconds, a token may last longer by up to this time. */
 const roundedMs = 1_500
 
-/** Judges the lifetime. If the token ended when expires_in says in one unit, that is the unit. */
+/** If the token ended when expires_in says in one unit, that is the unit. */
 export function judgeTokenLifetime(
   { expiresIn, goodForMs, overAfterMs }: HeldToken,
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },

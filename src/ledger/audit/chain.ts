@@ -9,7 +9,7 @@ export interface ChainEntry {
   id: string
   submissionId: string
   leaf: Buffer
-  /** Why the entry is suspect: a digest says that a part was erased or emptied, but the part exists. */
+  /** A digest says that a part was erased or emptied, but the part exists. */
   falseReduction: string | null
   isReduced: boolean
 }

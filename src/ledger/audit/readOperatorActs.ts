@@ -110,7 +110,7 @@ export interface OperatorLogEntry {
   untilMs: number | null
   /** Records that it changed, or whose values it showed. */
   records: ActRecord[]
-  /** Number of further records that it showed, or `all`. */
+  /** Number of further records, or `all`. */
   unnamed: string | null
 }
 

@@ -42,7 +42,7 @@ function emptyVerdict(): ChainVerdict {
 }
 
 /**
- * Recomputes the chain from the logs, outside the database, up to the first difference.
+ * Works outside the database, up to the first difference.
  * @param noted a block that the operator stored elsewhere; the chain must have it
  */
 export async function verifyChain(
@@ -89,7 +89,6 @@ export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Pr
   }
 }
 
-/** Yields compared blocks and adds findings to `verdict`. */
 async function* verifyBlocks(db: Database, from: BlockEnd, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
@@ -195,10 +194,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/**
- * Finds an event that is gone although its submission exists. Ignores a submission that was pruned and restored, because
- * its log begins anew.
- */
+/** Ignores a submission that was pruned and restored, because its log begins anew. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

@@ -32,12 +32,8 @@ export type HistoryCheck =
  */
 export type DataLossGuard = ReturnType<typeof createDataLossGuard>
 
-/**
- * Finds a row of the outbox that names a transaction. Each call takes about a second and continues where the last one
- * stopped.
- */
 export interface RowWithTransactionSearch {
-  /** Reads the next part of the table, so it may take many calls until a row is found. */
+  /** Reads the next part of the table for about a second, so it may take many calls until a row is found. */
   find(): Promise<NamedRow>
   /** Reads to the end of the table. */
   findNow(): Promise<NamedRow>

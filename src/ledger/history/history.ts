@@ -37,8 +37,8 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * Selects a `HistoryView`. A record that was pruned and came back has no attempts. Slots come first, because the search
- * for records reads past pruned rows that are not vacuumed yet.
+ * A record that was pruned and came back has no attempts. Slots come first, because the search for records reads past
+ * pruned rows that are not vacuumed yet.
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,

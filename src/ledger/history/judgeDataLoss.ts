@@ -1,4 +1,4 @@
-/** Identifies the ledger of a server. What our role may not read is null. */
+/** What our role may not read is null. */
 export interface HistoryIdentity {
   systemId: string | null
   timeline: number | null
@@ -52,7 +52,7 @@ export type HistoryVerdict =
   /** An operator must decide. */
   | { kind: 'waits' }
 
-/** If no daemon found the history unchanged for longer than this, the new server may be a restored backup. */
+/** If no daemon found the history unchanged for this long, the new server may be a restored backup. */
 const promotedWithinMs = 120_000
 
 /**

@@ -91,7 +91,6 @@ async function declareRowsSame(db: Database): Promise<void> {
   )
 }
 
-/** The present use of the service, read before the service changes. */
 export interface ServiceChangeFacts {
   served: ServedService | null
   configured: ServedService

@@ -76,7 +76,7 @@ const discardSql = decisionSql({
   cause: `concat_ws(': ', 'discarded', $3::text)`,
 })
 
-/** Stops the polls of accepted records. Error and transaction id stay. @returns the ids of the discarded records */
+/** Stops the polls of accepted records. Error and transaction id stay. */
 export async function discardSeenSubmissions(operator: Operator, seen: readonly SeenRecord[]): Promise<string[]> {
   const discarded = await withSubmissionsLocked(operator, seen, (db) =>
     writeDecisions(db, discardSql, seen, operator.actor),

@@ -19,7 +19,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
   return rows[0]?.cause ?? null
 }
 
-/** Finds time limits that a pooler did not pass on. @returns statements that set them for our role */
+/** The statements set time limits for our role that a pooler did not pass on. */
 export async function findMissingTimeoutStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement

@@ -109,7 +109,7 @@ export async function readSubmissionDetail(
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** Returns for each submission a text that changes with every step and poll. */
+/** The text changes with every step and poll. */
 export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,

@@ -236,8 +236,7 @@ export interface RecoveryTerms {
  *
  * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. An
  * accepted record is not sent again by itself, because it may have failed and been sent again already.
- *
- * @returns the number of decided records; null if the finding is not the one that the operator has seen
+ * @returns null if the finding is not the one that the operator has seen
  */
 export async function finishRecovery(
   db: Database,

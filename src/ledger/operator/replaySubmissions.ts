@@ -25,7 +25,6 @@ export interface ReplayableSubmission {
 
 export interface Replay {
   id: string
-  /** The replay does nothing if the submission took a step since. */
   revision: number
   /** From the ledger, or from the row if it was read again. */
   type: string
@@ -63,8 +62,6 @@ export async function readReplayableSubmissions(
  * The idempotency key is new if the service has answered under the former one. The key stays for a record that may have
  * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. Such a record
  * stays in doubt, so the error E002 means that it arrived.
- *
- * @returns ids of the queued submissions
  */
 export async function queueReplays(
   operator: Operator,

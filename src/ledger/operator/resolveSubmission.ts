@@ -14,7 +14,7 @@ export type ArrivalSettled =
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
-/** Called if the operator says that the record arrived. The record is polled at once. */
+/** The record is polled at once. */
 export function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -34,8 +34,8 @@ export function resolveAsArrived(
 }
 
 /**
- * Called if the operator says that the record did not arrive. The record is sent again. It stays in doubt and keeps its
- * idempotency key (see `queueReplays`), because the operator may be wrong.
+ * The record is sent again. It stays in doubt and keeps its idempotency key (see `queueReplays`), because the operator
+ * may be wrong.
  *
  * @returns null if the submission took a step since, or nothing is in doubt
  */

@@ -56,7 +56,7 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
 export const submissionContainsSql = (patternsSql: string): string =>
   `coalesce(s.key ilike any(${patternsSql}::text[]) or s.payload ilike any(${patternsSql}) or s.body ilike any(${patternsSql}), false)`
 
-/** Makes LIKE patterns of a text: one as it is, others as JSON may escape it. */
+/** One pattern for the text as it is, others as JSON may escape the text. */
 export function toLikePatterns(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

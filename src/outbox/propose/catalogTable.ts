@@ -102,7 +102,6 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 const wordsMax = 12
 const rowsLookedAt = 2_000
 
-/** Reads some rows, and adds the words that their text columns have. */
 export async function addWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
   if (asked.length === 0) return table

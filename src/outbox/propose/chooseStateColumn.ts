@@ -14,7 +14,6 @@ import {
 export interface StateChoice {
   /** Null if no column fits, or the user must choose. */
   readonly column: CatalogColumn | null
-  /** Columns from which the user must choose. */
   readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]

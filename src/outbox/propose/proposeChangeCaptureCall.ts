@@ -2,10 +2,7 @@ import { type CatalogTable, quoteNameIfNeeded, quoteTableIfNeeded } from './cata
 import { type DocumentLines, type ErpDocument, tablesOfDocument } from './relatedTables.ts'
 import { chooseExampleWord, findWorkflowColumn } from './sentColumns.ts'
 
-/**
- * Proposes the call that installs change capture for a document.
- * @param role the daemon's role, which reads the document
- */
+/** @param role the daemon's role, which reads the document */
 export function proposeChangeCaptureCall(
   document: ErpDocument,
   lines: DocumentLines,

@@ -46,11 +46,7 @@ type DescribedTable =
       readonly warnings: readonly string[]
     }
 
-/**
- * Reads a table and proposes its files.
- *
- * @param endpoint for records of a business table; null for orders if the table has lines
- */
+/** @param endpoint for records of a business table; null for orders if the table has lines */
 export async function proposeFilesForTable(
   pool: pg.Pool,
   named: TableName,

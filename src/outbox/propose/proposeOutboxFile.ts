@@ -142,7 +142,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   }
 }
 
-/** Orders rows by their time if the id is a uuid or a text, because such ids need not grow. */
+/** Orders by time if the id is a uuid or a text, because such ids need not grow. */
 function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlLine[] {
   const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')
@@ -154,7 +154,6 @@ function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlL
 const isCreatedAt = (column: CatalogColumn) =>
   (isTimeColumn(column) || column.type === 'bigint') && (column.notNull || !isNameAboutSending(column.name))
 
-/** Asks the user for the creation time if no name suggests a column. */
 function createdAtLines(column: CatalogColumn | null, left: readonly CatalogColumn[]): YamlLine[] {
   if (column === null) {
     const times = left.filter((each) => /^timestamp/.test(each.type) && isCreatedAt(each)).map(({ name }) => name)
@@ -180,7 +179,6 @@ function createdAtLines(column: CatalogColumn | null, left: readonly CatalogColu
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** Gives each column a name that needs no quotes in paths. */
 function namesInPayload(columns: readonly CatalogColumn[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
@@ -235,7 +233,7 @@ interface WrittenColumn {
   readonly line: YamlLine
 }
 
-/** Chooses columns for outcomes that can take them. In a business table only names about data count. */
+/** In a business table only names about data count. */
 function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: StateChoice): WrittenColumn[] {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   const texts = free.filter((column) => isTextColumn(column) && !column.notNull)

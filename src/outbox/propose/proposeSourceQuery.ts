@@ -11,7 +11,6 @@ import {
 } from './catalogTable.ts'
 import type { DocumentLines, ErpDocument, TableLookup } from './relatedTables.ts'
 
-/** The query that reads documents by their ids, and its columns. */
 interface SourceProposal {
   readonly sql: readonly string[]
   readonly fields: readonly SourceField[]
@@ -26,7 +25,7 @@ interface Selected {
 }
 
 /**
- * Proposes the query of a mapping file. Its columns have the names of docs/reference/interface.md.
+ * The columns have the names of docs/reference/interface.md.
  *
  * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */
@@ -78,7 +77,7 @@ const selectEach = (columns: readonly CatalogColumn[], alias: 'h' | 'c', prefix 
     .slice(0, candidatesMax)
     .map((column) => ({ name: `${prefix}${column.name}`.replace(/[^\p{L}\p{N}_-]+/gu, '_'), alias, column }))
 
-/** Selects the customer's number or uuid that is known outside of the ERP, or texts that may be it. */
+/** Prefers a number or uuid that is known outside of the ERP. */
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
   const own =
     customer === null

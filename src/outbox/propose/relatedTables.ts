@@ -43,9 +43,8 @@ export function tablesOfDocument({ header, customer, lines }: ErpDocument): Cata
 }
 
 /**
- * Finds the lines and lookups of a table by its foreign keys, or by names if the database declares none (SAP, legacy ERPs).
- *
- * @returns null if it finds neither, or the primary key is not one column
+ * Uses foreign keys, or names if the database declares no foreign keys (SAP, legacy ERPs).
+ * @returns null if the table has neither lines nor lookups, or the primary key is not one column
  */
 export async function findDocumentTables(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
   const key =

@@ -8,7 +8,6 @@ interface Page {
 
 interface LedgerFilter extends Page {
   since: number
-  /** True to return the newest requests. */
   isNewest: boolean
   endpoint: string | null
   idempotencyKey: string | null

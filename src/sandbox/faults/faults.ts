@@ -137,7 +137,7 @@ export async function readFaults(pool: pg.Pool, random: SeededRandom) {
     remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
     removeAll: (client: string | null) => remove(ofClient(client)),
     list: ofClient,
-    /** Finds the first fault for this request and uses up one of its times. */
+    /** Uses up one of the fault's times. */
     choose(request: FaultRequest): Fault | undefined {
       const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
       const fault = faults.find((each) => concerns(each, request) && isDrawn(each))

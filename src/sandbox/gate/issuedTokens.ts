@@ -14,7 +14,7 @@ type TokenParts = Pick<Parts, 'pool' | 'clock' | 'random' | 'live' | 'clients'>
 
 export type IssuedTokens = Awaited<ReturnType<typeof createIssuedTokens>>
 
-/** Issues and checks access tokens. The signing key is in the database, so tokens survive a restart. */
+/** The signing key is in the database, so tokens survive a restart. */
 export async function createIssuedTokens(
   { pool, clock, random, live, clients }: TokenParts,
   givenKey: JWK | undefined,

@@ -26,7 +26,7 @@ const shownMax = 10
 const nearestMax = 3
 const pageRows = 1000
 
-/** Counts the requests in the whole ledger that match each expectation. */
+/** Searches the whole ledger. */
 export async function checkExpectations(
   pool: pg.Pool,
   expectations: readonly Expectation[],

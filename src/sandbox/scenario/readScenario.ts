@@ -63,7 +63,7 @@ function readText(file: string): string {
   }
 }
 
-/** Starts a scenario, unless the database has already started the same one. */
+/** Does nothing if the database has already started the same scenario. */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)

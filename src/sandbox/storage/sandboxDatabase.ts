@@ -40,7 +40,7 @@ export function openPool(databaseUrl: string, synchronousCommit: 'on' | 'off'): 
 
 const patienceAtEndMs = 300
 
-/** Closes the pool, but does not wait for a session that hangs. */
+/** Does not wait for a session that hangs. */
 export async function endPool(pool: pg.Pool): Promise<void> {
   await Promise.race([pool.end(), delay(patienceAtEndMs)])
 }
@@ -72,7 +72,7 @@ const ofTheDatabase = /^(08|25006|40|53|55|57|58)/
 const ofTheSession = /^(08|57P|58)/
 
 /**
- * Wraps an error as DatabaseAway, unless a statement or its values are the cause.
+ * Leaves the error unchanged if a statement or its values are the cause.
  * @param isCommitting true if a commit may have been under way
  */
 export function wrapAsDatabaseAway(error: unknown, isCommitting: boolean): unknown {
