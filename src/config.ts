@@ -205,7 +205,7 @@ export function readMappingsDir(env: Environment): string {
 export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
 /** The folder may not exist yet. @throws ConfigInvalid */
-export function readNewMappingsDir(env: Environment): string {
+export function readDirForNewMappings(env: Environment): string {
   const { value, done } = createVariableReader(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }

@@ -208,7 +208,7 @@ describe('the rules themselves', () => {
     ['mapping/mapRecord.ts', `import pg from 'pg'`],
     ['yaml/exactJson.ts', `import type { Mapping } from '../mapping/mapping.ts'`],
     ['ledger/budget.ts', `import {\n  type Log,\n  createLog,\n} from '../observe/log.ts'`],
-    ['ledger/budget.ts', `import { readFirstWaitingRows } from '../outbox/readRows.ts'`],
+    ['ledger/budget.ts', `import { readWaitingRowsThatFit } from '../outbox/readRows.ts'`],
     ['postgres/database.ts', `import type { Budget } from '../ledger/budget.ts'`],
     ['daemon/app.ts', `import { run } from '../commands/run.ts'`],
     ['daemon/loops.ts', `import { exit } from '../commands/terminal/context.ts'`],

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { exampleMappingsDir, readNewMappingsDir, readStoreConfig } from '../config.ts'
+import { exampleMappingsDir, readDirForNewMappings, readStoreConfig } from '../config.ts'
 import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
 import { escapeControlInLines, pluralize } from '../plainText.ts'
@@ -31,7 +31,7 @@ Examples:
   /** @returns 3 if the table does not exist, 1 if the right to see it is missing or a file exists */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
-    const mappingsDir = readNewMappingsDir(context.env)
+    const mappingsDir = readDirForNewMappings(context.env)
     const name = parseTableName(table)
     if (name === null)
       return printUsageErrors(context, [

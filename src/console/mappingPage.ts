@@ -23,7 +23,7 @@ import { form, hiddenField, textAsTyped } from './html/form.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonText, mappedTable } from './record/valuesHtml.ts'
-import { createUnmaskedRecordStore, logValuesShown, maskedNote } from './valueAccess.ts'
+import { createUnmaskPermissions, logValuesShown, maskedNote } from './valueAccess.ts'
 
 /** Mapping a larger form would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
@@ -38,7 +38,7 @@ interface MappingForm {
 
 export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, config } = parts
-  const shown = createUnmaskedRecordStore(parts.clock)
+  const shown = createUnmaskPermissions(parts.clock)
 
   async function send(
     [viewer, reply]: [Viewer, FastifyReply],

@@ -40,7 +40,7 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 export type App = Awaited<ReturnType<typeof startApp>>
 
 /**
- * Claims work last, so that a failed start has claimed nothing.
+ * Starts the daemon. Claims work last, so that a failed start has claimed nothing.
  *
  * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
  */
@@ -109,7 +109,7 @@ export async function startApp(deps: AppDeps) {
     tryOutboxTable: (table: OutboxTable | null): Promise<Error | null> =>
       whyOutboxTableIsUnreadable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     /**
-     * Waits until the outcomes of all requests in flight are written, and closes everything.
+     * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
      *
      * @param options.beginsAgain true to start again with a new table. Other instances then leave its records alone.
      * @returns true if every outcome became known and was written

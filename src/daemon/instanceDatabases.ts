@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { assertServiceIsServed, bindLedgerToService, readLedgerName } from '../ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToService, readLedgerName } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
@@ -143,7 +143,7 @@ async function openLedger(
     await assertSchemaComplete(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
       await bindLedgerToService(ledger, config.service, instance.who)
-      await assertServiceIsServed(ledger, config.service)
+      await assertLedgerBelongsToService(ledger, config.service)
     })
     await agreeOnSettings(ledger, settings())
     return openPollQueue(addresses.ledger, onError)

@@ -10,6 +10,7 @@ export interface OutboxIdentity {
 
 /** Rows before this position are never sent. */
 export interface StartPosition {
+  /** The first row's id. */
   id: string | null
   /** The ISO 8601 time at which the first row was recorded. */
   at: string | null
@@ -130,7 +131,7 @@ export interface LedgerBinding {
 export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** No other ledger has this name, not even a copy in a different database. */
+/** Returns a name that no other ledger has, not even a copy in a different database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -148,6 +149,7 @@ export async function bindLedgerToService(db: Database, service: ServiceIdentity
   if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
 }
 
+/** Binds the ledger to this service instead of the former one. */
 export async function rebindLedgerToService(db: Database, service: ServedService, who: string): Promise<void> {
   await writeService(db, service, who, 'true')
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
@@ -166,7 +168,7 @@ async function writeService(
   )
 }
 
-export async function assertServiceIsServed(db: Database, service: ServiceIdentity): Promise<void> {
+export async function assertLedgerBelongsToService(db: Database, service: ServiceIdentity): Promise<void> {
   assertLedgerServesService(await readLedgerBinding(db), service)
 }
 

@@ -19,9 +19,9 @@ export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<Fo
   // No slot is taken or given back during the change.
   await db.query('lock table outboxd.budget, outboxd.slot in share row exclusive mode')
   const { budget: before, permits } = await readBudget(db)
-  const lengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
-  if (permits !== budget.requests || lengthenedByMs > 0)
-    await writeSlots(db, refitSlots(await readSlots(db), { requests: budget.requests, lengthenedByMs }))
+  const windowLengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
+  if (permits !== budget.requests || windowLengthenedByMs > 0)
+    await writeSlots(db, fitSlotsToNewLimit(await readSlots(db), { requests: budget.requests, windowLengthenedByMs }))
   await db.query(
     `insert into outboxd.budget (requests, window_ms) values ($1, $2)
      on conflict (id) do update set requests = excluded.requests, window_ms = excluded.window_ms`,
@@ -164,9 +164,12 @@ export function dividePermitsIntoSlots(requests: number): number[] {
  * limit adds permits that are free when the first slot is, because others may have been dropped just before. A longer
  * window delays every slot, even a free one.
  */
-export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
+export function fitSlotsToNewLimit(
+  rows: readonly SlotRow[],
+  to: { requests: number; windowLengthenedByMs: number },
+): SlotRow[] {
   const freeInMs = rows
-    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + to.lengthenedByMs))
+    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + to.windowLengthenedByMs))
     .sort((a, b) => b - a)
   let kept = 0
   const fitted = dividePermitsIntoSlots(to.requests).map((permits) => {

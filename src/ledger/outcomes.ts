@@ -39,7 +39,7 @@ export interface WrittenOutcomes {
   heldBack: number
 }
 
-/** Uses one transaction. Writing a batch twice does no harm. */
+/** Writes a batch in one transaction. Writing it twice does no harm. */
 export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
@@ -92,6 +92,7 @@ export function writeStepsAndReleaseKeys(deps: Writer, transitions: readonly Tra
   })
 }
 
+/** Completes the jobs, writes the steps whose jobs were still ours, and enqueues the next polls. */
 async function writeUnderFence(
   { queue, instance }: Writer,
   db: Database,

@@ -66,8 +66,9 @@ export function answeredRecordCountSql(submissionAlias: string): string {
 const recentPassages = 8
 
 /**
- * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck.
- * `othersRecovered` tells such a record from one that causes the pause.
+ * JSON of the `MetPause` of submission `s`: how often it ran into the same pause, and whether others got through. If every
+ * third answer is a 503, some records run into it three times by bad luck. `othersRecovered` tells them from a record
+ * that causes the pause.
  */
 export const metPauseJsonSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,

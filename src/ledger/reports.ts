@@ -76,7 +76,11 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
 }
 
 /** Makes reports due for rows that say they are under way, though their records ended or were pruned. */
-export async function makeReportsOfEndsDue(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
+export async function makeReportsOfEndedRecordsDue(
+  db: Database,
+  outboxIds: readonly string[],
+  who: string,
+): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
        update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()

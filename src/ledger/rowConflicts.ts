@@ -27,7 +27,7 @@ export const isSameRowSql = `case
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
-/** True if the row was edited, or is a different row of the same identity. */
+/** True if the hashes of the contents differ: the row was edited, or a different row has its id and time. */
 export const stampsDifferInContentSql = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${haveSameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 

@@ -3,7 +3,7 @@ import { createPool, type Database, isReadOnlyServerError } from '../postgres/da
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
-import { assertServiceIsServed, ForeignService, type ServiceIdentity } from './binding.ts'
+import { assertLedgerBelongsToService, ForeignService, type ServiceIdentity } from './binding.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
 
@@ -80,7 +80,7 @@ export async function borrowSlots(
   try {
     return await onBudget(async (db) => {
       if (!(await budget.hasAnySlots(db))) return { kind: 'no-budget' }
-      await assertServiceIsServed(db, service)
+      await assertLedgerBelongsToService(db, service)
       const loan = await lend(db, permits, reachMs)
       return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })

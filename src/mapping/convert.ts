@@ -22,7 +22,7 @@ import {
 import type { ConversionResult, ConvertValue } from './mapping.ts'
 import { type FieldSpec, parseFieldTypeName } from './mappingSchema.ts'
 
-/** The schema must have accepted `spec`. */
+/** Chooses the conversion for a field's type and options. The schema must have accepted `spec`. */
 export function chooseConverter(spec: FieldSpec): ConvertValue {
   const name = parseFieldTypeName(spec.type)
   switch (name) {

@@ -39,7 +39,9 @@ export function loadMappings(dir: string): Mappings {
   return mappings
 }
 
-/** Returns an empty map if the files cannot be used. */
+/**
+ * Loads the mapping files like `loadMappings`, but returns an empty map if they cannot be used.
+ */
 export function loadUsableMappings(dir: string): Mappings {
   try {
     return loadMappings(dir)

@@ -16,7 +16,7 @@ import type { Mappings } from './loadMappings.ts'
 import type { Field, FieldError, MappedField, Mapping, MappingResult } from './mapping.ts'
 
 /**
- * Pure; never throws.
+ * Maps a record to its request, or to every reason why it cannot be sent. Pure; never throws.
  *
  * @param payload JSON text as the client wrote it
  * @param submissionId the value of `${submission.id}`
@@ -140,7 +140,7 @@ function refused(mapping: Mapping | null, reason: string): MappedRecord {
   }
 }
 
-/** The log may have each field, and the kind of its error in one word. */
+/** Returns what the log may say about the errors: each field, and the kind of its error in one word. */
 export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
   return errors.map(({ field, message }) => ({
     field,

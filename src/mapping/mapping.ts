@@ -43,6 +43,7 @@ export interface Field {
   readonly convert: ConvertValue
 }
 
+/** Describes a field's type and options in a few words. */
 export function describeField(field: Field): string {
   const { spec, from, trim, lookup, fallback, required } = field
   const parts = [
@@ -60,6 +61,7 @@ export function describeField(field: Field): string {
   return parts.filter((part) => part !== null).join('; ')
 }
 
+/** Reads the value at a path. The result is invalid if a value on the way has the wrong kind. */
 export type ReadPath = (payload: PayloadObject) => PayloadRead
 export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'missing' } | Invalid
 
@@ -88,6 +90,7 @@ export type MappingResult =
     }
   | { kind: 'invalid' /** Every field's error, never empty. */; errors: readonly FieldError[] }
 
+/** The result of one field, for `outboxd map`. */
 export interface MappedField {
   readonly field: string
   /** The path in the payload; null for a constant. */
@@ -98,7 +101,10 @@ export interface MappedField {
   readonly value: string | null
 }
 
-/** `message` continues a sentence that begins with the field: "total_amount is missing". */
+/**
+ * A reason why a record does not map. `message` continues a sentence that begins with the field: "total_amount is
+ * missing".
+ */
 export interface FieldError {
   /** The service's name of the field, or `payload` if the payload as a whole cannot be read. */
   readonly field: string

@@ -29,7 +29,9 @@ const common = {
   constant: z.unknown().describe('The same value for every record, instead of from.').optional(),
   required: z
     .boolean()
-    .describe('true: a record without this value is rejected. false (default): the key is left out.')
+    .describe(
+      'true: a record without this value is rejected. false (default): a missing value is left out of the request.',
+    )
     .optional(),
   default: z.unknown().describe('What to send if the value is missing or null.').optional(),
 }
@@ -110,7 +112,7 @@ export const mappingFileSchema = z.strictObject({
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
-/** The schema is for editors (draft 7, which yaml-language-server reads best). */
+/** Returns the text of the JSON Schema for editors (draft 7, which yaml-language-server reads best). */
 export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })

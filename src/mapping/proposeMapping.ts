@@ -84,7 +84,11 @@ export interface MappingSource {
   readonly sql: readonly string[] | null
 }
 
-/** @param fields of its payloads; empty if no payload could be read */
+/**
+ * Proposes the mapping file of one type.
+ *
+ * @param fields of its payloads; empty if no payload could be read
+ */
 export function proposeMapping(
   type: string | TypeQuestion,
   fields: readonly SourceField[],

@@ -1,5 +1,6 @@
 import { isExactNumber, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
 
+/** A field of payloads, known from a column or from sample payloads. */
 export interface SourceField {
   /** The last step of `path`. */
   readonly name: string
@@ -32,7 +33,7 @@ const stepOf = (name: string) => (/^[^.[\]"]+$/.test(name) ? name : `[${JSON.str
 const depthMax = 3
 const fieldsMax = 200
 
-/** Leaves out the values. */
+/** Collects the paths and kinds of the fields of sample payloads, without values. */
 export function sourceFieldsOfPayloads(payloads: readonly string[]): SourceField[] {
   const fields = payloads.flatMap((text) => {
     const read = readPayload(text)

@@ -87,7 +87,7 @@ export type PauseReason = (typeof pauseReasons)[number]
 
 export interface PauseCall {
   reason: Exclude<PauseReason, 'operator' | 'history'>
-  /** Null for the usual steps of the reason. */
+  /** How long the service asked us to wait. Null if it did not say: the pause then has the usual length. */
   askedMs: number | null
   detail: string
   /** `detail` without the service's words, for the log. */

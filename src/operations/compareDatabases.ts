@@ -3,7 +3,7 @@ import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '..
 import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
-import { makeReportsOfEndsDue } from '../ledger/reports.ts'
+import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
 import { readLongestRequestTimeoutMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
@@ -109,7 +109,7 @@ export async function makeMissingReportsDue(
 ): Promise<number> {
   let toldAgain = 0
   const reportAgain = async (outboxIds: readonly string[]) => {
-    toldAgain += await makeReportsOfEndsDue(ledger, outboxIds, actor.who)
+    toldAgain += await makeReportsOfEndedRecordsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
     compareTableWithLedger(outbox, { onlyLost: true, reportAgain, goOn }),

@@ -91,7 +91,7 @@ export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState
   const trigger =
     wakes === 'never'
       ? 'no trigger wakes the daemon, so rows wait up to a second'
-      : 'the trigger that wakes the daemon is of an earlier version: each COMMIT of an insert locks the whole cluster'
+      : 'the trigger that wakes the daemon is of an earlier version: with it, COMMITs of inserts wait for each other in the whole cluster'
   return preparedMax === 0
     ? `${trigger}. \`outboxd migrate --outbox\` ${wakes === 'never' ? 'creates' : 'renews'} it`
     : `${trigger}. ${fails}. \`outboxd migrate --outbox --wake\` creates it anyway`

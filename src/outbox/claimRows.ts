@@ -6,7 +6,7 @@ import type { RowsToCapture } from './cursorScan.ts'
 import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readFirstWaitingRows } from './readRows.ts'
+import { readWaitingRowsThatFit } from './readRows.ts'
 import { recordRowDifferences } from './rowDifferences.ts'
 import { stateExpressions } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
@@ -47,7 +47,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     outboxIds,
     leftTypes,
     isRemembered: true,
-    read: () => readFirstWaitingRows(outbox, table.db, table, outboxIds),
+    read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
@@ -66,7 +66,7 @@ async function heldRows(
       outboxIds,
       leftTypes,
       isRemembered: false,
-      read: () => readFirstWaitingRows(outbox, transaction.db, table, outboxIds),
+      read: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {
         const unmarked = await mark(transaction.db, table, statuses)
         await transaction.commit()

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { makeReportsOfEndsDue } from '../ledger/reports.ts'
+import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { clearOutdatedRowConflicts } from './rowDifferences.ts'
@@ -90,7 +90,7 @@ const roundMaxMs = 20_000
 
 export function createLedgerComparison(options: LedgerComparisonOptions) {
   const { ledger, outbox, who, sliceRows = sliceRowsMax, slicesMax = 1_000 } = options
-  const reportAgain = (outboxIds: readonly string[]) => makeReportsOfEndsDue(ledger, outboxIds, who)
+  const reportAgain = (outboxIds: readonly string[]) => makeReportsOfEndedRecordsDue(ledger, outboxIds, who)
   let found: TableComparison | undefined
   /** Zero between two comparisons. */
   let slicesLeft = 0

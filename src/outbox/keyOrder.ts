@@ -11,6 +11,7 @@ export interface ScannedRow {
 
 export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
 
+/** Goes through unknown rows in their order, and chooses the rows that may be captured. */
 export function createKeyOrderChoice(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,

@@ -92,7 +92,7 @@ export async function findExistingRows(outbox: Outbox, outboxIds: readonly strin
 export const batchBytesMax = 16_000_000
 
 /** Reads up to `batchBytesMax` bytes, and at least one row. */
-export async function readFirstWaitingRows(
+export async function readWaitingRowsThatFit(
   { described, bytesMax }: Outbox,
   db: Database,
   table: OpenTable,

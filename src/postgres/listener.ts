@@ -95,7 +95,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     try {
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      // Through a pooler, the lock would be in a session that others use too.
+      // False behind a pooler, because other clients would share the session that holds the lock.
       isReady = await applySessionSettings(next, settings)
       onNotice() // rows that came before the connection
       const wasReadOnly = await isReadOnly(next)

@@ -86,11 +86,11 @@ export function toStatementKind(query: string | null): string | null {
 const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'`
 
 /**
- * Selects the virtual ids of transactions that may be inserting into tables. A standby does not know these transactions.
+ * Selects the virtual ids of transactions that hold a write lock on tables. A standby does not list them.
  *
- * An inserting transaction locks the table before it draws a number from the sequence. So when all holders of that lock
- * have ended, every row up to a number seen before is visible. One statement may read number and locks, because
- * pg_locks is read after its snapshot. Transaction ids are not enough, because a transaction has none before it writes.
+ * An insert takes this lock before it draws a number from the sequence. So read the sequence and then the holders, and
+ * wait until these have ended: every row up to that number is visible. One statement may read both, because pg_locks is
+ * not bound to the statement's snapshot. Transaction ids are not enough: a transaction has none before its first write.
  *
  * @param tableOidsSql the tables' oids, or a query for them
  */

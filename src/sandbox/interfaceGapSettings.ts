@@ -69,7 +69,7 @@ const ofRefusals = {
   unauthorizedShape: choiceSetting(['same', ...errorShapeNames], 'body of a 401'),
   wwwAuthenticate: choiceSetting(['error', 'scheme', 'none'], 'WWW-Authenticate of a 401'),
   addressStatus: status(401, 'status for an address that is not allow-listed'),
-  addressNamed: flagSetting(true, 'the refusal of an address names it'),
+  addressNamed: flagSetting(true, 'if an IP address is refused, the answer names it'),
   wrongMethodStatus: status(405, 'status for a wrong method'),
   tooLargeStatus: status(413, 'status for a body over bodyLimitBytes'),
   unknownIdStatus: z
@@ -122,7 +122,10 @@ const ofRepetition = {
 }
 
 const ofTransactions = {
-  transactionIdForm: choiceSetting(['uuid', 'digits', 'odd'], 'form of ids; odd: a path must encode them'),
+  transactionIdForm: choiceSetting(
+    ['uuid', 'digits', 'odd'],
+    'form of ids; odd: with characters that a path must encode',
+  ),
   firstStatus: word('pending', 'status in the first half of processing'),
   resultShape: choiceSetting(['object', 'absent', 'text', 'list'], 'result of an ended transaction'),
   errorCodeShown: flagSetting(true, 'a failed transaction has an errorCode'),

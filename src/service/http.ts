@@ -122,7 +122,7 @@ const tickMs = 500
 /** A later tick means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
-/** `end` returns how long this process was suspended. */
+/** Measures how long this process was suspended; `end` returns it. */
 function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   let stoodStillMs = 0
   let sinceTickMs = clock.stopwatch()

@@ -55,7 +55,7 @@ interface Held {
 
 export type TokenCache = ReturnType<typeof createTokenCache>
 
-/** All requests of this process share the token (docs/reference/interface.md, 5). */
+/** Holds the access token that all requests of this process share (docs/reference/interface.md, 5). */
 export function createTokenCache(deps: TokenCacheDeps) {
   let held: Held | null = null
   let rejected: Held | null = null

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { assertServiceIsServed, bindLedgerToService, ForeignService } from '../../src/ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToService, ForeignService } from '../../src/ledger/binding.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -36,7 +36,7 @@ test.each([
   ['https://test.example', 'https://auth.example:8443', 'me', 'SERVICE_AUTH_URL is https://auth.example:8443, not'],
   ['https://test.example', 'https://auth.example', 'you', 'SERVICE_CLIENT_ID is a different client'],
 ])('a ledger of one service, and %s with %s and the client %s', async (baseUrl, authUrl, clientId, difference) => {
-  const refused = await assertServiceIsServed(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
+  const refused = await assertLedgerBelongsToService(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
     () => null,
     (error: Error) => error,
   )

@@ -127,7 +127,7 @@ function isFromService(answer: Response, otherPathAnswer: Answer | null): boolea
   return typeof json === 'object' && json !== null
 }
 
-/** False for a pause or a server error, because the service gives those whether the path exists or not. */
+/** False for an answer that asks to wait, or a server error, because the service gives such answers for any path. */
 const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
   otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseCallOfGetAnswer(otherPathAnswer) === null
 

@@ -10,7 +10,7 @@ import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, shareRead } from '../parts.ts'
-import { createUnmaskedRecordStore, logDownload, logValuesShown } from '../valueAccess.ts'
+import { createUnmaskPermissions, logDownload, logValuesShown } from '../valueAccess.ts'
 import { readRecord } from './readRecord.ts'
 import { renderMatchingRecords, renderMissingRecord, renderRecord } from './recordHtml.ts'
 
@@ -21,7 +21,7 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
-  const shown = createUnmaskedRecordStore(clock)
+  const shown = createUnmaskPermissions(clock)
   const readVersion = createVersionReader(parts)
 
   app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params }: RecordRequest) => ({
@@ -63,7 +63,7 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
     app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
       const { id } = request.params
       if (!shown.isShown(request.viewer, id))
-        throw new RequestRefused(403, 'Ask for the values on the record’s page first.')
+        throw new RequestRefused(403, 'The values of this record are masked. Show them on its page first.')
       const detail = await detailOf(await databases(), id)
       await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
       return reply

@@ -59,6 +59,7 @@ export interface AttemptInterpretation {
 /** Unanswered requests in a row that cause a pause. For records, fewer if fewer can be in flight at once. */
 const silentMax = 5
 
+/** Returns what an answer means for its record, and for all other records: pauses, refusals, the budget. */
 export function interpretAttempt(
   attempt: EndedAttempt,
   streaks: FailureStreaks,

@@ -44,7 +44,7 @@ export function blockedWaitMs(instance: InstanceState): number | null {
 /**
  * Plans one round: wait, send a trial, or send.
  *
- * Five things delay sending, in this order:
+ * Five things delay sending. They are checked in this order:
  *
  * - This instance is still writing a pause.
  * - Its heartbeat is late, so other instances may soon take it for dead.

@@ -10,7 +10,7 @@ export interface ReportDeps {
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** After this time no batch begins. The other reports stay due. */
+/** After this time no further batch begins. The other reports stay due. */
 const partsMaxMs = 10_000
 const parts = 10
 
@@ -86,7 +86,7 @@ export function createReportRounds({ wake, ...deps }: ReportRoundsDeps) {
       rowsAtOnce = round.rowsAtOnce
       return round.hasMore ? 0 : idleMs
     },
-    /** Waits 50 ms, so that one round reports all steps that are written until then. */
+    /** Begins a round in 50 ms, so that one round reports all steps that are written until then. */
     onWritten(written: readonly unknown[]): void {
       if (written.length === 0 || isGathering) return
       isGathering = true

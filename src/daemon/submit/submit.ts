@@ -18,7 +18,7 @@ export interface SubmitDeps extends RequestDeps {
 }
 
 /**
- * Sends one request, and writes nothing.
+ * Sends one claimed submission and decides what its answer means. Writes nothing.
  *
  * @param isValid returns false if the submission's slot has expired
  */
@@ -70,7 +70,10 @@ export function interpretSubmitAnswer(
 /** Waits before a probe, because the request may still be on its way. */
 const probeAfterMs = 5_000
 
-/** @param freshKey the idempotency key to use if the verdict asks for a new one */
+/**
+ * @param firstPollMs wait before the first poll of an accepted transaction
+ * @param freshKey the idempotency key to use if the verdict asks for a new one
+ */
 export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,
@@ -114,7 +117,7 @@ export function toSubmitStep(
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
-      // Location names our own id. It counts as accepted, because a probe that does not find the id would send again.
+      // Location has our own id. The record counts as accepted: if GET did not know the id, the record would be sent again.
       if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
         return accepted(verdict.transactionId)
       return step(

@@ -1,8 +1,8 @@
 import { ageMsAtBinPosition, binPositionOfAge, type ProcessingTimes } from './processingTimes.ts'
 
 /**
- * Returns the wait after the transaction was seen pending at `notDoneAgeMs`. Minimises the expected delay plus the
- * price of the polls.
+ * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
+ * `notDoneAgeMs`. Minimises the expected delay plus the price of the polls.
  *
  * @param notDoneAgeMs age since acceptance; 0 before the first poll
  * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md

@@ -10,7 +10,7 @@ export interface TrackDeps extends RequestDeps {
   nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number
 }
 
-/** Polls once, and writes nothing. */
+/** Polls a transaction once, and decides what the answer means. Writes nothing. */
 export async function track(
   deps: TrackDeps,
   submission: Submission,
@@ -154,7 +154,10 @@ export function toTrackStep(
   }
 }
 
-/** If the unknown id is our own, the request never arrived. If it is from Location, the request was performed. */
+/**
+ * Ends a probe. If the unknown id is our own, the request never arrived. If it is from Location, the request was
+ * performed.
+ */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission
   const polls = submission.polls + 1

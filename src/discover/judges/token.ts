@@ -187,7 +187,7 @@ export function judgeTokenLifetime(
   const assumed = units.find((unit) => unitsMs[unit] === expiresInUnitMs) ?? 'seconds'
   const unit = fits(saidMs, roundedMs) ? assumed : units.find((each) => fits(expiresIn * unitsMs[each], 0))
   if (unit !== undefined) return likelyFinding(what, why, unitMore(unit, assumed, why))
-  // The daemon renews a token after half its life or earlier.
+  // The daemon renews a token after half its life or later. The token must still be good then.
   if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return likelyFinding(what, why)
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
 import {
-  agreeToHistoryByDaemon,
+  acceptHistoryAsDaemon,
   emptyInstanceMemory,
   hasSynchronousCommits,
   type InstanceMemory,
@@ -99,7 +99,7 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
         case 'asks':
           return { kind: 'waits' }
         case 'agrees':
-          await inTransaction(pool, (db) => agreeToHistoryByDaemon(db, who))
+          await inTransaction(pool, (db) => acceptHistoryAsDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
           await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, reachMs }))

@@ -180,7 +180,7 @@ export async function raiseHistoryProblem(
 }
 
 /** In a transaction. */
-export async function agreeToHistoryByDaemon(db: Database, who: string): Promise<void> {
+export async function acceptHistoryAsDaemon(db: Database, who: string): Promise<void> {
   await db.query(waitForNoStandby) // a promoted server has none yet
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,

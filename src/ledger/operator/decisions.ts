@@ -23,7 +23,7 @@ interface DecisionParts {
   allowed: string
   set: string
   cause: string
-  /** Members of the event's detail: names and values. */
+  /** SQL arguments of jsonb_build_object: names and values of the event's detail. */
   detail?: string
   amounts?: string
 }

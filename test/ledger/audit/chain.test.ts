@@ -5,7 +5,7 @@ import { command as prune } from '../../../src/commands/prune.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { createLastDayVerifier, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
-import { makeReportsOfEndsDue } from '../../../src/ledger/reports.ts'
+import { makeReportsOfEndedRecordsDue } from '../../../src/ledger/reports.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -112,7 +112,7 @@ test.each(['daemon 1', 'operator alice'])('a pruned record that %s brings back b
   await run()
   await asOwner(`update outboxd.submission set ended_at = now() - interval '91 days', report_due = false`)
   expect(await pruneOldSubmissions(fixture.ledger.pool, { olderThanDays: 90, limit: 20 })).toBe(1)
-  expect(await makeReportsOfEndsDue(fixture.ledger.pool, ['1'], who)).toBe(1)
+  expect(await makeReportsOfEndedRecordsDue(fixture.ledger.pool, ['1'], who)).toBe(1)
   await run()
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
 })

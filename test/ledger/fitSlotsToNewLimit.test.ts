@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { dividePermitsIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/budget.ts'
+import { dividePermitsIntoSlots, fitSlotsToNewLimit, type SlotRow, slotsMax } from '../../src/ledger/budget.ts'
 
 const limit = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 400, max: 1_700 }))
 
@@ -22,11 +22,11 @@ const capacity = (rows: readonly SlotRow[]) => sum(rows, ({ permits }) => permit
 const free = (rows: readonly SlotRow[], inMs = 0) =>
   sum(rows, ({ permits, freeInMs }) => (freeInMs <= inMs ? permits : 0))
 
-describe('refitSlots', () => {
+describe('fitSlotsToNewLimit', () => {
   test('the slots sum to the new limit, and are at most 500', () => {
     fc.assert(
       fc.property(table, limit, (rows, requests) => {
-        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs: 0 })
         expect(capacity(fitted)).toBe(requests)
         expect(fitted.filter(({ permits }) => permits > 0).length).toBeLessThanOrEqual(slotsMax)
         expect(fitted.map(({ id }) => id)).toEqual(fitted.map((_, n) => n + 1))
@@ -38,7 +38,7 @@ describe('refitSlots', () => {
   test('at every moment to come what was spent leaves no more free than the new limit has room for', () => {
     fc.assert(
       fc.property(table, limit, fc.integer({ min: 0, max: 100 }), (rows, requests, inMs) => {
-        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs: 0 })
         expect(free(fitted, inMs)).toBeLessThanOrEqual(Math.max(0, requests - owed(rows, inMs)))
         expect(owed(fitted, inMs)).toBeGreaterThanOrEqual(Math.min(requests, owed(rows, inMs)))
       }),
@@ -48,7 +48,7 @@ describe('refitSlots', () => {
   test('nothing is held back beyond that but the rest of one slot, and permits that are added while none is free', () => {
     fc.assert(
       fc.property(table, limit, (rows, requests) => {
-        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs: 0 })
         const each = Math.ceil(requests / slotsMax)
         const isAnyFree = rows.some(({ freeInMs }) => freeInMs === 0)
         if (isAnyFree) expect(free(fitted)).toBeGreaterThan(Math.max(0, requests - owed(rows, 0)) - each)
@@ -61,7 +61,10 @@ describe('refitSlots', () => {
     fc.assert(
       fc.property(table, fc.array(limit, { minLength: 1, maxLength: 8 }), (rows, limits) => {
         const last = limits.at(-1) ?? 1
-        const fitted = limits.reduce((now, requests) => refitSlots(now, { requests, lengthenedByMs: 0 }), rows)
+        const fitted = limits.reduce(
+          (now, requests) => fitSlotsToNewLimit(now, { requests, windowLengthenedByMs: 0 }),
+          rows,
+        )
         expect(free(fitted)).toBeLessThanOrEqual(Math.max(0, last - owed(rows, 0)))
       }),
     )
@@ -69,11 +72,13 @@ describe('refitSlots', () => {
 
   test('a longer window lets nothing go before it is as much longer, and then nothing earlier than it ought', () => {
     fc.assert(
-      fc.property(table, limit, fc.integer({ min: 1, max: 50 }), (rows, requests, lengthenedByMs) => {
-        const fitted = refitSlots(rows, { requests, lengthenedByMs })
-        expect(free(fitted, lengthenedByMs - 1)).toBe(0)
+      fc.property(table, limit, fc.integer({ min: 1, max: 50 }), (rows, requests, windowLengthenedByMs) => {
+        const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs })
+        expect(free(fitted, windowLengthenedByMs - 1)).toBe(0)
         for (let inMs = 0; inMs < 100; inMs += 7)
-          expect(free(fitted, inMs + lengthenedByMs)).toBeLessThanOrEqual(Math.max(0, requests - owed(rows, inMs)))
+          expect(free(fitted, inMs + windowLengthenedByMs)).toBeLessThanOrEqual(
+            Math.max(0, requests - owed(rows, inMs)),
+          )
       }),
     )
   })
