@@ -33,9 +33,15 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
 }
 
 /**
- * Each daemon has a session in the outbox's database whose application_name says which ledger serves which table. Every
- * role can see application names. A daemon first names its session and then looks for others, so that of two ledgers
- * that start at once at least one sees the other.
+ * Each daemon has a session in the outbox's database whose application_name says which ledger serves which table. Only
+ * application names are visible to every role.
+ *
+ *     starting   a new daemon names its session so, looks for other ledgers, waits, and looks again
+ *     serving    then it takes this name, and looks once more
+ *
+ * A daemon that serves and lost its session takes the second name at once. It heeds only sessions that serve, so a new
+ * daemon of another ledger cannot take its place. Of two ledgers that start at once at least one sees the other, because
+ * each names its session before it looks.
  *
  * Any role can choose this name, so a session counts only if its role may read the outbox or is a member of our role.
  */
@@ -44,21 +50,25 @@ function sessionNameOf(table: string, ledgerName: string): string {
   return `${daemonSessionNames.registration} ${digest(table)} ${digest(ledgerName)}`
 }
 
+const starting = ' starting'
+
 /** @param table quoted, with its schema */
 export async function findDaemonsOfOtherLedgers(
   db: Database,
   table: string,
   ledgerName: string,
+  { orStarting = false } = {},
 ): Promise<OtherDaemon[]> {
   const ours = sessionNameOf(table, ledgerName)
   const { rows } = await db.query<OtherDaemon>(
     `select pid, usename as user, host(client_addr) as address,
        to_char(backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
      from pg_stat_activity
-     where datname = current_database() and starts_with(application_name, $2) and application_name <> $3
+     where datname = current_database() and starts_with(application_name, $2) and not starts_with(application_name, $3)
+       and ($4 or right(application_name, ${starting.length}) <> '${starting}')
        and (has_any_column_privilege(usesysid, to_regclass($1)::oid, 'select') or pg_has_role(usesysid, current_user, 'member'))
      order by pid`,
-    [table, ours.slice(0, ours.lastIndexOf(' ')), ours],
+    [table, ours.slice(0, ours.lastIndexOf(' ')), ours, orStarting],
   )
   return rows
 }
@@ -66,6 +76,8 @@ export async function findDaemonsOfOtherLedgers(
 const reconnectMs = 250
 /** After a restart of the server, a new daemon waits this long, so that former daemons reconnect first. */
 const settledMs = 5_000
+/** A daemon that serves and lost its session has a new one within this time. */
+const reconnectedMs = 500
 const lookEveryMs = 5_000
 const answerMs = 5_000
 /** Long enough for a stopped daemon's session to end. The waits are random, so that one of two ledgers gets through. */
@@ -146,8 +158,7 @@ export class LedgerRegistration {
       // Behind a pooler a session is ours for one transaction only, so the transaction stays open, without a snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       const table = await readTable()
-      await client.query(settings, [isPooled, sessionNameOf(table, ledger)])
-      const others = await findDaemonsOfOtherLedgers(client, table, ledger)
+      const others = await this.#nameSession(client, table, ledger, isPooled)
       if (others.length > 0 || this.#isClosed) {
         hangUp(client)
         return others
@@ -161,6 +172,20 @@ export class LedgerRegistration {
       if (isSignInRefused(error)) address.renew()
       throw error
     }
+  }
+
+  async #nameSession(client: pg.Client, table: string, ledger: string, isPooled: boolean): Promise<OtherDaemon[]> {
+    const name = sessionNameOf(table, ledger)
+    if (!this.#hasStood) {
+      await client.query(settings, [isPooled, `${name}${starting}`])
+      for (const waitMs of [0, reconnectedMs]) {
+        await wait(waitMs)
+        const others = await lookAgain(client, table, ledger, { orStarting: true })
+        if (others.length > 0) return others
+      }
+    }
+    await client.query(settings, [isPooled, name])
+    return lookAgain(client, table, ledger, { orStarting: false })
   }
 
   #createClient(): pg.Client {
@@ -199,6 +224,12 @@ export class LedgerRegistration {
     else await this.#held.query('select').catch((error: Error) => this.#lose(error))
     if (!this.#isClosed) this.#lookIn(this.#held === null ? reconnectMs : lookEveryMs)
   }
+}
+
+/** Within a transaction, Postgres would show the sessions of the first look again. */
+async function lookAgain(client: pg.Client, table: string, ledger: string, options: { orStarting: boolean }) {
+  await client.query('select pg_stat_clear_snapshot()')
+  return findDaemonsOfOtherLedgers(client, table, ledger, options)
 }
 
 async function readUnsettledMs(client: pg.Client): Promise<number> {

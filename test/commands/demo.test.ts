@@ -85,7 +85,7 @@ describe('the check of totals', () => {
         written[0] = { reference: 'SO-1', kind: 'data', amount: '900719925474099.91' }
         arrivals[0] = arrival({ body: dataBody('SO-1', '900719925474099.92'), transactionId: 't-1' })
       },
-      /SO-1 .*amount 900719925474099.91, and is .*amount 900719925474099.92/,
+      /SO-1 .*amount 900719925474099.91, but is .*amount 900719925474099.92/,
     ],
     [
       'the amount of an order is off by a cent',
@@ -104,23 +104,23 @@ describe('the check of totals', () => {
     [
       'a record was kept twice',
       ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-1', '99999999.99'), transactionId: 't-9' })),
-      /SO-1 .*and is completed, sent twice, kept by the service twice/,
+      /SO-1 .*but is completed, sent twice, kept by the service twice/,
     ],
     [
       'a record was sent twice, though the service refused the second',
       ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-1', '99999999.99'), status: 409 })),
-      /SO-1 .*and is completed, sent twice, kept by the service once/,
+      /SO-1 .*but is completed, sent twice, kept by the service once/,
     ],
     [
       'a record is missing at the service',
       ({ arrivals }) => void arrivals.shift(),
-      /SO-1 .*and is completed, never sent, never kept/,
+      /SO-1 .*but is completed, never sent, never kept/,
     ],
-    ['a record is missing in the outbox', ({ outbox }) => void outbox.shift(), /SO-1 .*and is not in the outbox/],
+    ['a record is missing in the outbox', ({ outbox }) => void outbox.shift(), /SO-1 .*but is not in the outbox/],
     [
       'a record is in the outbox twice',
       ({ outbox }) => void outbox.push(row({ reference: 'SO-1', status: 'completed', transactionId: 't-1' })),
-      /SO-1 .*and is completed and completed/,
+      /SO-1 .*but is completed and completed/,
     ],
     [
       'a record ended in another state',
@@ -134,7 +134,7 @@ describe('the check of totals', () => {
       ({ outbox }) => {
         if (outbox[1]) outbox[1].status = 'accepted'
       },
-      /SO-2 .*and is accepted/,
+      /SO-2 .*but is accepted/,
     ],
     [
       'the outbox names another transaction',
@@ -160,7 +160,7 @@ describe('the check of totals', () => {
       ({ outbox }) => {
         if (outbox[3]) outbox[3].error = null
       },
-      /SO-4 .*and is rejected without a reason/,
+      /SO-4 .*but is rejected without a reason/,
     ],
     [
       'the service has what the ERP never wrote',

@@ -36,3 +36,37 @@ test('after a restart of the server the daemon that served comes back before one
   expect(refused).toBeInstanceOf(ForeignLedger)
   await served.hold()
 })
+
+test('while the session of the daemon that serves is ended again and again, another ledger is not let in', async () => {
+  await using server = await startPostgres()
+  const pool = openPool(server.url)
+  onTestFinished(() => pool.end())
+  await pool.query('create table outbox (id bigint)')
+  const open = (ledger: string) => {
+    const registration = new LedgerRegistration({
+      address: createFixedDatabaseAddress(server.url),
+      table: 'outbox',
+      readTable: async () => 'public.outbox',
+      readLedgerName: async () => ledger,
+      onError: () => {},
+    })
+    onTestFinished(() => registration.close())
+    return registration
+  }
+  const served = open('ours')
+  await served.hold()
+  const { rows } = await pool.query<{ name: string }>(
+    `select application_name as name from pg_stat_activity where starts_with(application_name, 'outboxd registration')`,
+  )
+  const newcomer = open('another').hold()
+  let isOver = false
+  const ending = newcomer.catch(() => {}).finally(() => (isOver = true))
+  while (!isOver)
+    await pool.query(
+      'select pg_terminate_backend(pid), pg_sleep(2) from pg_stat_activity where application_name = $1',
+      [rows[0]?.name],
+    )
+  await ending
+  await expect(newcomer).rejects.toThrow(ForeignLedger)
+  await served.hold()
+})

@@ -42,7 +42,7 @@ test('the outbox refuses captured rows: the ERP goes on, `retry()` captures', as
 
   const checked = testContext(harness.env)
   await check.action(checked, {})
-  expect(checked.printed()).toMatch(/PROBLEM {2}change capture: public\.sales_order: .*1 noted: 23514/)
+  expect(checked.printed()).toMatch(/PROBLEM {2}change capture: public\.sales_order: .*\(1 noted\): 23514/)
 
   const { name } = (
     await harness.pool.query(
