@@ -4,14 +4,14 @@ import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.t
 import { openPool, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
-test('after a restart of the server the daemon that served comes back before one of another ledger', async () => {
-  await using server = await startPostgres()
-  const pool = openPool(server.url)
+/** `open` registers a ledger for one outbox table of the server. */
+async function openRegistrations(url: string) {
+  const pool = openPool(url)
   onTestFinished(() => pool.end())
   await pool.query('create table outbox (id bigint)')
   const open = (ledger: string) => {
     const registration = new LedgerRegistration({
-      address: createFixedDatabaseAddress(server.url),
+      address: createFixedDatabaseAddress(url),
       table: 'outbox',
       readTable: async () => 'public.outbox',
       readLedgerName: async () => ledger,
@@ -20,6 +20,12 @@ test('after a restart of the server the daemon that served comes back before one
     onTestFinished(() => registration.close())
     return registration
   }
+  return { pool, open }
+}
+
+test('after a restart of the server the daemon that served comes back before one of another ledger', async () => {
+  await using server = await startPostgres()
+  const { open } = await openRegistrations(server.url)
   const served = open('ours')
   await served.hold()
   await server.restartImmediately()
@@ -39,20 +45,7 @@ test('after a restart of the server the daemon that served comes back before one
 
 test('while the session of the daemon that serves is ended again and again, another ledger is not let in', async () => {
   await using server = await startPostgres()
-  const pool = openPool(server.url)
-  onTestFinished(() => pool.end())
-  await pool.query('create table outbox (id bigint)')
-  const open = (ledger: string) => {
-    const registration = new LedgerRegistration({
-      address: createFixedDatabaseAddress(server.url),
-      table: 'outbox',
-      readTable: async () => 'public.outbox',
-      readLedgerName: async () => ledger,
-      onError: () => {},
-    })
-    onTestFinished(() => registration.close())
-    return registration
-  }
+  const { pool, open } = await openRegistrations(server.url)
   const served = open('ours')
   await served.hold()
   const { rows } = await pool.query<{ name: string }>(
