@@ -92,5 +92,5 @@ export function describeAnswer(seen: SeenAnswer): string {
 
 export const endedAtMs = ({ startedAtMs, answer }: Exchange): number => startedAtMs + answer.tookMs
 
-export const formatDuration = (durationMs: number): string =>
+export const formatMsOrSeconds = (durationMs: number): string =>
   durationMs < 1_000 ? `${Math.round(durationMs)} ms` : `${Math.round(durationMs / 100) / 10} s`

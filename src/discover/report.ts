@@ -1,6 +1,6 @@
 import { renderTable, truncate } from '../plainText.ts'
 import type { AnsweredQuestion } from './askQuestions.ts'
-import { describeAnswer, type Exchange, endedAtMs, formatDuration, transactionStatusIn } from './exchange.ts'
+import { describeAnswer, type Exchange, endedAtMs, formatMsOrSeconds, transactionStatusIn } from './exchange.ts'
 import { provesEarlierAttemptArrived } from './observe.ts'
 import type { Finding, Setting, Throttle } from './question.ts'
 
@@ -91,10 +91,10 @@ export function describeSideObservations(exchanges: readonly Exchange[], throttl
   const troubles = exchanges.filter(({ answer }) => answer.kind === 'no-answer' || answer.status >= 500)
   return [
     late.length > 0 &&
-      `${late.length} records were answered 404 at first, for up to ${formatDuration(Math.max(...late))} after they were accepted`,
+      `${late.length} records were answered 404 at first, for up to ${formatMsOrSeconds(Math.max(...late))} after they were accepted`,
     ...throttles.slice(0, 1).map(({ refused: { answer }, waitedMs }) => {
       const retryAfter = (answer.kind === 'response' && answer.headers['retry-after']) || 'none'
-      return `${throttles.length} requests were answered 429, the first let in after ${formatDuration(waitedMs)} (Retry-After: ${retryAfter}): ${describeAnswer(answer)}`
+      return `${throttles.length} requests were answered 429, the first let in after ${formatMsOrSeconds(waitedMs)} (Retry-After: ${retryAfter}): ${describeAnswer(answer)}`
     }),
     ...statusesSeenOnce(exchanges).map((status) => `the status ${status} appeared once`),
     ...troubles

@@ -7,7 +7,7 @@ import { formatDuration, formatInstantAndDistance } from '../time.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { joinStatusFacts, type LedgerStatus, type OutboxStatus, type StatusFacts } from './readStatus.ts'
-import { addRequestCounts, missedTargetMessages } from './serviceTargets.ts'
+import { missedTargetMessages, totalRequestCounts } from './serviceTargets.ts'
 
 export interface StatusReport extends StatusFacts {
   diagnoses: [Diagnosis, ...Diagnosis[]]
@@ -39,7 +39,7 @@ export const healthConditions = {
       pauses.filter((pause) => !isForHistory(pause)),
       nowMs,
     ),
-  'the service meets its targets': ({ recent }) => missedTargetMessages(addRequestCounts(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => missedTargetMessages(totalRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing }) => problemMessages(standing.filter((problem) => !isOfHistory(problem))),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),

@@ -6,7 +6,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
-import { addRequestCounts, performanceFromCounts, performanceMessage } from './serviceTargets.ts'
+import { performanceFromCounts, performanceMessage, totalRequestCounts } from './serviceTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
@@ -69,7 +69,7 @@ function ledgerRows(report: StatusReport): Row[] {
   ]
 }
 
-const performance = (counts: CountsByKind) => performanceMessage(performanceFromCounts(addRequestCounts(counts)))
+const performance = (counts: CountsByKind) => performanceMessage(performanceFromCounts(totalRequestCounts(counts)))
 
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing

@@ -70,11 +70,11 @@ export function performanceJson({ lastHour, lastDay, last28Days }: RecentRequest
 }
 
 function timeJson(counts: CountsByKind) {
-  const { successShare, fastShare } = performanceFromCounts(addRequestCounts(counts))
+  const { successShare, fastShare } = performanceFromCounts(totalRequestCounts(counts))
   return { successShare, fastShare, ...counts }
 }
 
-export function addRequestCounts({ submit, status }: CountsByKind): RequestCounts {
+export function totalRequestCounts({ submit, status }: CountsByKind): RequestCounts {
   return {
     requests: submit.requests + status.requests,
     failed: submit.failed + status.failed,

@@ -7,11 +7,11 @@ import type { Problem } from '../../model.ts'
 import type { Diagnosis, HealthCondition, StatusReport } from '../../operations/diagnose.ts'
 import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } from '../../operations/renderStatus.ts'
 import {
-  addRequestCounts,
   formatPercent,
   performanceFromCounts,
   type ServicePerformance,
   serviceTargets,
+  totalRequestCounts,
 } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import {
@@ -124,7 +124,7 @@ export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
     ['day', recent.lastDay],
     ['28\u00a0days', recent.last28Days],
   ] as const
-  const rows = times.map(([name, counts]) => rowOf(name, performanceFromCounts(addRequestCounts(counts))))
+  const rows = times.map(([name, counts]) => rowOf(name, performanceFromCounts(totalRequestCounts(counts))))
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',

@@ -7,7 +7,7 @@ import {
   type Exchange,
   endedAtMs,
   fieldOf,
-  formatDuration,
+  formatMsOrSeconds,
   isSuccess,
   jsonOf,
   type SeenAnswer,
@@ -180,7 +180,7 @@ export function judgeTokenLifetime(
   { expiresIn, goodForMs, overAfterMs }: HeldToken,
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
 ): Finding {
-  const what = `${formatDuration(goodForMs)} to ${formatDuration(overAfterMs)}`
+  const what = `${formatMsOrSeconds(goodForMs)} to ${formatMsOrSeconds(overAfterMs)}`
   const why = `expires_in is ${expiresIn}; a token was accepted at the first age, and refused at the second`
   const fits = (ms: number, slackMs: number) => ms >= goodForMs - slackMs && ms <= overAfterMs
   const saidMs = expiresIn > 0 ? expiresIn * expiresInUnitMs : assumedLifetimeMs
