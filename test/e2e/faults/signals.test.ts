@@ -85,7 +85,7 @@ test('after SIGSTOP past the request timeout, waiting answers are written withou
 test('SIGSTOP past the lease: uncertain, the late answer changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
-  await onTheWire('sleeper-', 15_000)
+  await onTheWire('sleeper-', 30_000) // longer than a busy machine takes to start the next daemon
   await using taker = await startDaemonProcess(patient)
   sleeper.signal('SIGSTOP')
   const before = await until(
