@@ -1,5 +1,5 @@
 import type { StoreConfig } from '../config.ts'
-import type { PauseReason, Problem } from '../model.ts'
+import { type PauseReason, type Problem, statesNeedingAttention } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
@@ -134,10 +134,14 @@ function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number)
 /** If more records need attention, `list --by-cause` is more useful than `list`. */
 const eachMax = 10
 
-function waitsForPerson({ submissions }: StatusFacts): string | null {
-  const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
-  const total = kinds.reduce((sum, state) => sum + submissions[state], 0)
+export const countNeedingAttention = ({ submissions }: Pick<StatusFacts, 'submissions'>): number =>
+  statesNeedingAttention.reduce((total, state) => total + submissions[state], 0)
+
+function waitsForPerson(facts: StatusFacts): string | null {
+  const total = countNeedingAttention(facts)
   if (total === 0) return null
+  const { submissions } = facts
+  const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
   const parts = kinds.map((state) => `${submissions[state]} ${state}`).join(', ')
   return `${pluralize(total, 'record')} ${total === 1 ? 'needs' : 'need'} attention (${parts}). ${total > eachMax ? '`outboxd list --by-cause` groups them by cause.' : '`outboxd list` shows them.'}`
 }

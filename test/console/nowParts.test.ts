@@ -63,10 +63,20 @@ test('more causes than are read at a glance are counted', () => {
     ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
     ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
   }
-  const text = attentionSection({ causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true }, nowMs).toString()
+  const text = attentionSection(
+    { causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true },
+    1_200,
+    nowMs,
+  ).toString()
   expect(text).toContain('2 more causes')
   expect(text).toContain('failed, <strong class="attention">may have arrived')
   expect(text).toContain('Of the newest 1,000 that need attention.')
+})
+
+test('the page never says that no record needs attention beside a count that says otherwise', () => {
+  const none = { causes: [], lookedAt: 0, isCut: false }
+  expect(attentionSection(none, 3, nowMs).toString()).toContain('3 records. The causes follow within 10 seconds.')
+  expect(attentionSection(none, 0, nowMs).toString()).toContain('No record needs attention.')
 })
 
 test('the page does not wait for an outbox that does not answer: it says so, and then what it answered', async () => {

@@ -45,7 +45,7 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
 export const ofAll = (what: string): Violation => ({ what, case: null })
 
 /** Waits until nothing is left to do. @returns a description of what is left nevertheless */
-async function drain({ surroundings, settle, signal }: ConcludeOptions): Promise<string[]> {
+async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): Promise<string[]> {
   const deadline = performance.now() + drainMostMs
   for (;;) {
     signal.throwIfAborted()
@@ -58,8 +58,16 @@ async function drain({ surroundings, settle, signal }: ConcludeOptions): Promise
        where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
     )
     if (unread[0].n + unfinished[0].n === 0) return []
-    if (performance.now() > deadline)
-      return [`after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`]
+    if (performance.now() > deadline) {
+      const { rows: pauses } = await surroundings.ledger.query(
+        'select to_jsonb(pause)::text as pause from outboxd.pause',
+      )
+      return [
+        `after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`,
+        ...pauses.map(({ pause }) => `a pause is left: ${pause}`),
+        ...fleet.lastLines().map((lines) => `the log of ${lines}`),
+      ]
+    }
     await after(500)
   }
 }

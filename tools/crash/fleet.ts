@@ -23,6 +23,8 @@ export interface Fleet {
   readonly deserters: string[]
   /** Starts that found no database. */
   readonly failedStarts: () => number
+  /** The last lines of each running daemon's log. */
+  readonly lastLines: () => string[]
   /** SIGTERM to all. @returns their exit codes */
   terminate(): Promise<(number | null)[]>
   /** kill -9 to all that are left. */
@@ -103,6 +105,7 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
     berths,
     deserters,
     failedStarts: () => failedStarts,
+    lastLines: () => [...daemons].map(([number, daemon]) => `berth ${number}\n${daemon.lastLines()}`),
     terminate() {
       recalled = true
       return Promise.all(

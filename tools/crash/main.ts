@@ -5,7 +5,7 @@ import { printResult } from './printReport.ts'
 
 const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME] [--upgrade] [--postgres DIR]
   --kills     kill -9 so many daemons; it goes on until each fault has struck (default 200)
-  --seed      of all chances (default 1); a multiple of 3 makes the service answer a findRepeatedEffects key with E002
+  --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6)
   --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
   --upgrade   the daemons are of version 0.1.0 at first; migrated and restarted one by one while all goes on

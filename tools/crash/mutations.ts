@@ -9,7 +9,7 @@ export interface Mutation {
   /** What is broken on purpose, in words. */
   breaks: string
   patches: Patch[]
-  /** How the sandbox must take findRepeatedEffects idempotency keys for it to show. */
+  /** How the sandbox must take repeated idempotency keys for it to show. */
   idempotency: 'ignore' | 'e002'
   /** Late awakeners are what shows it: more are stopped, fewer killed. */
   stops?: 'many'

@@ -41,7 +41,7 @@ function figures({
   return [
     ['seed', options.seed],
     ['mutation', options.mutation ?? 'none'],
-    ['service takes a findRepeatedEffects key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
+    ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
     ['seconds', seconds],
     ['daemons', `${options.daemons}${options.upgrade ? ', of version 0.1.0 at first' : ''}`],
     ['PostgreSQL', options.postgresDir ?? 'of the registry'],

@@ -27,7 +27,7 @@ export function createServerFaults({ cluster, config }: Environment): ServerFaul
   const server = openPool(cluster.clientUrl, { max: 1, connectionTimeoutMillis: 5_000 })
   server.on('connect', (client) => client.on('error', () => {}))
 
-  /** Each step may be findRepeatedEffects while the server restarts, because each statement takes effect only once. */
+  /** Each step may be repeated while the server restarts, because each statement takes effect only once. */
   const step = (text: string, isDone: (databases: ReadonlySet<string>) => boolean) =>
     retryPatiently(async () => {
       const { rows } = await server.query<{ name: string }>('select datname as name from pg_database')

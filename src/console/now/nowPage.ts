@@ -4,7 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import type { Cause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
-import type { Diagnosis, HealthCondition, StatusReport } from '../../operations/diagnose.ts'
+import {
+  countNeedingAttention,
+  type Diagnosis,
+  type HealthCondition,
+  type StatusReport,
+} from '../../operations/diagnose.ts'
 import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } from '../../operations/renderStatus.ts'
 import {
   formatPercent,
@@ -59,7 +64,7 @@ const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>
 function renderView({ report, slots, needingAttention }: NowView, forms: HtmlValue): HtmlSafeString {
   const { nowMs, standing } = report
   return html`${live('sentences', report.diagnoses.map(sentence))}
-<section>${live('person', attentionSection(needingAttention, nowMs))}</section>
+<section>${live('person', attentionSection(needingAttention, countNeedingAttention(report), nowMs))}</section>
 <section>${live('flow', flowSection(report))}</section>
 <div class="side-by-side">
 <section>${live('budget', budgetSection(slots))}</section>
@@ -87,11 +92,15 @@ function sentence(diagnosis: Diagnosis): HtmlSafeString {
 
 const causesShown = 8
 
+/** @param count the present number. The causes are read less often. */
 export function attentionSection(
   { causes, lookedAt, isCut }: NowView['needingAttention'],
+  count: number,
   nowMs: number,
 ): HtmlSafeString {
-  if (causes.length === 0) return html`<h2>Needs attention</h2>${emptyNote('No record needs attention.')}`
+  if (count === 0) return html`<h2>Needs attention</h2>${emptyNote('No record needs attention.')}`
+  if (causes.length === 0)
+    return html`<h2>Needs attention</h2>${emptyNote(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)}`
   const more = causes.length - causesShown
   const pathOf = ({ state, cause }: Cause) => `/records?state=${state}&cause=${cause}`
   return html`<h2>Needs attention</h2>
