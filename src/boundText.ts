@@ -1,6 +1,6 @@
-/** The most characters that we keep of a text from outside, by its use. */
+/** The most characters that outboxd keeps of a text from outside, by kind of text. */
 export const textCharsMax = {
-  /** Indexed, so it must stay below the 2,704 bytes of a btree entry. */
+  /** Indexed, and a btree entry has at most 2,704 bytes. */
   code: 64,
   /** Indexed. A longer id counts as missing, because half an id is a different id. */
   id: 255,
@@ -14,10 +14,10 @@ export const textCharsMax = {
 } as const
 
 /**
- * Cuts a foreign text before it is stored or shown. NUL and halves of surrogate pairs, which Postgres refuses, become
- * U+FFFD. A cut text ends in an ellipsis.
+ * Cuts a text before it is stored or shown. NUL and halves of surrogate pairs become U+FFFD, because Postgres refuses
+ * them. A cut text ends in an ellipsis.
  *
- * Sessions replace what a database's encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
+ * Database sessions replace characters that the encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
  * (src/plainText.ts) makes a text safe for a terminal.
  *
  * @param charsMax in UTF-16 units, including the ellipsis
@@ -30,8 +30,8 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
 }
 
 /**
- * Makes JSON of a text that a database must store unchanged or refuse, such as an id, a key or a body. Escapes
- * characters beyond ASCII, so that no session replaces them.
+ * Escapes characters beyond ASCII for JSON, so that Postgres stores an id, a key or a body unchanged or refuses it. A
+ * session may replace unescaped characters.
  */
 export function toExactJsonText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text

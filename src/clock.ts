@@ -1,10 +1,9 @@
-/** Time for parts that act. Pure functions take `nowMs` instead. */
+/** The clock of code that reads, writes or waits. Pure functions take `nowMs` instead. */
 export interface Clock {
-  /** Epoch milliseconds, for people and other machines. */
   nowMs(): number
   /**
-   * Returns a function for the elapsed milliseconds. Takes the larger advance of the monotonic and the wall clock, so
-   * that a process notices a stop or a suspended machine.
+   * Returns a function for the elapsed milliseconds: the larger advance of the monotonic and the wall clock. Stops of
+   * the process or the machine count, too.
    */
   stopwatch(): () => number
 }

@@ -5,7 +5,7 @@ import { findAuthorityFileProblem, findCertificateKeyProblem } from './pem.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
 
-/** The validated environment. Durations are in milliseconds, though the variable says seconds. */
+/** The validated variables. Durations are in milliseconds, although the variables are in seconds. */
 export type Config = ReturnType<typeof readConfig>
 export type StoreConfig = ReturnType<typeof readStoreConfig>
 export type ServiceSettings = Config['service']
@@ -13,7 +13,7 @@ export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
 export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
 export type { Contract }
 
-/** @throws ConfigInvalid with every mistake */
+/** @throws ConfigInvalid with all mistakes */
 export function readConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -24,7 +24,7 @@ export function readConfig(env: Environment) {
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
-    /** Null if never. */
+    /** Null if no record is ever stuck. */
     stuckAfterMs: value('STUCK_AFTER_SECONDS'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     captureWindow: value('CAPTURE_WINDOW'),
@@ -36,7 +36,7 @@ export function readConfig(env: Environment) {
 }
 
 /**
- * Reads all variables but those of the service.
+ * Reads the variables of commands that do not ask the service.
  * @throws ConfigInvalid
  */
 export function readStoreConfig(env: Environment) {
@@ -44,7 +44,7 @@ export function readStoreConfig(env: Environment) {
   return reader.done(storeConfig(reader, env))
 }
 
-/** Only the credentials are required. @throws ConfigInvalid */
+/** Requires only the service's URLs and credentials. @throws ConfigInvalid */
 export function readDiscoverConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -57,7 +57,7 @@ export function readDiscoverConfig(env: Environment) {
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
-    /** The ledger whose budget is spent; null if no database is named. */
+    /** The ledger whose slots discover takes; null if no database is named. */
     stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
   })
 }
@@ -129,12 +129,12 @@ function sharedValues({ value }: Reader): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, formatInVariableUnit(name, value(name))]))
 }
 
-/** Writes a value of `Config` as its variable has it: durations in seconds, and 0 for null. */
+/** Formats a value of `Config` in its variable's unit: durations in seconds, and null as 0. */
 export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/** Credentials, trusted authorities (PEM texts) and the proxy. All may change while the daemon runs. */
+/** The settings that a running daemon reads again: client id, secret, PEM texts and the proxy. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: Reader) => ({
@@ -167,7 +167,7 @@ const credentialReaders = {
   proxy: readProxy,
 }
 
-/** The values of a part change together, or not at all. */
+/** The values of one part change together, or not at all. */
 export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
 export const connectionCredentialParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
@@ -204,15 +204,15 @@ export function readMappingsDir(env: Environment): string {
 
 export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
-/** The folder may not exist yet. @throws ConfigInvalid */
+/** The folder of MAPPINGS_DIR may not exist yet. @throws ConfigInvalid */
 export function readDirForNewMappings(env: Environment): string {
   const { value, done } = createVariableReader(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }
 
 /**
- * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback, so
- * that a real service never gets requests by mappings that you did not choose.
+ * Falls back to the package's examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on
+ * loopback. A real service never gets requests from mapping files that you did not choose.
  */
 function mappingsFolder(given: string, env: Environment): string {
   const folder = resolve(given)
@@ -221,10 +221,10 @@ function mappingsFolder(given: string, env: Environment): string {
 }
 
 /**
- * Says which mapping files are read, if they are not those of the current folder. Every command that reads mapping files
+ * Says which mapping files are read if those of the current folder are not. Every command that reads mapping files
  * prints this sentence.
  *
- * @param environmentFile the file of variables beside which the folder in use lies; null if no such file chose it
+ * @param environmentFile the path of the variables file whose folder contains the mappings; null for any other folder
  */
 export function explainMappingsFolder(env: Environment, environmentFile: string | null): string | null {
   const here = resolve('mappings')

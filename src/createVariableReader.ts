@@ -3,11 +3,11 @@ import type { z } from 'zod'
 
 /** Says whether the instances on one ledger may have different values of a variable. */
 export type VariableSharing =
-  /** Instances must not differ, and `status` reports the values. */
+  /** Instances should not differ. `outboxd status` reports differences. */
   | 'same: reported'
   /** Instances must not differ. A daemon with a different database, table or service does not start. */
   | 'same: refused'
-  /** Instances may differ, with the reason. */
+  /** Instances may differ, for the reason given. */
   | `own: ${string}`
 
 export interface Variable {
@@ -15,14 +15,14 @@ export interface Variable {
   schema: z.ZodType
   about: string
   shownDefault?: string
-  /** Never printed, logged or quoted in an error. The file that NAME_FILE names may hold it. */
+  /** The value is never printed, logged or quoted. NAME_FILE may name a file with the value. */
   secret?: boolean
 }
 
-/** An empty variable counts as not set, and so does an empty file of an optional one. */
+/** An empty variable counts as not set, and so does an empty file of an optional secret. */
 export type Environment = Record<string, string | undefined>
 
-/** `problems` names every wrong variable, without its value if it is secret. */
+/** `problems` names every wrong variable, without the value of a secret. */
 export class ConfigInvalid extends Error {
   override name = 'ConfigInvalid'
   readonly problems: readonly string[]
@@ -32,12 +32,12 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** Leaves out a secret, and an address, which may contain one. */
+/** Leaves out a secret, and a URL, because a URL may contain a secret. */
 function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }
 
-/** Collects mistakes while values are read. `done` throws them all together. */
+/** Reads variables and collects their mistakes. `done` throws all mistakes together. */
 export function createVariableReader<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
   type Name = keyof V & string
   type Value<N extends Name> = z.output<V[N]['schema']>

@@ -13,7 +13,7 @@ if (nodeRefusal !== '') {
   process.exit(wrongUsage)
 }
 
-// Imported after the check of the version, because an old Node would end in a SyntaxError.
+// Imported after the check of Node's version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
 const { findEnvironmentFile, findFileImplyingMappingsFolder, mergeEnvironmentFile } = await import(
   './commands/terminal/environment.ts'
@@ -32,7 +32,7 @@ let given: CommandModule | null = null
 /** All texts written to stderr. */
 const messages: string[] = []
 let hasData = false
-/** Guessed from all words until the command is known. A word behind `--` is not an option. */
+/** True if --json is given. Guessed from all words before `--` until the command line is parsed. */
 let wantsJson = /(^| )--json( |$)/.test(
   process.argv
     .slice(2)
@@ -126,7 +126,7 @@ for (const [name, load] of Object.entries(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  // `-V` printed the version before 0.3, so it still does.
+  // `-V` printed the version before 0.3, and still does.
   await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
@@ -144,14 +144,14 @@ async function finish(command: Promise<number>): Promise<void> {
   setTimeout(() => process.exit(), leaveMs).unref()
 }
 
-/** With --json, stdout is never empty: if the command printed no data, prints its exit code and messages. */
+/** With --json, prints the exit code and messages if the command printed no data: stdout is never empty. */
 function printOutcome(exitCode: number): void {
   if (!wantsJson || hasData) return
   const lines = messages.join('').split('\n')
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
 
-/** Called if the reader has closed stdout, such as `| head`. A command that changes something continues. */
+/** If the output was closed, as by `| head`, ends a command that changes nothing. Other commands continue. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
   if (given?.onlyLooks) process.exit(0)
@@ -170,7 +170,7 @@ function crash(error: unknown): never {
   process.exit(exitCode)
 }
 
-/** Refuses a second file, because one of the two would be ignored. */
+/** Refuses a second --env-file, because one of the two would be ignored. */
 function onlyOne(file: string, before: string | undefined): string {
   if (before !== undefined) throw new InvalidArgumentError(`${before} was given, too. Give only one file.`)
   return file

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-/** Returns no certificate if one of them cannot be read. */
+/** Returns an empty array if one certificate cannot be read. */
 function certificatesIn(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   try {
@@ -21,7 +21,7 @@ export function isCertificateValidAt(pem: string, nowMs: number): boolean {
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
 }
 
-/** The text is the end of a sentence. */
+/** The text continues a sentence that begins with SERVICE_CA_FILE. */
 export const findAuthorityFileProblem = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 

@@ -1,19 +1,19 @@
 import { styleText } from 'node:util'
 import { boundText } from './boundText.ts'
 
-/** Cuts and styles text for a terminal. A file or a pipe has none, so it gets whole and plain text. */
+/** Cuts and styles text for a terminal. Text for a file or a pipe stays whole and plain. */
 export interface Terminal {
   columns: number
   bold(text: string): string
 }
 
-/** Null if the stream is not a terminal. Without bold if NO_COLOR is set. */
+/** Null if the stream is not a terminal. If NO_COLOR is set, `bold` changes nothing. */
 export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
   if (!stream.isTTY) return null
   return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
 }
 
-/** Aligns rows in columns. On a terminal, cuts the last column at the end of the line if 20 characters of it fit. */
+/** Aligns rows in columns. On a terminal, cuts long lines if `lastColumnMin` characters of the last column fit. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -46,7 +46,7 @@ const lastColumnMin = 20
 const endWithin = (line: string, columns: number, before: number): string =>
   columns - before >= lastColumnMin ? boundText(line, columns) : line
 
-/** Also replaces line breaks and runs of blanks by one blank. */
+/** Also replaces each line break or run of blanks by one blank. */
 export function truncate(text: string, charsMax: number): string {
   return boundText(text.replace(/\s+/g, ' ').trim(), charsMax)
 }
@@ -55,14 +55,14 @@ export function truncate(text: string, charsMax: number): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
-/** Makes a foreign text safe for a terminal: it must not move the cursor or hide a line. */
+/** Escapes characters by which a text could move the terminal's cursor or hide a line. */
 export function escapeControl(text: string): string {
   return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 export const escapeControlInLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
-/** The first lines, each cut and safe for a terminal, and the number of further lines. */
+/** Renders the first lines, each cut and safe for a terminal, and the number of further lines. */
 export function renderFirstLines(lines: readonly string[], linesMax: number): string {
   const more = lines.length > linesMax ? [`... and ${lines.length - linesMax} more`] : []
   return [...lines.slice(0, linesMax), ...more].map((line) => `${escapeControl(truncate(line, 400))}\n`).join('')

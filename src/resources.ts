@@ -1,6 +1,6 @@
 /**
- * The service's resources (docs/reference/interface.md, 1). A new one needs a row here, and a migration that lets the
- * ledger hold its name. No other file of src names a resource. Imports nothing.
+ * The service's resources (docs/reference/interface.md, 1). A new resource needs a row here, and a migration that lets
+ * the ledger hold its name. No other file of src names a resource. This file imports nothing.
  */
 export const serviceResources = {
   data: {
@@ -35,25 +35,25 @@ export const serviceResources = {
 } as const satisfies Record<string, ResourceRow>
 
 interface ResourceRow {
-  /** A POST to it submits a record. A GET of `path/ID` reads its status. */
+  /** A POST to this path submits a record. A GET of `path/ID` reads its status. */
   path: string
-  /** The metrics' name of the POST. */
+  /** The name of the POST in metrics. */
   submit: string
-  /** The metrics' name of the GET. */
+  /** The name of the GET in metrics. */
   ask: string
   idField: string
-  /** The field of a status that has the result. Null if all fields without another meaning are the result. */
+  /** The field of a status answer that has the result. Null if all fields without another meaning are the result. */
   resultField: string | null
-  /** The word for the thing that has the id. */
+  /** The word for what the id identifies. */
   noun: string
   /** The section of docs/reference/interface.md. */
   section: string
-  /** The fields that a request must have. The service accepts more. */
+  /** The fields that a request must have. The service accepts further fields. */
   body: Readonly<Record<string, BodyRule>>
 }
 
 export type BodyRule =
-  /** `lengthMax` in characters; null for any. */
+  /** `lengthMax` is in characters. Null allows any. */
   | { kind: 'text'; lengthMax: number | null; values: readonly string[] | null }
   | { kind: 'uuid' }
   | { kind: 'array' }
@@ -61,12 +61,12 @@ export type BodyRule =
 
 export type Resource = keyof typeof serviceResources
 
-/** The first is used if no mapping names one. */
+/** The first resource is used if no mapping file names one. */
 export const resourceNames = Object.keys(serviceResources) as [Resource, ...Resource[]]
 
 export type ResourceEndpoint = (typeof serviceResources)[Resource]['submit' | 'ask']
 
-/** Every endpoint of the service (docs/reference/interface.md, 4), by the metrics' names. */
+/** The endpoints of the service (docs/reference/interface.md, 4), by their names in metrics. */
 export type Endpoint = 'token' | ResourceEndpoint
 
 export const endpoints: readonly Endpoint[] = ['token', ...resourceNames.flatMap(endpointsOf)]

@@ -1,14 +1,14 @@
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Reads a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w. Null for other texts. */
+/** Reads a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w. Returns null for other texts. */
 export function parseDurationMs(text: string): number | null {
   if (!/^(\d{1,6}[smhdw])+$/.test(text)) return null
   return [...text.matchAll(/(\d+)([smhdw])/g)].reduce((ms, [, n, unit = '']) => ms + Number(n) * (unitMs[unit] ?? 0), 0)
 }
 
 /**
- * Reads an ISO 8601 date or time, by default in this machine's zone, or a duration such as 2h ago. Null for other
- * texts, and before the year 1.
+ * Reads an ISO 8601 date or time, by default in this machine's zone, or a duration before `nowMs`, such as 2h. Returns
+ * null for other texts, and before the year 1.
  */
 export function parseEpochMs(text: string, nowMs: number): number | null {
   const epochMs = parseTime(text, nowMs)
@@ -50,7 +50,7 @@ export function formatInstant(epochMs: number): string {
     .replace(/\.\d+Z$/, 'Z')
 }
 
-/** For programs. */
+/** `2026-11-03T10:22:33.000Z`, for programs. */
 export function formatIsoInstant(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
@@ -59,7 +59,7 @@ export function formatIsoInstantOrNull(epochMs: number | null): string | null {
   return epochMs === null ? null : formatIsoInstant(epochMs)
 }
 
-/** Replaces each field such as `endedMs` by `ended`, with an ISO time. */
+/** Replaces fields such as `endedMs` by `ended` with an ISO time. */
 export function replaceEpochMsByIsoTimes(fields: object): Record<string, unknown> {
   const shown = Object.entries(fields).map(([name, value]) =>
     name.endsWith('Ms') ? [name.slice(0, -2), formatIsoInstantOrNull(value as number | null)] : [name, value],

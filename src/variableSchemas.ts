@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { serviceResources } from './resources.ts'
 
-/** Digits only: `1e3`, ` 5` or an empty value is a mistake. */
+/** Accepts only digits: `1e3`, ` 5` and an empty value are mistakes. */
 export const integerBetween = (min: number, max: number) =>
   z
     .string()
@@ -10,7 +10,7 @@ export const integerBetween = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 
-/** Reads seconds as milliseconds. Decimals are for tests and benchmarks that compress time. */
+/** Reads seconds as milliseconds. Decimals are for tests and benchmarks, which use short times. */
 export const secondsAsMs = (secondsMax: number) =>
   z
     .string()
@@ -23,7 +23,7 @@ export const secondsAsMs = (secondsMax: number) =>
         .max(secondsMax * 1000, `must be at most ${secondsMax}`),
     )
 
-/** 0 means never, and is read as null. */
+/** Reads seconds as milliseconds, and 0 (never) as null. */
 export const secondsOrNeverAsMs = (secondsMax: number) =>
   z.union(
     [z.literal('0').transform(() => null), secondsAsMs(secondsMax)],
@@ -38,7 +38,7 @@ export const postgresUrlSchema = z
     'names several hosts: give one address that always leads to the primary (docs/run/restore.md, "Failover")',
   )
 
-/** A URL may list several hosts, or name them in its parameter `host`. A comma before the @ belongs to the password. */
+/** True if the URL lists several hosts, also in its parameter `host`. A comma before the @ belongs to the password. */
 const namesSeveralHosts = (text: string) =>
   /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(text)?.[1]?.includes(',') || /[?&]host=[^&#]*(,|%2c)/i.test(text)
 
@@ -61,7 +61,7 @@ const serviceUrl = z
 
 const paths = Object.values(serviceResources).map(({ path }) => path)
 
-/** Endings that outboxd appends to an address. If you write them, too, every request goes to a wrong address. */
+/** Endings that outboxd appends to a URL. If the variable has them, too, every request goes to a wrong URL. */
 const appended = {
   base: new RegExp(`(?:/api|/api/v1|${paths.join('|')}|/oauth/token)$`, 'i'),
   auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
@@ -97,25 +97,25 @@ export const proxyUrlSchema = z.string().refine((text) => {
 export const filePathSchema = z.string().min(1, 'must name a file')
 export const nonEmptyTextSchema = z.string().min(1, 'must not be empty')
 
-/** Browsers and servers on the way set these headers, so their values do not show who signed in. */
+/** Headers that browsers and other servers set, so that their values do not show who signed in. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 
-/** A header that a proxy sets, in lower case. */
+/** The name of a header that only the proxy sets, in lower case. */
 export const proxyHeaderNameSchema = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of a header')
   .transform((text) => text.toLowerCase())
   .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
 
-/** Addresses and networks, separated by commas. Refuses a network of all addresses. */
+/** IP addresses and networks, separated by commas. Refuses a network of all addresses. */
 export const addressesAndNetworksSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or networks such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not allow every address')
 
-/** Host names, separated by commas. Turns them to lower case. */
+/** Host names, separated by commas. Turns the names to lower case. */
 export const hostNamesSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
@@ -130,7 +130,7 @@ function isNet(text: string): boolean {
   return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128))
 }
 
-/** The facts about a service that `outboxd discover` writes. */
+/** The observations about a service that `outboxd discover` writes. */
 const contractNames = [
   'expires_in',
   'bad_token',
@@ -146,7 +146,7 @@ const contractNames = [
 ] as const
 export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], string>>>
 
-/** `name=value` with blanks between. */
+/** Pairs `name=value`, separated by blanks. */
 export const discoveredContractSchema = z
   .string()
   .transform((text) => text.trim().split(/\s+/))

@@ -16,7 +16,7 @@ import {
   serviceBaseUrlSchema,
 } from './variableSchemas.ts'
 
-/** Headers that every POST sets itself. */
+/** Headers that every POST already has. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -31,7 +31,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-/** Every variable that the daemon reads. docs/reference/variables.md is generated from this table. */
+/** Every variable of outboxd. docs/reference/variables.md is generated from this table. */
 export const variables = {
   DATABASE_URL: {
     instances: 'same: refused',

@@ -34,7 +34,7 @@ export async function askDiscoverQuestions(
   const http = createHttpClient({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
-    connections: 25, // rate-second sends that many at once
+    connections: 25, // rate-second sends 25 requests at once
     answerMaxBytes: service.answerMaxBytes,
     settings: () => service,
     onCertificate() {},
@@ -61,7 +61,7 @@ export async function askDiscoverQuestions(
 
 /**
  * Opens the budget that discover shares with the daemon.
- * @returns null if the database has none yet
+ * @returns null if the database has no budget yet
  * @throws ConfigInvalid
  */
 async function openLedgerSlots({ stateDatabaseUrl, rateLimit, service }: DiscoverConfig): Promise<SlotLender | null> {

@@ -138,7 +138,7 @@ function sumForm({ csv, json }: AuditOptions): Form {
   }
 }
 
-/** Waits for the reader of stdout, so that memory does not fill. */
+/** Waits until stdout is read, so that output does not fill the memory. */
 async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
   if (text === '' || stdout.write(text)) return
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
@@ -146,7 +146,7 @@ async function write({ stdout, signal }: CommandContext, text: string): Promise<
   })
 }
 
-/** @returns 1 if the chain is broken, 3 if it does not exist */
+/** @returns 1 if the chain is broken, 3 if there is no chain */
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)

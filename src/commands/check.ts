@@ -84,7 +84,7 @@ const wrongConfiguration = 'the configuration is wrong'
 
 const notAsked = (of: readonly string[], why: string) => of.map((what) => notAskedFinding(what, why))
 
-/** A problem in one check does not stop the next. */
+/** Turns an error into a finding, so that the next check still runs. */
 async function orProblem([what, ...others]: [string, ...string[]], look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()
@@ -127,7 +127,6 @@ function readOrProblems<T>(read: () => T): { config: T | null; problems: readonl
   }
 }
 
-/** A variable whose name looks misspelt is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const doubts = [...findMistypedVariables(env), ...findUnsafeNodeOptions(env)]
   const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'

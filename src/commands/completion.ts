@@ -29,7 +29,7 @@ const flagsOf = ({ long, short }: Option) => [long, short].filter((flag) => flag
 const takesValue = ({ required, optional }: Option) => required || optional
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
 
-/** Ends the quoted part at an apostrophe, escapes that, and begins the next part. */
+/** At an apostrophe, ends the quote, escapes the apostrophe, and quotes on. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(program: Command, commands: readonly Command[]): string[] {
@@ -65,7 +65,7 @@ function bash(program: Command, commands: readonly Command[]): string[] {
   ]
 }
 
-/** zsh runs the script of bash. Loaded from `fpath`, it is run by the first completion, and has to answer that. */
+/** Lets zsh run the script of bash. Loaded from `fpath`, the script must also answer the first completion. */
 const zsh = (program: Command, commands: readonly Command[]): string[] => [
   '#compdef outboxd',
   'autoload -U +X bashcompinit && bashcompinit',

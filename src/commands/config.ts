@@ -98,7 +98,7 @@ function markdown(rows: readonly Row[]): string {
 
 export interface EffectiveVariable {
   name: string
-  /** The value in the variable's unit; for a secret `set` or `not set`; null if it is missing or invalid. */
+  /** The value in the variable's unit; for a secret `set` or `not set`; null if missing or invalid. */
   value: string | null
   /** `environment`, `default`, or the path of a file; null without a value. */
   from: string | null

@@ -24,10 +24,10 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/** All viewers share these connections, so none waits long for a locked table. */
+/** All viewers share these connections, so a wait for a locked table is short. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
-/** A search takes up to ten seconds, so some connections stay free for other pages. */
+/** Leaves connections for other pages, because a search takes up to ten seconds. */
 const searchesAtOnce = 2
 
 export const command = defineCommand({
@@ -79,7 +79,7 @@ Examples:
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // a page shows this error, too, and tries again
+    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // pages show this error, too, and try again
     if (options.open) openInBrowser(url, say)
     await untilAborted(context.signal)
     return exitCodes.done
@@ -88,7 +88,7 @@ Examples:
 
 type ConsoleOptions = OptionsOf<typeof command>
 
-/** Reads the credentials of the service only when needed. */
+/** Reads the service's credentials here, because the console starts without them. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<TransactionAnswer> {
   try {
     return await askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
@@ -129,7 +129,7 @@ function passwordProblem(password: string): string | null {
   const count = [...password].length
   if (count < passwordCharsMin)
     return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four unrelated words`
-  // The sign-in form takes no longer password.
+  // The sign-in form refuses longer passwords.
   const bytes = Buffer.byteLength(password)
   if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
   return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null

@@ -28,7 +28,7 @@ If something would keep the daemon from reading the table, a warning on stderr s
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check`,
-  /** @returns 3 if the table does not exist, 1 if the right to see it is missing or a file exists */
+  /** @returns 3 if the user sees no such table, 1 if outboxd cannot read it or `--write` meets an existing file */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
     const mappingsDir = readDirForNewMappings(context.env)
@@ -88,14 +88,13 @@ Examples:
   },
 })
 
-/** True if the folder, or its nearest existing parent, is in `node_modules` or holds our examples. */
+/** True if the folder, or its nearest existing parent, is in `node_modules` or holds the package's examples. */
 function isInPackage(dir: string): boolean {
   if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
   const real = realpathSync(dir)
   return real === exampleMappingsDir || real.split(path.sep).includes('node_modules')
 }
 
-/** @returns the paths written */
 function writeFiles(dir: string, files: readonly { file: string; text: string }[]): string[] {
   mkdirSync(dir, { recursive: true })
   for (const { file, text } of files) writeFileSync(file, text, { flag: 'wx' })

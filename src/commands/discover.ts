@@ -204,7 +204,7 @@ function writeSettings(
   answered: readonly AnsweredQuestion[],
   { service }: DiscoverConfig,
 ): void {
-  // Written in one step, so that the file is whole if the process ends here.
+  // Renames a finished file, so that the file is whole even if the process ends here.
   const unfinished = `${file}.${process.pid}`
   writeFileSync(
     unfinished,

@@ -17,7 +17,7 @@ const limitDefault = 50
 
 const csvLimitDefault = 100_000
 
-/** The most records that are grouped, because the error text of each is read. */
+/** The most records to group, because grouping reads the error text of each. */
 const causesOfMax = 100_000
 
 export const command = defineCommand({
@@ -73,7 +73,7 @@ interface Asked {
   containing: string | null
 }
 
-/** @returns the number found, at most one more than the limit */
+/** @returns the number of records found, at most one more than the limit */
 async function listRecords(
   context: CommandContext,
   { ledger }: Databases,

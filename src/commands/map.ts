@@ -41,7 +41,7 @@ Examples:
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-  /** @returns 1 if a record cannot be mapped, 3 if there is no record */
+  /** @returns exit code 1 if a record cannot be mapped, 3 if there is no record */
   async action(context, file, options): Promise<number> {
     const problems: string[] = []
     const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
@@ -138,7 +138,7 @@ function jsonOf(preview: MapPreview) {
   }
 }
 
-/** Groups errors that differ only in the record's value. */
+/** Counts errors as one if they differ only in a quoted value. */
 function summarise(context: CommandContext, previews: readonly MapPreview[], { json }: MapOptions): number {
   const errors = previews.flatMap((each) =>
     each.kind === 'refused'

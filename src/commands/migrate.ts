@@ -65,7 +65,7 @@ Examples:
 
 const namedMax = 3
 
-/** Shortens a long list to the first and the last, because --json and --plan name each. */
+/** Shortens a long list to the first and the last, because --json and --plan name each migration. */
 function namesOf(migrations: readonly string[]): string {
   if (migrations.length <= namedMax) return migrations.join(', ')
   return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`
@@ -103,7 +103,7 @@ async function printGrants(
     },
   })
   const ofTable = await readGrantsOfTable(config, table, { role, kind })
-  // If both are one database, the role is created once.
+  // If ledger and outbox share a database, the role is created once.
   const outbox = ofTable?.filter((statement) => !ledger.includes(statement)) ?? null
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
   else
@@ -117,7 +117,7 @@ async function printGrants(
   return exitCodes.failed
 }
 
-/** Includes the permissions for what queries read. Null if there is no such table. */
+/** Includes permissions for what queries read. Returns null if the outbox table is missing. */
 function readGrantsOfTable(
   config: StoreConfig,
   table: OutboxTable,

@@ -57,7 +57,7 @@ Examples:
 
 const nothing: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
 
-/** Chains the logs, because entries that are not in the chain are not deleted. Then deletes and empties what is due. */
+/** Adds the logs to the audit chain, because other entries are not deleted. Then deletes and empties what is due. */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,

@@ -15,7 +15,7 @@ export type TestRecord =
   | { kind: 'invalid'; problem: string }
 
 /**
- * Reads a body, or a payload that the mapping of `type` maps. Bodies are recognised by their fields
+ * Reads a body, or a payload that the mapping file of `type` maps. A body is recognised by its fields
  * (docs/reference/interface.md, 2.2 and 2.6).
  */
 export function readTestRecord({ env }: CommandContext, file: string, type: string | undefined): TestRecord {

@@ -22,7 +22,7 @@ import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environ
 /** The exit code if the outcome of a request could not be read or written. */
 const leftInDoubt = 1
 
-/** Often enough that a broken file is reported before another daemon starts with it. */
+/** Credentials are read this often, to report a broken file before another daemon starts with it. */
 const lookEveryMs = 60_000
 
 const namesOfParts: Record<CredentialPart, string> = {
@@ -45,7 +45,10 @@ On SIGTERM the daemon takes on no new work, waits for the answers to its request
 database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
 }
 
-/** Runs until the signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, DatabaseUnusable */
+/**
+ * Runs the daemon until the signal is aborted.
+ * @throws ConfigInvalid, FilesInvalid, AddressUnusable, DatabaseUnusable
+ */
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)

@@ -90,7 +90,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
 }
 
 /**
- * If another sandbox has the lock on its database, waits until that ends or the signal is aborted.
+ * If another sandbox has locked the database, waits until that sandbox ends or the signal is aborted.
  * @returns undefined if the signal was aborted
  */
 async function startUnlessTold(settings: SandboxSettings, signal: AbortSignal): Promise<Sandbox | undefined> {

@@ -84,7 +84,7 @@ export async function changeSubmissions(
   return options.dryRun && submissions.length > 0 ? exitCodes.done : exitCode
 }
 
-/** The verb and its past form. The past form is also a key of the JSON. */
+/** A verb and its past form, which is also a key of the JSON. */
 interface ChangeWords {
   verb: string
   did: string

@@ -73,7 +73,7 @@ Examples:
 
 type ShowOptions = OptionsOf<typeof command>
 
-/** Only `show` accepts the id of an outbox row, because `show` changes nothing. */
+/** Only `show` also accepts an outbox row's id, because `show` changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<FoundSubmissions> {
   const found = await findEachSubmissionByName(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found

@@ -87,7 +87,7 @@ async function watch(
   return exitCodes.done
 }
 
-/** The keys must not change. */
+/** The JSON keys must not change. */
 function statusJson(report: StatusReport) {
   const { outbox } = report
   const [first] = report.diagnoses

@@ -37,7 +37,7 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     const { span } = readAuditQuery(query, parts.clock.nowMs())
     const databases = await parts.databases()
     const csv = Readable.from(csvLines(databases, { ...span, type: null, containing: null }, parts))
-    await once(csv, 'readable') // an unreadable ledger is an error, and not an empty CSV
+    await once(csv, 'readable') // so that an unreadable ledger gives an error, not an empty CSV
     const detail = {
       file: 'audit.csv',
       since: formatIsoInstantOrNull(span.sinceMs),
@@ -74,14 +74,14 @@ function readPosition(query: unknown): OperatorLogPosition | null {
 
 const namedMax = 1_000
 
-/** Null if the filter names no record, and so lets all pass. */
+/** Returns null if the filter names neither key nor record, so all records match. */
 function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
   if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
   if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)
   return findSubmissions(ledger, { kind: 'outbox', value: record.outboxId }, namedMax)
 }
 
-/** If reading fails, breaks off the download, so that the browser notices. */
+/** Throws if reading fails, so that the download breaks off and the browser notices. */
 async function* csvLines(
   { ledger }: Databases,
   span: AuditSpan,

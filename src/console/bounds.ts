@@ -1,6 +1,6 @@
 import { RequestRefused } from './errors.ts'
 
-/** A map that drops the entry that was set longest ago if it has more than `max` entries. */
+/** A map of at most `max` entries. Drops the entry that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #max: number
 
@@ -19,7 +19,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
 }
 
 export interface ConcurrencyLimit {
-  /** Counts a request until it is disposed of. @throws RequestRefused if `max` requests of that name are under way */
+  /** Counts a request until the result is disposed. @throws RequestRefused if `max` requests of `name` are under way */
   begin(name: string): Disposable
 }
 

@@ -32,7 +32,7 @@ const limits = {
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 
-/** The server does not listen yet. Each page has a file with its routes. */
+/** Returns a server that does not listen yet. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
   closeOldestConnectionsBeyond(app.server, connectionsMax)

@@ -30,7 +30,7 @@ const lacking = ['42P01', '42703', '42883', '3F000']
 const notStorable = '22021'
 
 export function explainConsoleError(error: Error & { statusCode?: number; code?: unknown }): ErrorPage {
-  // A refusal comes first, because its text may look like a lost connection ("ended", "closed").
+  // Refusals are checked first, because their texts may look like a lost connection ("ended", "closed").
   if (error.statusCode !== undefined && error.statusCode < 500)
     return refusal(error.statusCode, error.statusCode === 413 ? tooLarge : error.message)
   if (error.code === notStorable)
@@ -47,7 +47,7 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
       words: `The database did not finish in time (${message}). Ask for less, or try again later.`,
     }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(message) }
-  // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
+  // Errors of the outbox's database are DatabaseUnusable, so the remaining ones are the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger does not fit this version (${message}). Run \`outboxd migrate\`.` }
   if (isTransientError(error)) return { ...away, words: `The ledger’s database fails: ${message}.` }
@@ -80,7 +80,7 @@ export function installErrorHandlers(app: FastifyInstance, say: (line: string) =
   })
 }
 
-/** Answers an unreadable address. Sets the headers, because hooks do not run then. */
+/** Sets the security headers itself, because hooks do not run for an unreadable address. */
 export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')

@@ -12,7 +12,7 @@ export interface ConsoleParts {
   config: StoreConfig
   clock: Clock
   searches: ConcurrencyLimit
-  /** Spends slots of the budget. Never throws. */
+  /** Asks with slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<TransactionAnswer>
   /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void
@@ -22,7 +22,7 @@ export const nowVersionPath = '/now/version'
 
 type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
-/** Reads the files each time, so that a correction shows at once. */
+/** Reads the files at each call, so that a correction shows at once. */
 export function readMappingFiles({ mappingsDir }: Pick<StoreConfig, 'mappingsDir'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(mappingsDir) }
@@ -50,9 +50,9 @@ export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): A
 }
 
 /**
- * Shares a read that is under way, or that ended less than `forMs` ago. Drops a failed read.
+ * Shares a read that is under way or ended a short time ago. Drops a failed read.
  *
- * @param forMs may depend on how long the read took
+ * @param forMs the longest age, or a function of how long the read took
  */
 export function shareRead<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,

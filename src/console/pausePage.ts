@@ -22,7 +22,7 @@ import { checkbox, form, formText, hiddenField } from './html/form.ts'
 import { layout, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
-/** @param onChanged called after a change, so that the page Now shows it at once */
+/** @param onChanged called after a change, so that the page Now shows the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const page = renderPausePreview(formText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())

@@ -10,8 +10,8 @@ import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /**
- * Pages mask values. A viewer who asks for values is logged first, then sees them for a quarter of an hour. With
- * --read-only the console's own log has the entry, because a read-only role cannot write to the ledger.
+ * Pages mask values. If a viewer asks for values, this is logged first, and then the values show for a quarter of an
+ * hour. With --read-only, the console's own log has the entry, because the ledger cannot be written.
  */
 
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
@@ -20,8 +20,8 @@ type Who = Pick<Viewer, 'who' | 'canChange'>
 const namedMax = 100
 
 /**
- * Call it before values are shown.
- * @throws Error if it cannot be logged: show nothing then
+ * Call this before values are shown.
+ * @throws Error if the log cannot be written: show nothing then
  */
 export async function logValuesShown(
   { databases, say }: Noting,
@@ -44,8 +44,8 @@ export function logDownload(
 }
 
 /**
- * Logs each search, because results reveal masked values piece by piece. The entry names the records that were
- * read, or only those found if over 100 were read.
+ * Logs each search, because repeated searches reveal masked values piece by piece. The entry names the records that
+ * were read, or only those found if over 100 were read.
  */
 export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchByText {
   return async (filter, text, bounds) => {

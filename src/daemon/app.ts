@@ -82,7 +82,7 @@ export async function startApp(deps: AppDeps) {
   const parts = createLoopParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // If records are in doubt, the instance's row stays, so that others settle them once this instance is surely dead.
+  // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 12 s.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -90,7 +90,7 @@ export async function startApp(deps: AppDeps) {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Checked before rows are claimed. The loop `history` logs a failure.
+  // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
   await raiseInitialBacklogProblem(daemon)
 
@@ -105,13 +105,14 @@ export async function startApp(deps: AppDeps) {
   const all = opened.move()
   return {
     http,
-    /** @returns why the outbox cannot be read by `table`; null stands for the table that OUTBOX_TABLE names */
+    /** @returns why the outbox cannot be read by `table`, if so; a null `table` is the one that OUTBOX_TABLE names */
     tryOutboxTable: (table: OutboxTable | null): Promise<Error | null> =>
       whyOutboxTableIsUnreadable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     /**
      * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
      *
-     * @param options.beginsAgain true to start again with a new table. Other instances then leave its records alone.
+     * @param options.beginsAgain true if a daemon with a new table follows at once. Until then this instance counts as
+     * alive.
      * @returns true if every outcome became known and was written
      */
     async stop(options?: { beginsAgain: boolean }): Promise<boolean> {

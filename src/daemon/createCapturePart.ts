@@ -101,11 +101,7 @@ const noRows: ClaimedRows = {
   async [Symbol.asyncDispose]() {},
 }
 
-/**
- * Only the ledger gets the message. The log gets the code, too.
- *
- * @param whileMarking true if the row was being marked. The table's own triggers may refuse a mark.
- */
+/** @param whileMarking true if rows were being marked, which the table's own triggers may refuse */
 export function toCaptureFault(error: unknown, whileMarking: boolean): CaptureFault {
   const { code, class: name } = redactError(error)
   const message = error instanceof Error ? error.message : String(error)

@@ -198,7 +198,6 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
   }
 }
 
-/** @returns null if the request never left */
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
   tokens: TokenCache,
@@ -214,8 +213,8 @@ async function askHarmlessly(
 }
 
 /**
- * Counts the outbox's waiting rows only while the ledger is full. At other times they may have been captured meanwhile,
- * and would count twice.
+ * Adds the outbox's waiting rows only while the ledger holds many queued records. Otherwise these rows may have been
+ * captured since they were counted, and would count twice.
  */
 export function toPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,

@@ -94,7 +94,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   const { heartbeats, instance } = databases
   return createHeartbeat({
     clock,
-    // Fails if the ledger belongs to another service, so that this instance claims no more work.
+    // Fails if the ledger belongs to a different service, so that this instance claims no more work.
     beat: () => writeHeartbeat(heartbeats, instance, config.service),
     answerReload: (asked) =>
       files

@@ -13,7 +13,7 @@ const everyMs = 5_000
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/** Counting costs at most a thousandth of a core. */
+/** Returns the wait until the next count. Counting then costs at most a thousandth of a core. */
 export function backlogCountIntervalMs(rowsWaiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
@@ -60,7 +60,7 @@ export function createDatabaseObservation(
 
   return createPeriodicPart(everyMs, async () => {
     const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
-    // Set first, because the statements below throw if a database is unreachable.
+    // Sets these gauges first, because the statements below throw if a database is unreachable.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
@@ -95,10 +95,10 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
   }
 }
 
-/** Fewer rows before the first capture are no reason to warn. */
+/** Fewer rows before the first capture cause no warning. */
 const outboxHistoryMin = 1_000
 
-/** A new ledger sends all old rows, which is seldom intended. */
+/** Warns of many old rows. A new ledger sends all of them, which is seldom intended. */
 export async function raiseInitialBacklogProblem({
   log,
   databases,

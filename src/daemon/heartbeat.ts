@@ -11,9 +11,9 @@ export type Heartbeat = ReturnType<typeof createHeartbeat>
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  /** @returns the number of the reload that waits for an answer */
+  /** @returns the number of the reload that this instance has not answered; null for none */
   beat(): Promise<number | null>
-  /** Reads the files again and writes the answer. If the write fails, the next beat asks again. */
+  /** Reads the files again and writes the answer to the reload. If the write fails, the next beat asks again. */
   answerReload(asked: number): Promise<void>
 }
 
@@ -22,12 +22,12 @@ const beatEveryMs = 3_000
 /**
  * An instance whose last heartbeat is older than this begins no request.
  *
- *      0 s   the beat begins; the database reads its clock later, so others see no earlier time
+ *      0 s   the beat begins; the time that the database stores is later
  *      8 s   nothing is claimed any more, and no request begins to leave
  *     12 s   other instances may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for returning unsent claims, and for clocks of different speeds. A beat times out after 5 s, so
- * one may be lost.
+ * The 4 s between are for requeueing unsent claims, and for clocks of different speeds. A beat times out after 5 s, so
+ * one beat may be lost.
  */
 const mayClaimMs = 8_000
 
@@ -50,7 +50,7 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
       if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
-    /** False if other instances may take this instance for dead. Then no request may leave. */
+    /** False if other instances may soon take this instance for dead. Then no record may be sent. */
     mayClaim: (): boolean => ageMs() < mayClaimMs,
   }
 }
@@ -83,7 +83,7 @@ export function createProblemReporter<Problem>({ problems, tell, onFailed }: Pro
   }
 }
 
-/** Younger lost claims and unwritten outcomes usually pass, so they are not reported. */
+/** Lost claims and unwritten outcomes become a problem after this time, because younger ones usually pass. */
 const waitToTellMs = 10_000
 
 const lapsedToTell = 5

@@ -109,7 +109,7 @@ async function connect(
     /** Sessions for heartbeats only, so that no other work delays them. */
     heartbeats,
     /**
-     * Runs `work` if this instance's outbox.yaml is in use, else resolves to `otherwise`.
+     * Runs `work` if the outbox.yaml in use is this instance's, else resolves to `otherwise`.
      *
      * @throws ForeignOutbox or ForeignLedger
      */
@@ -150,13 +150,13 @@ async function openLedger(
   })
 }
 
-/** Bounded, because a half-open connection never answers. */
+/** Bounds each step of closing, because a half-open connection never answers. */
 const goodbyeMs = 3_000
 
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** Short, because the table may be locked, and an operator waits for the answer to the reload. */
+/** Bounds the try of a new outbox.yaml, because the table may be locked while an operator waits for the answer. */
 const trialMaxMs = 5_000
 
 const untried = () =>

@@ -35,7 +35,7 @@ const backoffMinMs = 250
 export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps) {
   let stopped = false
   let failures = 0
-  /** Only `stop` ends a backoff, because a wake does not mend the failure. */
+  /** Only `stop` ends a backoff, because a wake does not fix the failure. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -117,7 +117,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** Fewer failures usually pass, so they are not reported. */
+/** A loop is reported after this many failures in a row, or after `failingToTellMs`. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 

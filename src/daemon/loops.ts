@@ -68,14 +68,14 @@ export interface WaitForOutcomesDeps extends Pick<Dispatcher, 'drained' | 'unset
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** A supervisor usually kills the daemon much earlier. */
+/** Bounds the wait. A supervisor usually kills the daemon much earlier. */
 const giveUpMs = 600_000
 
 /**
- * Stops claiming, then waits until every outcome is known and written. An earlier exit would leave records in doubt
- * that were never sent, or whose answer had come.
+ * Stops claiming, then waits until every outcome is known and written. An earlier exit would leave records in doubt,
+ * even unsent or answered ones.
  *
- * @returns false if it gave up
+ * @returns false if outcomes are still missing after ten minutes
  */
 export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolean> {
   const { log, unsettled } = deps

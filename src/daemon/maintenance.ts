@@ -54,7 +54,7 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
   } satisfies Record<string, LoopPart>
 }
 
-/** Bounded, because /livez reports a loop whose round takes 120 s. */
+/** Bounds long rounds, because /livez reports a loop whose round takes 120 s. */
 const roundMaxMs = 20_000
 
 function createOrphanRescue(
@@ -62,7 +62,7 @@ function createOrphanRescue(
   options: MaintenancePartsOptions,
 ): LoopPart {
   return createPeriodicPart(3_000, async () => {
-    // Checked first, because this clock decides which instances are dead.
+    // Checks the database's clock first, because this clock decides which instances are dead.
     const { wasSetBackByMs: backMs } = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
@@ -81,7 +81,7 @@ const forgotten = unknown('the outcome of the attempt could not be written, or t
 
 /**
  * Applies UNCERTAIN_POLICY to records of dead instances, and to records that this instance claimed but no longer has in
- * flight. If the other instance is alive and wrote first, the fence keeps its outcome.
+ * flight. If a presumed dead instance wrote first, the fence keeps its outcome.
  *
  * @throws the first error, after the other records are written
  */
@@ -142,7 +142,7 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
   return createPeriodicPart(reconcileEveryMs, () => runEachStep(steps))
 }
 
-/** A starting instance compares only if no instance began a comparison in the last 60 s. */
+/** A starting instance compares ledger and outbox only if no instance began a comparison in the last 60 s. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000

@@ -11,7 +11,7 @@ export interface ReloadableFilesDeps {
   onBroken(error: unknown): void
   /** Called if outbox.yaml does not fit the table. The former outbox.yaml stays in use. */
   onRefused(error: unknown): void
-  /** @returns why the table cannot be read by this description */
+  /** @returns why the described table cannot be read; null if it can */
   tryTable(table: OutboxTable | null): Promise<Error | null>
 }
 
@@ -56,7 +56,7 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
     mappings: (): Mappings => inForce.mappings,
     outboxTable: (): OutboxTable | null => inForce.outboxTable,
     broken: (): string | null => broken,
-    /** @returns why the files in the folder cannot be used */
+    /** @returns why the files in the folder cannot be used; null on success */
     reload(): Promise<string | null> {
       underWay = underWay.then(reloadOnce)
       return underWay

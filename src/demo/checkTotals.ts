@@ -27,7 +27,7 @@ export interface Totals {
   problems: string[]
 }
 
-/** The right result for each kind. `requests`: how many the service reads. `kept`: how many records it stores. */
+/** What must become of a record of each kind. The service must read `requests` requests and keep `kept` records. */
 const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
@@ -71,7 +71,7 @@ export function formatTotals({ kinds }: Totals): string {
 interface Arrival {
   reference: string | null
   amount: string | null
-  /** False for 401 and 429, after which the service does not read the request. */
+  /** False for 401 and 429, which the service answers without reading the request. */
   wasRead: boolean
   keptAs: string | null
 }
@@ -92,13 +92,13 @@ function endingOf({ status, errorCode, error }: OutboxRow): string {
   return `${status}${errorCode === null ? '' : ` (${errorCode})`}${why}`
 }
 
-/** The record is correct if the expected and the found text are equal. */
+/** A record is correct if its expected and its found result have the same text. */
 function describe(ending: string, requests: number, kept: number, amounts: readonly string[]): string {
   const sum = amounts.map((amount) => ` ${withCents(amount)}`).join('')
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
 }
 
-/** Writes an amount with two decimals. Uses its digits, never a double. */
+/** Writes an amount with two decimals, digit by digit, never as a double. */
 function withCents(amount: string): string {
   const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`

@@ -16,13 +16,13 @@ export interface SalesOrder {
   surcharge: string | null
 }
 
-/** Of ten records, six are correct data, two are orders, and one has each mistake. The first four are one of each. */
+/** Of ten records, six are correct data, two are orders, and one has each mistake. The first four differ in kind. */
 const kindOf = (index: number): RecordKind =>
   (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
 
 /**
  * The smallest and the largest decimal(10,2), and amounts that a double or a careless format would change. Records
- * three and four are invalid on purpose.
+ * three and four are invalid in other fields.
  */
 const firstAmounts = [
   ...['0.01', '12.5', '55', '19.99', '1234567.89'],

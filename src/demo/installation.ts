@@ -15,7 +15,7 @@ export interface Installation extends AsyncDisposable {
   readonly sandboxUrl: string
   readonly daemonUrl: string
   readonly consoleUrl: string | null
-  /** Environment variables with which other commands use this installation. */
+  /** Environment variables for outboxd commands that use this installation. */
   readonly variables: Record<string, string>
   readonly folder: string
   watchStatus(onLine: (line: string) => void): RunningCommand
@@ -24,7 +24,7 @@ export interface Installation extends AsyncDisposable {
 }
 
 interface InstallationDeps {
-  /** Environment for the commands, without databases, services and secrets. */
+  /** The commands get this environment without databases, services and secrets. */
   env: Record<string, string | undefined>
   signal: AbortSignal
   hasConsole: boolean
@@ -34,13 +34,13 @@ interface InstallationDeps {
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
 const [clientId, clientSecret] = ['demo', 'demo-secret']
 
-/** Longer than the daemon waits at its start. */
+/** The limit is longer than the daemon waits before it is ready. */
 const readyWithinMs = 10_000
 
 /** Short, so that the demo ends soon. */
 const processingTime = 'lognormal:1:0.3'
 
-/** @throws the signal's reason when it is aborted */
+/** Starts the demo. @throws the reason of `signal` if it is aborted */
 export async function installDemo({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
@@ -85,7 +85,7 @@ export async function installDemo({ env, signal, hasConsole, print: say }: Insta
   const broken = Promise.race(ends).then((why) => {
     throw new Error(`a part of the demo ended by itself. ${why ?? ''}`)
   })
-  broken.catch(() => {}) // the parts also end when the demo stops them
+  broken.catch(() => {}) // no unhandled rejection when the demo itself stops the parts
   const all = stack.move()
   return {
     ...{ erp, sandboxUrl: sandbox.url, daemonUrl, consoleUrl, variables, folder, broken },
@@ -113,7 +113,7 @@ async function runSql(url: string, sql: string): Promise<void> {
 
 function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 3, application_name: 'ERP', connectionTimeoutMillis: 5_000 })
-  // Ctrl-C in the terminal also reaches PostgreSQL, which ends the connections.
+  // Without these listeners, a connection that Postgres ends would end the demo.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   stack.defer(() => pool.end())

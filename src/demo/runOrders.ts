@@ -17,18 +17,18 @@ interface RunOptions {
   print: (line: string) => void
 }
 
-/** Most records need a POST and a little more than one GET. */
 const allowedInAMinute = 100
+/** On average: most records need a POST and a little more than one GET. */
 const requestsPerRecord = 1.8
 
-/** The run is stuck if no record ends in this time. It is longer than the budget's window, in which one must end. */
+/** If no record ends in this time, the run is stuck. In the shorter window of the rate limit, one record must end. */
 const stuckMs = 120_000
 const lookMs = 250
 
 /**
- * Waits until all orders have ended or are stuck, then compares ERP, service and outbox.
+ * Inserts the orders, waits until all have ended or are stuck, then compares ERP, service and outbox.
  *
- * @throws Error if the daemon or the sandbox ends, the signal's reason if it is aborted
+ * @throws Error if the daemon or the sandbox ends, the reason of `signal` if it is aborted
  */
 export async function runOrders(
   installation: Installation,

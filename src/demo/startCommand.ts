@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
-  /** The first value of `field` in a line of JSON. */
+  /** The first value of `CommandSpec.field` in a line of JSON. */
   readonly announced: Promise<string>
-  /** Resolves when the command ends with exit code 0. Otherwise rejects with its last lines. */
+  /** Resolves when the command ends with exit code 0. Otherwise rejects with its last output. */
   readonly ended: Promise<void>
   stop(): Promise<void>
 }

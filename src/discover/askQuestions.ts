@@ -24,7 +24,7 @@ export interface QuestionPlan {
   given: GivenOptions
 }
 
-/** @param only names; null for all */
+/** @param only the names of the questions to ask; null for all */
 export function planQuestions(
   questions: readonly Question[],
   given: GivenOptions,
@@ -66,7 +66,7 @@ export async function askQuestions(
   return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
 }
 
-/** These two questions themselves find out why the service lets nothing in. */
+/** Asked even if the service lets nothing in, because these questions find out why. */
 const firstQuestions = ['token-unit', 'address']
 
 async function askOne(question: Question, parts: QuestionParts): Promise<Finding> {

@@ -1,7 +1,7 @@
 import { isSuccessStatus } from '../model.ts'
 import { isServiceCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
-/** Holds secrets, which `maskExchanges` hides before anything is shown. */
+/** A request and its answer. Holds secrets until `maskExchanges` has hidden them. */
 export interface Exchange {
   of: string
   method: 'GET' | 'POST'
@@ -9,7 +9,7 @@ export interface Exchange {
   path: string
   headers: Readonly<Record<string, string>>
   body: string | null
-  /** Null for a request to the issuer. */
+  /** Null for a token request. */
   accessToken: string | null
   startedAtMs: number
   answer: SeenAnswer
@@ -19,10 +19,10 @@ export type SeenAnswer =
   | {
       kind: 'response'
       status: number
-      /** Names in lower case. Has the first of a repeated header. */
+      /** Names in lower case. A repeated header has only its first value. */
       headers: Readonly<Record<string, string>>
       text: string
-      /** The reason why `text` is not the whole body; null if it is. */
+      /** Why `text` is not the whole body; null if `text` is whole. */
       unreadable: string | null
       /** Undefined if the body is not JSON. */
       json: unknown
@@ -38,7 +38,7 @@ export type AnsweredExchange = Exchange & { answer: Response }
 
 export const isSuccess = (seen: SeenAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
-/** True if the service refused the request itself. A redirect, or a refusal for limit, token or address, does not count. */
+/** True if the service refused the request itself: not by a redirect, nor for the limit, token or address. */
 export const isRefusal = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
@@ -47,7 +47,7 @@ export const isRefusal = (seen: SeenAnswer): boolean =>
 export const isThrottled = (seen: SeenAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
-/** Says why an answer is about the service's trouble, the limit or the token; null if it is about the request. */
+/** Says why an answer tells nothing about the request, such as a 5xx or 429; null if the answer is usable. */
 export function whyAnswerIsUnusable(seen: SeenAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null

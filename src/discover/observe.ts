@@ -13,22 +13,22 @@ import {
 import { CannotAsk, NoUsableAnswer, type QuestionParts } from './question.ts'
 
 /**
- * The rules by which an answer is sure.
+ * A finding is sure only if:
  *
- * - Two equal requests were answered alike.
- * - A refusal counts only with a control: a request that differs in one thing, and is accepted after the refusal.
- * - An answer that contradicts another one settles nothing.
+ * - two equal requests got equal answers,
+ * - after a refusal, a control request that differs in one thing was accepted.
+ *
+ * Answers that contradict each other settle nothing.
  */
 
 export interface Observation {
-  /** True if the record was accepted. */
   taken: boolean
   exchange: AnsweredExchange
   name: string
 }
 
 /**
- * @param control sends the request that must be accepted
+ * Sends a record twice. If both were refused, the control must be accepted.
  * @throws {NoUsableAnswer} if answers contradict each other
  */
 export async function observeTwice(
@@ -41,6 +41,7 @@ export async function observeTwice(
   return { taken, exchange, name: statusAndCodeText(exchange.answer) }
 }
 
+/** @throws {NoUsableAnswer} if the two answers differ */
 export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
   const [first, second] = [await send(), await send()]
   if (
@@ -53,7 +54,7 @@ export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<
   )
 }
 
-/** @throws {NoUsableAnswer} if the control is refused: the same reason may have caused the refusal before */
+/** @throws {NoUsableAnswer} if the control is refused, because its reason may also explain the earlier refusal */
 export async function assertControlAccepted(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isAcceptedRecord(checked))
@@ -70,8 +71,8 @@ export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
   isSuccess(answer) && readAcceptance(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /**
- * Sends a record again if E002 follows a 5xx or no answer to the same body. The first attempt had arrived, so the E002
- * says nothing about the record.
+ * Sends a record, and again if it got E002 (duplicate) after its body got a 5xx or no answer. The E002 then shows only
+ * that the earlier attempt arrived.
  */
 export async function sendAgainIfEarlierAttemptArrived(
   parts: Pick<QuestionParts, 'exchanges'>,
@@ -88,12 +89,12 @@ export function provesEarlierAttemptArrived(exchanges: readonly Exchange[], exch
   return isTrouble && before.body === exchange.body
 }
 
-/** Short at first, because the first states may be short. */
+/** Waits between polls: short at first, because the first states may be short. */
 const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 /**
- * Submits two records, asks for each at once, and then polls both to their ends, or for a minute.
- * @returns the polls of each
+ * Submits two records, polls each at once, and then polls both until they end, for a minute at most.
+ * @returns the polls of each transaction
  */
 export async function followTwoTransactions(
   parts: QuestionParts,

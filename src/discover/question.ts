@@ -3,11 +3,11 @@ import type { Exchange } from './exchange.ts'
 import type { QuestionParts } from './questionParts.ts'
 
 export interface GivenOptions {
-  /** If this and `record` are null, no record is created. */
+  /** If `customer` and `record` are both null, no record is created. */
   customer: string | null
   unknownCustomer: string | null
   orderCustomer: string | null
-  /** The bodies of `--record`; null for ours. */
+  /** The body from `--record`; null for the built-in test record. */
   record: RequestBody | null
   order: RequestBody | null
   slow: boolean
@@ -15,7 +15,7 @@ export interface GivenOptions {
   size: boolean
 }
 
-/** A request's body as an object; its numbers keep their digits. */
+/** A request's body as an object whose numbers keep their digits. */
 export type RequestBody = Readonly<Record<string, unknown>>
 
 export type NeededOption = Exclude<keyof GivenOptions, 'record' | 'order'>
@@ -32,22 +32,22 @@ export interface Question {
   /** What the daemon assumes with its present settings. */
   assumed: string
   needs: readonly NeededOption[]
-  /** True if production may be asked: the question creates nothing. */
+  /** True if the question creates nothing, so that production may be asked. */
   harmless: boolean
   run(parts: QuestionParts): Promise<Finding>
 }
 
-/** Exchanges that several questions use, made once. */
+/** A result that several questions share. Its requests are sent only once. */
 export interface Sample<T> {
   name: string
   take(parts: QuestionParts): Promise<T>
 }
 
 /**
- * How sure an answer is.
+ * How sure a finding is.
  *
- * - `sure`: two observations agree, and nothing seen contradicts them.
- * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
+ * - `sure`: two observations agree, and no answer contradicts them.
+ * - `likely`: only one observation, or only a header or a clock, which may have another cause.
  * - `unknown`: the answers can be read in more than one way, or in none.
  * - `not asked`: the question could not be asked, or an option was not given.
  */
@@ -69,7 +69,7 @@ export interface Finding {
   differs: boolean
   set: readonly Setting[]
   advice: readonly string[]
-  /** The part that the daemon cannot handle; null if it handles the answer. */
+  /** What the daemon cannot handle; null if the daemon can handle the answer. */
   cannot: string | null
   contract: Contract
 }
@@ -107,7 +107,7 @@ export class CannotAsk extends Error {
   override name = 'CannotAsk'
 }
 
-/** Nothing more can be asked. */
+/** No more questions can be asked, for example because the service is down. */
 export class QuestionsStopped extends Error {
   override name = 'QuestionsStopped'
 }

@@ -11,7 +11,7 @@ interface ApiCall {
   path: string
   body?: string
   headers?: RequestHeaders
-  /** Replaces the shared token. A 401 is then not followed by a new token. */
+  /** Used instead of the shared token. After a 401, no new token is requested. */
   accessToken?: string
   beyondLimit?: boolean
 }
@@ -23,7 +23,7 @@ const tokenRenewalsMax = 20
 export class QuestionParts {
   readonly config: DiscoverConfig
   readonly given: GivenOptions
-  /** Part of every test record, so that people at the service can recognise them. */
+  /** Part of our test records, so that people at the service can recognise them. */
   readonly run: string
   readonly sender: Sender
   readonly nowMs: () => number
@@ -49,7 +49,7 @@ export class QuestionParts {
   /** Returns four digits or more that no other record of this run has. */
   readonly nextNumber = (): string => String(this.#records++).padStart(4, '0')
 
-  /** Calls with the shared token. @throws {NoUsableAnswer} if the answer says nothing about the request */
+  /** Sends a GET with the shared token. @throws {NoUsableAnswer} if the answer says nothing about the request */
   get(path: string): Promise<AnsweredExchange> {
     return this.#callUntilAnswered({ method: 'GET', path })
   }
@@ -70,7 +70,7 @@ export class QuestionParts {
     }
   }
 
-  /** Sends a request once and returns any answer. */
+  /** Returns any answer, even a 5xx. Renews the shared token if it has ended. */
   async call(request: ApiCall): Promise<Exchange> {
     if (request.accessToken !== undefined) return this.#callAs(request.accessToken, request)
     const exchange = await this.#callAs(await this.token(), request)
@@ -94,7 +94,7 @@ export class QuestionParts {
     })
   }
 
-  /** A granted token becomes the shared token. */
+  /** Requests a token. If granted, it becomes the shared token. */
   async askToken(): Promise<Exchange> {
     const { clientId: client_id, clientSecret: client_secret, authUrl } = this.config.service
     const { origin, prefix } = splitBaseUrl(authUrl)
@@ -116,7 +116,7 @@ export class QuestionParts {
     return this.#token ?? ''
   }
 
-  /** Takes each sample once. */
+  /** Takes each sample once, and then returns the same result. */
   async sample<T>(sample: Sample<T>): Promise<T> {
     const before = this.sender.asking
     this.sender.asking = sample.name

@@ -11,9 +11,9 @@ const ourStatuses = 'accepted, pending, completed, failed'
 const ourLimit = 'RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW_SECONDS'
 
 /**
- * What people read of each question: the section of docs/reference/interface.md, what is asked, what the answer decides,
- * and what the daemon assumes. In the order of asking: first questions that change nothing, then records and orders, and
- * last what judges all answers or uses the limit up. If the budget ends early, the last ones are not asked.
+ * The texts of each question, in the order of asking. They are the section of docs/reference/interface.md, what is
+ * asked, what the answer decides, and what the daemon assumes. If the budget ends early, the last questions
+ * are not asked: those that judge all answers or use the limit up.
  */
 const texts = {
   'token-unit': ['2.1', 'Which unit has expires_in?', 'TOKEN_EXPIRES_IN_UNIT', 'as TOKEN_EXPIRES_IN_UNIT says'],

@@ -42,13 +42,13 @@ export function discoverReport(answered: readonly AnsweredQuestion[], seen: read
 const section = (head: string, lines: readonly string[]) =>
   lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`
 
-/** The variables to set, each once. The last question that names one wins. */
+/** Returns each variable once, with the value of the last question that sets it. */
 export function discoveredSettings(answered: readonly AnsweredQuestion[]): Setting[] {
   const settings = answered.flatMap(({ finding }) => finding.set)
   return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
 }
 
-/** The value of DISCOVERED_CONTRACT: `name=value` with blanks between. The last of two wins. */
+/** `name=value` pairs with blanks between, for DISCOVERED_CONTRACT. The last value of a name wins. */
 export function discoveredContractValue(answered: readonly AnsweredQuestion[]): string {
   const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
@@ -108,7 +108,7 @@ export function describeSideObservations(exchanges: readonly Exchange[], throttl
   ].filter((sentence) => sentence !== false)
 }
 
-/** The times for which ids were answered 404 before they were answered 200. */
+/** How long each late id was answered 404 before it was answered 200. */
 function lateRecordsMs(exchanges: readonly Exchange[]): number[] {
   const gets = exchanges.filter(({ method }) => method === 'GET')
   return Object.values(Object.groupBy(gets, ({ path }) => path)).flatMap((all = []) => {

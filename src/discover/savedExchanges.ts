@@ -3,8 +3,8 @@ import { redactAndBoundText, redactedMark } from '../service/readJson.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /**
- * Makes an HTTP archive 1.2.
- * @param exchanges masked
+ * Makes an HTTP archive (HAR 1.2).
+ * @param exchanges from `maskExchanges`
  * @see http://www.softwareishard.com/blog/har-12-spec/
  */
 export function toHttpArchive(exchanges: readonly Exchange[], version: string): unknown {
@@ -49,7 +49,7 @@ function entryOf({ of, method, origin, path, headers, body, startedAtMs, answer 
 const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
-/** @param exchange masked */
+/** Formats an exchange from `maskExchanges` as text. */
 export function formatExchange({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
   const took = `after ${Math.round(answer.tookMs)} ms`
   return [
@@ -68,8 +68,8 @@ const headerLines = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
 
 /**
- * Hides tokens, secrets and cookies, also if an answer repeats them.
- * @param secrets all but tokens
+ * Hides tokens, secrets and cookies, also in answers that repeat them.
+ * @param secrets all except access tokens
  */
 export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly string[]): Exchange[] {
   const tokens = exchanges
@@ -79,7 +79,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
   return exchanges.map((exchange) => maskOne(exchange, (text) => hideSecrets(text, hidden)))
 }
 
-/** Hides these secrets in every spelling, and fields that are named like a secret. */
+/** Hides these secrets in every spelling, and values of fields that are named like a secret. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
   hideNamed(redactAndBoundText(text, secretSpellings(secrets)))
 
@@ -106,7 +106,7 @@ function maskHeaders(headers: Exchange['headers'], mask: (text: string) => strin
   )
 }
 
-/** Hides fields that are named like a secret, such as a refresh token, in JSON and in forms. */
+/** Hides values of fields that are named like a secret, such as `refresh_token`, in JSON and forms. */
 function hideNamed(text: string): string {
   return text
     .replace(

@@ -21,7 +21,7 @@ export interface Slots {
 }
 
 type SlotTaken =
-  /** Call `done` after the answer. `mayLeave` is false once it is too late for a request to leave. */
+  /** Call `done` after the answer. `mayLeave()` is false once it is too late for a request to leave. */
   | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
@@ -38,19 +38,19 @@ export interface SenderDeps {
 
 /** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
 const unansweredMax = 3
-/** If a request is let in this long after a 429, the 429 came from a limit that is shorter than the window's. */
+/** If a request is let in this long after a 429, a limit with a shorter window caused the 429. */
 export const shortThrottleWaitMs = 2_500
 const slotLookMs = 500
 
 type Request = Omit<HttpRequest, 'mayLeave'> & {
   accessToken: string | null
-  /** Sent even without a free slot, and not repeated after a 429. */
+  /** True if sent even without a free slot, and not repeated after a 429. */
   beyondLimit: boolean
 }
 
 /**
- * Sends requests one by one, each with a slot. Waits after a 429. Stops for good if the service is down, does not
- * answer, or if something else answers in its place.
+ * Sends requests, each with a slot. Repeats a request after a 429. Stops for good if the service is down or silent,
+ * or if another server answers.
  */
 export class Sender {
   asking = ''
@@ -121,7 +121,7 @@ export class Sender {
       if (signal.aborted) throw new QuestionsStopped('the command was interrupted')
       if (this.#stopped !== null) throw new QuestionsStopped(this.#stopped)
       if (this.requests >= budget) throw new QuestionsStopped(`the ${budget} requests of --budget were used up`)
-      this.requests++ // before it is sent, because requests may go out side by side
+      this.requests++ // before the request is sent, because several may be sent at once
       const slot = await this.#takeSlot(beyondLimit)
       const startedAtMs = nowMs()
       const answer = await http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
@@ -151,7 +151,7 @@ export class Sender {
   }
 
   /**
-   * Keeps an exchange with its secrets removed from the text, which is shown. The JSON, which is judged, keeps them.
+   * Keeps an exchange. Its text, which is shown, has no secrets. Its JSON, which the questions judge, keeps them.
    */
   #keep({ answer, ...request }: Omit<Exchange, 'answer'> & { answer: HttpAnswer }): Exchange {
     const seen = seenOf(answer)
@@ -171,7 +171,7 @@ const saysDown = (seen: SeenAnswer) =>
   seen.status >= 400 &&
   (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
 
-/** True if a record got a redirect, or a success that is not JSON. */
+/** True if a POST to the API got a redirect, or a success without JSON. */
 const isElsewhere = ({ method, accessToken, answer }: Exchange) =>
   method === 'POST' &&
   accessToken !== null &&
@@ -185,7 +185,7 @@ function seenOf(answer: HttpAnswer): SeenAnswer {
   return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
 }
 
-/** Counts in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
+/** Counts slots in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
 export function createInMemorySlots(limit: { requests: number; windowMs: number }, nowMs: () => number): Slots {
   const freeAtMs: number[] = Array(limit.requests).fill(Number.NEGATIVE_INFINITY)
   return {

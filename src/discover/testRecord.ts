@@ -15,12 +15,12 @@ import {
 } from './question.ts'
 
 /**
- * The test record. In all records its fields have the same length and only plain letters and digits, so that a rule on
- * one field does not answer a question about another. The control is the record in the accepted shape. Each question
+ * The test record. Its fields always have the same length and only plain letters and digits, so that a rule on one
+ * field does not answer a question about another. The control is the record in the accepted shape. Each question
  * changes one thing.
  */
 
-/** What differs between services: the place of the fields of docs/reference/interface.md, 2.5, and the following. */
+/** What differs between services. `place` is where the fields of docs/reference/interface.md, 2.5, stand. */
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
@@ -35,7 +35,7 @@ export interface KeyShape {
 
 export interface RecordChange {
   customerId?: string
-  /** Replaces the fields of 2.5, whatever their place. */
+  /** Replaces fields of docs/reference/interface.md, 2.5, in any place. */
   mapped?: RequestBody
   data?: RequestBody
   shape?: Partial<RecordShape>
@@ -147,7 +147,7 @@ export interface ShapeTrial<Shape> {
   tried: readonly AnsweredExchange[]
 }
 
-/** Another shape may help only after these statuses. */
+/** Only after these statuses, another shape may be accepted. */
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
@@ -174,7 +174,7 @@ export async function tryShapes<Shape>(
 export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amount'] =>
   amount === 'text' ? 'number' : 'text'
 
-/** The shape that the daemon would send, then those that differ from it in one part, in two, and in three. */
+/** Returns the shape that the daemon would send, then the shapes that differ from it in one, two and three parts. */
 function shapesFor(parts: QuestionParts): RecordShape[] {
   const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
   const { place, mapped } = baseOf(parts)

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 export interface Program {
   initdb: string
   postgres: string
-  /** The account that runs the binaries. Empty for our own account. */
+  /** The account that runs the binaries. Empty: that of this process. */
   owner: Owner
 }
 
@@ -16,14 +16,14 @@ export interface Owner {
   gid?: number
 }
 
-/** PostgreSQL refuses to run as root, so root runs it as this account, which every Unix has. */
+/** Runs PostgreSQL for root, because PostgreSQL refuses to run as root. Every Unix has this account. */
 const nobody = { uid: 65534, gid: 65534 }
 
 /**
- * Finds the binaries that npm installed, and copies them to `folder` if the account that runs them cannot reach them.
+ * Finds the binaries that npm installed. Copies them if the account that runs them cannot reach them.
  *
- * @param folder is given to the account that runs the binaries
- * @param binDir binaries of a different PostgreSQL
+ * @param folder gets the copy, and is given to the account that runs the binaries
+ * @param binDir folder with the binaries of another PostgreSQL
  * @throws Error naming the missing package if this platform has no binaries
  */
 export async function findPostgresProgram(folder: string, binDir?: string): Promise<Program> {
@@ -61,8 +61,8 @@ export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> 
 }
 
 /**
- * Creates a cluster in `dataDir`, which is empty or missing.
- * @param flags flags of initdb, besides those of all our clusters
+ * Creates a cluster in `dataDir`, which must be empty or missing.
+ * @param flags flags of initdb, added to those of all our clusters
  */
 export async function runInitdb(
   { initdb, owner }: Program,
@@ -71,14 +71,14 @@ export async function runInitdb(
   folder: string,
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
-  // Without TZ, initdb compares all time zones of this machine, which is a third of its work.
+  // Without TZ, initdb spends a third of its time on finding out this machine's time zone.
   const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder, { TZ: 'UTC' })
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 
 export class ServerEnded extends Error {
   override name = 'ServerEnded'
-  /** The end of its log. */
+  /** The end of the server's log. */
   readonly log: string
   constructor(log: string) {
     super(`PostgreSQL did not start: ${log}`)
@@ -88,10 +88,10 @@ export class ServerEnded extends Error {
 
 export interface ServerOptions {
   dataDir: string
-  /** The working directory, which also has the socket. */
+  /** The server's working directory, which also contains its socket. */
   folder: string
   settings: Record<string, string>
-  /** True runs it in a separate session, so that a Ctrl-C in the terminal does not reach it. */
+  /** If true, the server gets a separate session, so that a Ctrl-C in the terminal does not reach it. */
   detached?: boolean
   onStart?: (pid: number) => void
 }
@@ -148,9 +148,9 @@ const inheritedVariables =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
- * Makes the environment of a child process. Leaves out secrets, because root runs PostgreSQL as a shared account, whose
- * processes can be read in `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, which would change what is
- * started.
+ * Returns the variables that a child process needs. Leaves out secrets, because root runs PostgreSQL as a shared
+ * account, whose other processes can read `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, because they
+ * would change what is started.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(

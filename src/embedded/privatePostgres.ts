@@ -17,7 +17,7 @@ import {
 import { type Reaper, startReaper } from './reaper.ts'
 
 export interface PrivatePostgres {
-  /** Has no password, because the socket is in a folder that only this account and root can enter. */
+  /** The URL has no password, because only this account and root can enter the folder with the socket. */
   readonly url: string
   readonly pid: number
   /** Resolves with the reason and the last output if the server ends before `stop`. */
@@ -31,13 +31,13 @@ const trust = ['--auth-local=trust', '--auth-host=reject']
 
 const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
-/** On macOS, a socket's path has at most 103 bytes. What follows the temporary folder takes 41. */
+/** On macOS, a socket's path has at most 103 bytes. The part after the temporary folder takes 41. */
 const folderLengthMax = 60
 
-/** How long to wait until the server of a killed sandbox has ended. */
+/** The longest wait for the server of a killed sandbox to end. */
 const leavingMs = 10_000
 
-/** Waits so long before an end is a failure, because a signal to the process group may end the server before `stop`. */
+/** Delay before the server's end counts as a failure: a signal to the process group may end it just before `stop`. */
 const stoppingMs = 100
 
 const lastWordsMax = 2000
@@ -45,8 +45,8 @@ const lastWordsMax = 2000
 /**
  * Starts a PostgreSQL that ends with this process, even if this process is killed.
  *
- * @param dataDir folder for its data; without it, the data are removed at the end
- * @throws Error naming the missing package, or quoting the server
+ * @param dataDir folder for the data; without one, the data are removed at the end
+ * @throws Error that names the missing package, or quotes the server's log
  */
 export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
   await using stack = new AsyncDisposableStack()
@@ -96,17 +96,17 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
 
 async function createTemporaryCluster(program: Program, folder: string): Promise<string> {
   const cluster = join(folder, 'data')
-  // The first segment of the log is small, because writing 16 MB of zeros takes longer than all other steps.
+  // WAL segments are small, because filling one of 16 MB with zeros takes longer than all other steps.
   await runInitdb(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
   return cluster
 }
 
-/** If this process is killed, the folder has a whole cluster or none. */
+/** A new cluster gets its name only when complete, so that a killed process leaves no half cluster. */
 async function findOrCreateCluster(program: Program, dataDir: string, reaper: Reaper, folder: string): Promise<string> {
   const cluster = join(dataDir, 'postgres')
   if (existsSync(cluster)) return cluster
   await mkdir(dataDir, { recursive: true })
-  await chownTo(dataDir, program.owner) // the account must be able to enter it
+  await chownTo(dataDir, program.owner) // so that the account can enter the folder
   const unfinished = await mkdtemp(join(dataDir, 'unfinished-'))
   reaper.addFolder(unfinished)
   await chownTo(unfinished, program.owner)

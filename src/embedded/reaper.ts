@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import { childEnvironment } from './postgresServer.ts'
 
-/** Ends processes and removes folders if this process ends before it calls `done`. */
+/** Ends processes and removes folders if this process ends without calling `done`. */
 export interface Reaper {
   addProcess(pid: number, signal: NodeJS.Signals): void
   removeProcess(pid: number): void
@@ -13,7 +13,7 @@ export interface Reaper {
 
 const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.filename)}`)
 
-/** Runs the reaper in a separate session, so that a Ctrl-C in the terminal does not reach it. */
+/** Runs the reaper in a separate session, so that a Ctrl-C in the terminal does not reach the reaper. */
 export function startReaper(): Reaper {
   const reaper = spawn(process.execPath, [program], {
     ...{ detached: true, env: childEnvironment() },

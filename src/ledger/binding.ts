@@ -10,13 +10,12 @@ export interface OutboxIdentity {
 
 /** Rows before this position are never sent. */
 export interface StartPosition {
-  /** The first row's id. */
   id: string | null
   /** The ISO 8601 time at which the first row was recorded. */
   at: string | null
 }
 
-/** The outbox that the ledger serves. Row ids are unique only within it. */
+/** The outbox that the ledger serves. Row ids are unique only within one outbox. */
 export interface ServedOutbox {
   epoch: number
   /** Null until a daemon has opened the table. */
@@ -25,11 +24,11 @@ export interface ServedOutbox {
   sinceMs: number
   /** True if an operator has said that the ERP edits rows after their capture. */
   rowsEdited: boolean
-  /** Number of times that the table was read again from its beginning. */
+  /** How often the table was read again from its beginning. */
   readings: number
 }
 
-/** The configuration names a different outbox, or one whose ids started again. */
+/** Thrown if the configuration names a different outbox, or one whose ids started again. */
 export class ForeignOutbox extends ForeignError {
   override name = 'ForeignOutbox'
   constructor(outbox: string, why: string) {
@@ -62,7 +61,7 @@ export async function readServedOutbox<ExtraColumns>(
   return row
 }
 
-/** Makes the ledger serve this outbox, if it serves none yet. If two daemons try at once, one wins. */
+/** Does nothing if the ledger already serves an outbox, so that of two daemons one wins. */
 export async function bindLedgerToOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,
@@ -98,7 +97,7 @@ export interface ServiceIdentity {
 export interface ServedService {
   baseUrl: string
   authUrl: string
-  /** Salted with the ledger's id, so that the client's id is not stored. */
+  /** A hash of client id and ledger id, so that the client id is not stored. */
   clientHash: string
 }
 
@@ -124,7 +123,7 @@ export class ForeignService extends ForeignError {
 
 export interface LedgerBinding {
   id: string
-  /** Null until a daemon of this version has started. */
+  /** Null until a daemon has bound the ledger to a service. */
   served: ServedService | null
 }
 
@@ -143,13 +142,12 @@ export async function readLedgerId(db: Database): Promise<string> {
   return (await readLedgerBinding(db)).id
 }
 
-/** Binds the ledger to this service, if it is bound to none yet. If two daemons try at once, one wins. */
+/** Does nothing if the ledger is already bound, so that of two daemons one wins. */
 export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)
   if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
 }
 
-/** Binds the ledger to this service instead of the former one. */
 export async function rebindLedgerToService(db: Database, service: ServedService, who: string): Promise<void> {
   await writeService(db, service, who, 'true')
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)

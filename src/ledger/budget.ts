@@ -10,13 +10,13 @@ export interface Budget {
 type FormerBudget = Budget | null
 
 /**
- * Changes the slots to the limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its
- * lease ends, because it can no longer be given back.
+ * Changes the slots to a new limit and window, in a transaction. Sent requests still count. A taken slot counts until
+ * its lease ends, because its instance can no longer give it back.
  */
 export async function fitSlotsToBudget(db: Database, budget: Budget): Promise<FormerBudget> {
   const seen = await readBudget(db)
   if (fits(seen, budget)) return seen.budget
-  // No slot is taken or given back during the change.
+  // Keeps instances from taking or returning slots during the change.
   await db.query('lock table outboxd.budget, outboxd.slot in share row exclusive mode')
   const { budget: before, permits } = await readBudget(db)
   const windowLengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
@@ -77,7 +77,7 @@ export async function hasAnySlots(db: Database): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-/** A slot stays taken until its last request has arrived (`reachMs`) plus one window, in case its holder dies. */
+/** If the instance dies, its slots are free one window after their last request can have arrived (`reachMs`). */
 export async function takeSlots(
   db: Database,
   permitsMax: number,
@@ -99,8 +99,8 @@ export async function takeSlots(
 }
 
 /**
- * A used slot is free one window from now, an unused slot at once. Leaves slots whose lease ended and that were taken
- * again.
+ * Used slots become free one window from now, unused slots at once. Leaves out slots that were taken again after their
+ * lease ended.
  */
 export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
@@ -115,10 +115,10 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
 }
 
 /**
- * Holds free slots back for a window if the service reports fewer remaining requests, because another program spends
- * from the same budget. Ignores a few requests of difference, and slots that became free after the request began.
+ * If the service reports fewer remaining requests than slots are free, another program spends from the same budget.
+ * Blocks the surplus slots for one window. Ignores small differences, and slots that became free after the request
+ * began.
  *
- * @param ageMs time since the request began
  * @returns the number of permits held back
  */
 export async function holdBackSurplusPermits(db: Database, remainingRequests: number, ageMs: number): Promise<number> {
@@ -139,14 +139,14 @@ export async function holdBackSurplusPermits(db: Database, remainingRequests: nu
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** Above this limit, a slot stands for several requests. */
+/** Above this limit, each slot stands for several requests. */
 export const slotsMax = 500
 
 export interface SlotRow {
   id: number
-  /** 0 if the limit was lowered. */
+  /** 0 if the limit needs fewer slots. */
   permits: number
-  /** Requests that count until the slot is free. Version 0.2 wrote this when it lowered the limit. */
+  /** Permits of version 0.2 that a lower limit dropped. They count until the slot is free. */
   retiredPermits: number
   freeInMs: number
 }
@@ -158,11 +158,11 @@ export function dividePermitsIntoSlots(requests: number): number[] {
 }
 
 /**
- * Makes the rows for a new limit or a longer window. See docs/why/budget.md, "Changing the limit or the window".
+ * See docs/why/budget.md, "Changing the limit or the window".
  *
- * A lower limit drops the permits that are free first, so no slot is free before all dropped permits are. A higher
- * limit adds permits that are free when the first slot is, because others may have been dropped just before. A longer
- * window delays every slot, even a free one.
+ * A lower limit drops the permits that become free first. So no slot becomes free before all dropped permits would
+ * have. A higher limit adds permits that become free with the first slot, because permits may have been dropped just
+ * before. A longer window delays every slot, even a free one.
  */
 export function fitSlotsToNewLimit(
   rows: readonly SlotRow[],
@@ -181,13 +181,14 @@ export function fitSlotsToNewLimit(
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
+/** Adds these slots' permits to those that the dispatcher already holds. */
 export function countPermitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
 }
 
 /**
- * Polls get up to half of the permits, rounded up, and submissions the rest. The dispatcher has decided how many of each to want.
+ * Polls get up to half of the permits, rounded up, and submissions the rest.
  *
  *     permits   wanted: submissions, polls   to submissions
  *        10                10,    0               10
@@ -200,16 +201,16 @@ export function countPermitsForSubmissions({ submissions, polls }: WantedRequest
   return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
 }
 
-/** One instance sends one record, until a record has proven that the last pauses are over. */
+/** All instances together send one record, until a record has proven that the last pauses are over. */
 export function limitRequestsAfterPause<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
   const submissions = canSendRecord ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
-/** After the clock was set back, slots that were set in the future stay taken for their whole time from now. */
+/** Restarts the time of slots whose `set_at` is in the future, because the clock was set back. */
 export async function restartSlotsAfterClockSetBack(db: Database): Promise<void> {
   await db.query(
-    // free_at - set_at fails for -infinity before PostgreSQL 17.
+    // The expression free_at - set_at fails for -infinity before PostgreSQL 17.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
      where set_at > clock_timestamp()`,
   )

@@ -27,8 +27,8 @@ export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnF
 }
 
 /**
- * Excludes other instances, so that rows enter the ledger in the order of their ids, which the order by key needs.
- * Resolves after the COMMIT.
+ * Runs `work` while no other instance captures, because the rows of a key must enter the ledger in the order of their
+ * ids. Resolves after the COMMIT.
  *
  * @returns null if another instance has the lock
  */
@@ -131,12 +131,14 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 }
 
 /**
- * Inserts captured records in their order. A known record stays, and its row is written back again, because a crash
- * prevented that. A pruned record comes back as it ended. Skips rows that differ from the known row, and repeated ids.
+ * Inserts captured records in their order. A record already in the ledger stays, and its row is written back again,
+ * because a crash prevented that. A pruned record is restored with its end state. Leaves out changed rows and repeated
+ * ids.
  *
- * Records with a key start held. `releaseFirstRecordsOfKeys` releases them in the same transaction.
+ * Records with a key start held. The caller releases them in the same transaction.
  *
- * @returns the skipped rows
+ * @param recoverer null for a normal capture
+ * @returns the rows that were left out
  */
 export async function insertCapturedRecords(
   db: Database,
@@ -229,12 +231,11 @@ export class TooManyRowsSkipped extends Error {
 const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
-/** Claims list these ids, so the list must stay short. */
+/** The query for new rows lists all skipped ids, so they must be few. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 
-/** @throws TooManyRowsSkipped */
 export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     for (const row of failed) await skipRow(db, row)
@@ -265,11 +266,11 @@ export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<voi
   })
 }
 
-/** A try may write a hundred errors into the log of the ERP's server, so there is one try in this time. */
+/** Time between two tries of a failing type, because each may write a hundred errors into the ERP's server log. */
 const heldTypeMs = 30_000
 
 /**
- * Stops the capture of a type for a while, on all instances.
+ * Stops the capture of a type for `heldTypeMs`, on all instances.
  * @param detail why, without the client's data
  */
 export const stopCaptureOfType = (db: Database, type: string, detail: string): Promise<void> =>
@@ -278,12 +279,12 @@ export const stopCaptureOfType = (db: Database, type: string, detail: string): P
 export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Promise<void> =>
   clearProblems(db, 'source_failing', types)
 
-/** Capture's work other than new rows. */
+/** The capture work that is due besides new rows. */
 export interface LedgerCaptureWork extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
 }
 
-/** Is one statement, because an idle daemon runs it every second. */
+/** Runs one statement only, because an idle daemon calls this function every second. */
 export async function readDueCaptureWork(db: Database): Promise<LedgerCaptureWork> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<LedgerCaptureWork, 'served'>>(
     db,

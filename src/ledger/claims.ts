@@ -15,7 +15,7 @@ export type SubmissionClaimerDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'i
 export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
 
 export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
-  /** Transactions whose COMMIT is unanswered, by claim. */
+  /** Postgres transaction ids by claim id, while the COMMIT is unanswered. */
   const committing = new Map<string, string>()
 
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
@@ -25,8 +25,8 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
 
   return {
     /**
-     * @param onCommit called before the COMMIT. An error without this call means that nothing was taken.
-     * @throws Error after `onCommit` if the COMMIT may have happened. Then call `requeueUnsentClaim`.
+     * @param onCommit called just before the COMMIT. If an error comes earlier, nothing was claimed.
+     * @throws Error after that call if the COMMIT may have happened. Then call `requeueUnsentClaim`.
      */
     async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
       const claimed = await taking(async (client) => {
@@ -78,7 +78,7 @@ interface Grant extends ClaimRequest {
   proves: boolean
 }
 
-/** After a trial, records are sent one at a time until one has proven that the pauses are over. */
+/** After a successful trial, records are sent one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
   if (request.trial) return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, proves: false } : null
   const sending = await pauses.readSendingState(db)
@@ -132,11 +132,11 @@ async function claimPolls(
 }
 
 export interface CommittedSubmission extends ClaimedSubmission {
-  /** Transaction id for `isPostgresTransactionOver`, if the answer to the COMMIT is lost. */
+  /** Postgres transaction id for `isPostgresTransactionOver`, in case the answer to the COMMIT is lost. */
   xid: string
 }
 
-/** Makes up to `limit` due submissions `sending`. The caller sends only after its COMMIT. */
+/** Makes up to `limit` due submissions `sending`. The caller sends them only after the COMMIT. */
 export async function claimQueuedSubmissions(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
@@ -164,8 +164,8 @@ export async function claimQueuedSubmissions(
 }
 
 /**
- * True if neither a hanging COMMIT nor a remaining session can still commit the transaction. Also true if the server
- * does not know the transaction, because it is old or was lost in a failover.
+ * True if the transaction was committed or rolled back. Also true if the server does not know the transaction, because
+ * it is old or was lost in a failover.
  */
 export async function isPostgresTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -181,8 +181,8 @@ export async function isPostgresTransactionOver(db: Database, xid: string): Prom
 const transactionInFuture = '22023'
 
 /**
- * Queues the records of a claim that were never sent, because its COMMIT was unanswered or too late. Includes records
- * that another instance has made uncertain since then.
+ * Queues the records of a claim again that were never sent, because the COMMIT was answered too late or not at all.
+ * Includes records that another instance has made uncertain.
  */
 export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(

@@ -6,19 +6,19 @@ import { queueSchema } from './queue.ts'
 
 /*
  * The database's clock says when waiting work is due. If the clock is set back, that work would wait until the clock
- * has caught up. So each instance stores the time every few seconds. If the clock is earlier than the stored time, it
- * moves the waiting work.
+ * has caught up. So each instance stores the time every few seconds. An instance that finds a later stored time moves
+ * the due times of waiting work back.
  */
 
-/** A smaller step is ignored. Gradual corrections of a clock stay far below this. */
+/** A smaller step back is ignored. Gradual corrections of a clock stay far below this. */
 const toleranceMs = 2_000
 const hostToleranceMs = 5_000
 /** How long a jump is shown as a problem. */
 const jumpIsToldForMs = 3_600_000
-/** The subject of a jump's problem. Other subjects are hosts. */
+/** The subject of problems with the database's clock. Other subjects are hosts. */
 const database = 'the database'
 
-/** If the clock was set back, one instance moves the ledger's times. Also compares the clock with this host's. */
+/** Moves the ledger's due times if the database's clock was set back. Also compares this host's clock with it. */
 export async function checkDatabaseClock(
   pool: Pool,
   host: string,
@@ -38,8 +38,8 @@ export async function checkDatabaseClock(
 }
 
 /**
- * Returns 0 if the host's clock may be right.
- * @param beforeMs the host's time before it asked the database, which was `dbMs`
+ * Returns by how much the host's clock is ahead of the database's; 0 if both may be right.
+ * @param beforeMs the host's time before the database was asked
  */
 export function computeHostClockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)

@@ -3,18 +3,18 @@ import type { CapturedRecord, State, Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 
-/** The newest record of a document with a request that reached, or may still reach, the service. */
+/** A document's newest record whose request reached, or may still reach, the service. */
 export interface LastRecordOfDocument {
   outboxId: string
   state: State
-  /** The request's digest; null if it is unknown what the service has. */
+  /** The request's digest; null if outboxd does not know what the service has. */
   digest: string | null
   mayHaveArrived: boolean
 }
 
 /**
- * Returns why nothing is sent for a document, if its last record has the same request. After a failed or rejected
- * record the same request is a new try, because the document did not reach the service.
+ * Returns why nothing is sent for a document: its last record has the same request. Returns null otherwise, and after a
+ * failed or rejected record, because the document did not reach the service then.
  */
 export function whyDocumentIsUnchanged(digest: string | null, last: LastRecordOfDocument | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
@@ -35,7 +35,7 @@ export const computeRequestDigest = ({
         .digest('hex')
 
 /**
- * Decides which records of documents end as discarded. Call it while no other instance captures.
+ * Decides which records of documents end as discarded. Call this only while no other instance captures.
  *
  * Records of rows that the ledger knows are returned unchanged. If a batch has several rows of a document, only the
  * first is sent, because all have the same content.
@@ -74,8 +74,8 @@ export async function discardRecordsOfUnchangedDocuments(
 }
 
 /**
- * Selects the outbox id of the document's newest later record that may reach the service. An older version must not be
- * sent after that record.
+ * Selects the outbox id of the document's newest record that may reach the service and is later than this record. An
+ * older version must not be sent after that record.
  */
 export function newerOutboxIdOfDocumentSql(table: string): string {
   const isLater = (other: string) =>
@@ -88,8 +88,8 @@ export function newerOutboxIdOfDocumentSql(table: string): string {
 }
 
 /**
- * Lets a record fail instead of submitting it again after its transaction failed, if its document has a newer version.
- * Otherwise the service would get the older version last.
+ * After its transaction failed, a record may be submitted again. Lets the record fail instead if its document has a
+ * newer version, because the service would get the older version last.
  */
 export async function failResubmissionsOfOvertakenDocuments<T extends Transition>(
   db: Database,
@@ -99,7 +99,7 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
     ({ submission, change }) => submission.state === 'accepted' && change.state === 'queued',
   )
   if (again.length === 0) return transitions
-  // Locks keys early, so that records captured from now on wait behind this one. A deadlock is tried again.
+  // Locks keys early, so that records captured from now on wait behind this one. After a deadlock, the caller retries.
   await lockKeys(
     db,
     again.flatMap(({ submission }) => submission.key ?? []),
@@ -136,7 +136,7 @@ interface Standing {
   last: LastRecordOfDocument | null
 }
 
-/** A discarded record has its digest only if its request may have reached the service. */
+/** Ignores discarded records without a digest, because their requests cannot have reached the service. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type

@@ -5,7 +5,7 @@ import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
-/** The number of an unanswered request to read the files again; null if there is none. */
+/** The number of a reload that was requested and not answered yet; null if there is none. */
 type ReloadRequest = number | null
 
 /** @throws ForeignService if the ledger belongs to a different service */
@@ -25,17 +25,17 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
-/** Lets other instances take over at once. */
+/** Afterwards other instances take over at once. */
 export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance where id = $1', [instanceId])
 }
 
 /**
- * Reads the submissions that dead instances were sending. A live instance keeps its claims, however old, because only
- * this instance knows their outcome.
+ * Reads the submissions that dead instances were sending. A live instance keeps its claims, however old, because no
+ * other instance knows their outcome.
  *
- * After an outage of the database every heartbeat is old. So an instance reads them only after 12 s of its own
- * heartbeats: by then the other live instances have written their heartbeats and outcomes.
+ * After an outage of the database every heartbeat is old. So an instance reads nothing until it has written heartbeats
+ * for 12 s. By then the other live instances have written their heartbeats and outcomes.
  */
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
@@ -53,8 +53,8 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
 }
 
 /**
- * Reads submissions that this instance is sending according to the ledger, but does not hold: the ledger was restored,
- * or refused their outcome. A claim is held from before its COMMIT until its outcome is written.
+ * Reads submissions that this instance is sending according to the ledger, although it holds no claim on them. The
+ * ledger was restored, or refused their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
 export async function readUnheldSubmissions(
   db: Database,
@@ -74,10 +74,10 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 }
 
 /**
- * What follows if an instance writes no heartbeat, by the database's clock:
+ * What happens after an instance's last heartbeat, by the database's clock:
  *
- *      8 s   it takes on no work (src/daemon/heartbeat.ts)
- *     12 s   it counts as dead, and its submissions are rescued
+ *      8 s   the instance takes on no work (src/daemon/heartbeat.ts)
+ *     12 s   the instance counts as dead, and others take over its submissions
  *     60 s   its settings end (settings.ts)
  *      1 d   its row is deleted
  */
@@ -94,7 +94,7 @@ export interface InstanceReload {
   host: string
   version: string
   hasAnswered: boolean
-  /** The reason why it cannot use its files. */
+  /** The reason why the instance cannot use its files. */
   problem: string | null
 }
 
@@ -130,6 +130,7 @@ export async function answerReload(
   ])
 }
 
+/** @returns true if the types have changed */
 export async function publishMappedTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
@@ -159,13 +160,13 @@ const instanceProblemKinds = [
   'credentials_broken',
 ] as const satisfies ProblemKind[]
 
-/** The part that failed runs again within this time. */
+/** A failed part of the daemon runs again within this time. */
 const triedAgainMs = 10_000
 
 export interface InstanceProblem {
   kind: (typeof instanceProblemKinds)[number]
   part: string
-  /** Without the client's data. */
+  /** Without client data. */
   detail: string
 }
 

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/** Locks rows in the order of their ids, so that two transactions never wait for each other. */
+/** Locks rows in the order of their ids, to avoid deadlocks. */
 export async function lockSubmissionsAndReadKeys(
   db: Database,
   submissions: readonly { id: string }[],
@@ -15,9 +15,8 @@ export async function lockSubmissionsAndReadKeys(
 }
 
 /**
- * Excludes other transactions that append or release records of these keys. Otherwise a record captured while its
- * predecessor is being accepted could stay held for ever. Locks in sorted order, so that two transactions never wait for
- * each other.
+ * Keeps other transactions from inserting or releasing records of these keys. Otherwise a record captured while its
+ * predecessor is being accepted could stay held for ever. Locks in sorted order, to avoid deadlocks.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
@@ -38,6 +37,7 @@ export async function releaseFirstRecordsOfKeys(
   return rowCount ?? 0
 }
 
+/** Locks keys, runs `work`, releases records. */
 export async function lockKeysAndReleaseFirstRecords<T>(
   db: Database,
   records: readonly { key: string | null }[],
@@ -52,10 +52,10 @@ export async function lockKeysAndReleaseFirstRecords<T>(
   return result
 }
 
-/** In one round. */
+/** Keys of one round. */
 const keysMax = 1_000
 
-/** Releases the records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
+/** Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
 export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
@@ -73,7 +73,8 @@ export const endStatesBlockingKeySql: Record<KeyOnFailure, string> = {
 }
 
 /**
- * States that block later records of the key. Literals, so that the planner can use the partial index submission_line.
+ * States that block later records of the key, as literals, so that the planner can use the partial index
+ * submission_line.
  */
 export const statesBlockingKeySql: Record<KeyOnFailure, string> = {
   continue: `'queued', 'sending', ${endStatesBlockingKeySql.continue}`,

@@ -10,10 +10,10 @@ import {
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
- * statistics are old. Without these settings, the planner would read and sort the whole ledger each time (half of the
- * server's time in bench:engine).
+ * the planner's statistics are old. Without these settings, the planner would read and sort the whole ledger each time
+ * (half of the server's time in bench:engine).
  *
- * A plain index scan clears dead entries. A bitmap scan reads dead entries again each time (a quarter of the server's
+ * A plain index scan clears dead index entries. A bitmap scan reads them again each time (a quarter of the server's
  * time).
  */
 export const shortReadPlannerOptions = {
@@ -31,7 +31,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     onIdleError,
     durable: true,
     prepares: true,
-    // waits at most 3 s for a locked row
+    // A statement waits at most 3 s for a locked row.
     settings: {
       ...catalogPathSettings,
       ...shortReadPlannerOptions,
@@ -41,10 +41,13 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
   })
 }
 
-/** Short, so that a lost heartbeat is followed by the next one in time (src/daemon/heartbeat.ts). */
+/** Short time limits, so that after a lost heartbeat the next one comes in time (src/daemon/heartbeat.ts). */
 const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
-/** Heartbeats never wait for other work, a standby or a slow disk. A crash may undo one. */
+/**
+ * Heartbeats have their own pool, so that they never wait for other work, a standby or a slow disk. A crash may undo
+ * one.
+ */
 export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,

@@ -9,10 +9,10 @@ import { installPollQueue, type QueueVersions, readQueueVersions } from './queue
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** Creates or upgrades the schemas `outboxd` and `pgboss`. A second run at the same time waits. @returns their names */
+/** Creates or upgrades the schemas `outboxd` and `pgboss`. Waits for another run. @returns the applied migrations */
 export function migrateLedger(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
-    await findMissing(client, stateDatabaseUrl) // refuses a newer version's ledger
+    await findMissing(client, stateDatabaseUrl) // throws if a newer version has migrated
     const applied: string[] = []
     for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
     await installPollQueue(stateDatabaseUrl)
@@ -23,7 +23,7 @@ export function migrateLedger(stateDatabaseUrl: string): Promise<string[]> {
 const deadlocksMax = 10
 
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
-  const { runner } = await import('node-pg-migrate') // only here, to save the daemon's memory
+  const { runner } = await import('node-pg-migrate') // imported only here, to save the daemon's memory
   for (let deadlocks = 1; ; deadlocks++) {
     try {
       const [applied] = await runner({
@@ -40,7 +40,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
       })
       return applied?.name ?? null
     } catch (error) {
-      // Daemons lock these tables in a different order.
+      // Daemons lock these tables in a different order, so a deadlock may occur.
       if (errorCodeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
       await dbClient.query('rollback')
       await dbClient.query('select pg_advisory_unlock_all()')
@@ -80,7 +80,6 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** The lock modes of pg_locks. */
 type TableLock =
   | 'AccessExclusiveLock'
   | 'ExclusiveLock'
@@ -94,7 +93,7 @@ type TableLock =
 export interface TableCost {
   table: string
   lock: TableLock
-  /** Reads of the whole table. */
+  /** How often the whole table is read. */
   reads: number
   indexes: number
   isRewritten: boolean
@@ -113,7 +112,7 @@ export async function readMigrationCosts(): Promise<MigrationCost[]> {
   return JSON.parse(await readFile(join(migrationsDir, 'costs.json'), 'utf8'))
 }
 
-/** Postgres's last estimate of a table's rows, and its bytes without indexes and TOAST. */
+/** Postgres's last estimate of a table's rows, and the table's bytes without indexes and TOAST. */
 export interface TableSize {
   rows: number
   bytes: number
@@ -154,7 +153,6 @@ async function readSizes(db: Database): Promise<Map<string, TableSize>> {
 export interface SchemaPart {
   /** Such as `constraint clock_pkey of clock`. */
   name: string
-  /** The statement that makes the part. */
   sql: string
   /** True if only speed is lost without the part. */
   isForSpeed: boolean
@@ -166,8 +164,8 @@ interface FoundSchemaPart extends SchemaPart {
 }
 
 /**
- * Reads the parts in the order in which they can be made. Leaves out NOT NULL, which is not a constraint on older
- * servers.
+ * Reads constraints, indexes and triggers in the order in which they can be created. Leaves out NOT NULL, which is not
+ * a constraint on older servers.
  */
 export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> {
   const { rows } = await db.query<FoundSchemaPart>(
@@ -194,6 +192,7 @@ export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> 
   return rows
 }
 
+/** Includes invalid and disabled parts. */
 export async function findMissingSchemaParts(db: Database): Promise<SchemaPart[]> {
   const expected: SchemaPart[] = JSON.parse(await readFile(join(migrationsDir, 'structure.json'), 'utf8'))
   const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))
@@ -212,8 +211,8 @@ const sequences = [
 ] as const
 
 /**
- * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares only
- * the two logs, because no index starts with a submission's `seq`.
+ * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares
+ * only the two logs, because no index can find the highest `seq` of submissions.
  */
 export async function findSequencesBehindLogs(db: Database): Promise<SchemaPart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>

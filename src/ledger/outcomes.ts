@@ -39,7 +39,7 @@ export interface WrittenOutcomes {
   heldBack: number
 }
 
-/** Writes a batch in one transaction. Writing it twice does no harm. */
+/** Writes a batch in one transaction. Writing a batch twice does no harm. */
 export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
@@ -92,7 +92,7 @@ export function writeStepsAndReleaseKeys(deps: Writer, transitions: readonly Tra
   })
 }
 
-/** Completes the jobs, writes the steps whose jobs were still ours, and enqueues the next polls. */
+/** Completes the poll jobs, writes the steps whose jobs this instance still had, and queues the next polls. */
 async function writeUnderFence(
   { queue, instance }: Writer,
   db: Database,
@@ -147,8 +147,8 @@ export interface WritableTransition extends Omit<Transition, 'request'> {
 }
 
 /**
- * Writes steps and events under their fences. After a POST, that attempt of that claim must still be sending; after a
- * poll, the job must still be the submission's. So a late worker changes nothing.
+ * Writes steps and events only for submissions that are as the request found them (the fence). After a POST, the
+ * attempt of the claim must still be `sending`. After a poll, the job must still be the submission's.
  */
 export async function writeTransitions(
   db: Database,
@@ -207,7 +207,7 @@ export async function writeTransitions(
 function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
-    // Columns that a change leaves out keep the values that were read, which the fence guarantees.
+    // Columns that a change leaves out keep the values that were read, because the fence guarantees these values.
     ...Object.fromEntries(columnsKeptAcrossSteps.map((name) => [name, submission[name]])),
     ...emptyStepValues,
     ...storable({ ...change, cause }),
@@ -228,7 +228,7 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
-    // A cut id would belong to another record.
+    // A cut transaction id would belong to another record.
     return [name, name === 'transactionId' ? toExactJsonText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)

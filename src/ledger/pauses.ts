@@ -10,7 +10,7 @@ export interface PauseBackoff {
   unavailable: readonly number[]
   unauthorized: readonly number[]
   unreachable: readonly number[]
-  /** Used if each try costs a record. */
+  /** Used if each trial has to send a record. */
   patient: readonly number[]
 }
 
@@ -33,18 +33,18 @@ export function backoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** Number of quick trials if something other than the service answers. */
+/** Number of quick trials if something other than the service answered. */
 const quickTries = 10
 
-/** An operator's pause ends with its time, all other pauses when a trial has succeeded. */
+/** An operator's pause is active until its time is over, any other pause until a trial has succeeded. */
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
-/** True if a trial has ended the pause. Records are then sent one at a time until one is accepted, for an hour at most. */
+/** True for an hour after a trial ended the pause. Records are sent one at a time until one gets through. */
 export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself answered. If the service accepted or rejected one, deletes the pauses that a
- * trial had ended. Locks rows in sorted order, so that two instances never wait for each other.
+ * Counts records that the service itself answered. If the service accepted one, or rejected one with an error
+ * code, deletes the pauses that a trial had ended. Locks rows in sorted order, to avoid deadlocks.
  */
 export async function addAnsweredRecordCounts(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
@@ -62,13 +62,13 @@ export function answeredRecordCountSql(submissionAlias: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${submissionAlias}.resource)`
 }
 
-/** If one of this many answered records had met the pause before, records recover from it. */
+/** The last answered records in which `othersRecovered` looks for one that had met the same pause. */
 const recentPassages = 8
 
 /**
- * JSON of the `MetPause` of submission `s`: how often it ran into the same pause, and whether others got through. If every
- * third answer is a 503, some records run into it three times by bad luck. `othersRecovered` tells them from a record
- * that causes the pause.
+ * JSON of a submission's `MetPause`: how often the submission met the same pause, and whether other records got
+ * through. If every third answer is a 503, some records meet a pause three times by bad luck. `othersRecovered` tells
+ * such records from a record that causes the pause.
  */
 export const metPauseJsonSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -77,8 +77,8 @@ export const metPauseJsonSql = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountSql(s)} - ${recentPassages}))) end`
 
 /**
- * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. A later trial that succeeded counts
- * as another record that got through, because no other record may be under way.
+ * JSON of a submission's `RefusedPolls`. Reads the event log only if polls were refused. A later successful trial
+ * counts as another record that got through, because no other may be under way.
  */
 export const refusedPollsJsonSql = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
@@ -91,8 +91,8 @@ export const refusedPollsJsonSql = (s: string): string =>
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * The step rises only if the pause was over, so that ten requests in flight count as one. The step falls only after a
- * record got through, because trials without a record do not meet some pauses.
+ * The backoff step rises only if the pause's time was over, so that ten requests in flight count as one. The step falls
+ * only after a record got through, because a trial without a record does not meet some pauses.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
@@ -132,7 +132,7 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
   return (rowCount ?? 0) > 0
 }
 
-/** @returns true if this instance sends the record that proves that a pause is over */
+/** @returns true if this instance sends the one record that has to prove that the pauses are over */
 export async function claimFirstRequestAfterPause(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -150,7 +150,7 @@ export async function endPausesAfterTrial(db: Database): Promise<void> {
   )
 }
 
-/** Lets another instance make the trial, because nothing was sent or there was no result. */
+/** Lets another instance make the trial, because this instance sent nothing or got no result. */
 export async function giveBackTrialRequest(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }
@@ -158,7 +158,7 @@ export async function giveBackTrialRequest(db: Database): Promise<void> {
 export const describeOperatorPause = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
-/** @param durationMs null until an operator resumes */
+/** @param durationMs null for a pause without an end */
 export async function raiseOperatorPause({ ledger, actor }: Operator, durationMs: number | null): Promise<void> {
   await ledger.query(
     `with pause as (
@@ -174,7 +174,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, durationMs
   )
 }
 
-/** @returns the pause's text; null if nothing was paused */
+/** @returns the pause's text; null if no operator's pause was active */
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (
@@ -189,7 +189,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/** Makes a trial due in all pauses but the operator's. Sending resumes after the trial, as always. */
+/** Makes the trial due now in all pauses but the operator's. Sending resumes after a successful trial. */
 export async function endAutomaticPauses({
   ledger,
   actor: { who, account, reason },

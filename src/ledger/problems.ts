@@ -9,7 +9,7 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
   on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
     times = p.times + 1, retry_at = excluded.retry_at`
 
-/** The ledger belongs to a different outbox or service, or the outbox to a different ledger. */
+/** Thrown if the ledger belongs to a different outbox or service, or the outbox to a different ledger. */
 export class ForeignError extends Error {
   override name = 'ForeignError'
   /** The problem to show while a daemon refuses to start. */
@@ -20,7 +20,7 @@ export class ForeignError extends Error {
   }
 }
 
-/** If a problem is already open, keeps `since` and counts it once more. */
+/** Opens problems. A problem that is already open keeps `since`, and `times` rises by 1. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
@@ -81,5 +81,5 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
   detail: boundText(problem.detail, textCharsMax.excerpt),
 })
 
-/** An index entry holds at most 2,704 bytes. */
+/** Necessary, because an index entry holds at most 2,704 bytes. */
 export const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)

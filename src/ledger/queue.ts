@@ -10,7 +10,7 @@ export interface NewPollJob {
   jobId: string
   submissionId: string
   inMs: number
-  /** True if the transaction is long past its time, so that its polls are fetched apart from others. */
+  /** True if the transaction is far overdue, so that its polls are fetched apart from others. */
   rarely: boolean
 }
 
@@ -23,7 +23,9 @@ export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 
-/** With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
+/**
+ * With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over.
+ */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,
@@ -35,7 +37,7 @@ const queueOptions = {
 } as const
 
 export async function installPollQueue(url: string): Promise<void> {
-  // An upgrade may take long, but must not wait long for locks.
+  // A migration of pg-boss may take long, but must not wait long for locks.
   const pool = createPool({
     url,
     name: 'outboxd migrate',
@@ -76,13 +78,13 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 export type PollQueue = Awaited<ReturnType<typeof openPollQueue>>
 
 /**
- * The pg-boss queue of polls. Jobs say only what is due and when. All else is in the ledger (docs/why/guarantee.md).
- * Methods with `db` work in the caller's transaction.
+ * Opens the pg-boss queue of polls. A job says only which submission to poll, and when. All else is in the ledger
+ * (docs/why/guarantee.md). Methods with `db` work in the caller's transaction.
  *
- * @param onError called if pg-boss's background work failed. pg-boss tries that work again.
+ * @param onError called if background work of pg-boss failed. pg-boss tries such work again.
  */
 export async function openPollQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
-  // pg-boss's own pool would wait without limit for a locked job.
+  // pg-boss's default pool would wait without limit for a locked job.
   const pool = createPool({
     url,
     name: daemonSessionNames.queue,
@@ -96,7 +98,7 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
     migrate: false,
     createSchema: false,
     schedule: false,
-    supervise: false, // by itself pg-boss asks five times a second
+    supervise: false, // off, because pg-boss would query five times a second
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
   })
@@ -118,7 +120,7 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
       return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
     async complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>> {
-      // pg-boss 12.35 returns the ids; its declared type is empty.
+      // pg-boss 12.35 returns the ids, although its declared type is empty.
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
       return new Set((response as { settled: string[] }).settled)
     },
@@ -141,7 +143,7 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
     async touch(jobs: readonly PollJob[]): Promise<void> {
       await boss.touch(queueName, [...jobs])
     },
-    /** Queues jobs again whose holder was silent for 10 s, and deletes old ones. Runs every 5 s at most. */
+    /** Queues jobs again if their instance was silent for 10 s, and deletes old jobs. Works every 5 s at most. */
     supervise: (): Promise<void> => boss.supervise(queueName),
     async close(): Promise<void> {
       await boss.stop({ graceful: false })
@@ -150,14 +152,14 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
   }
 }
 
-/** Seconds with six decimals, because Postgres does not read 1e-7 as an interval. */
+/** Writes seconds with six decimals, because Postgres does not accept 1e-7 as an interval. */
 const interval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** Reads polls that are not due yet. Leaves out a poll that repeats one without a usable answer. */
+/** Reads polls that are not due yet. Leaves out a poll if the one before had no usable answer. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
   const { rows } = await db.query<PlannedPoll>(
     `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
@@ -172,7 +174,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Runs in a transaction. Leaves polls that are due or on which an instance works. */
+/** Runs in a transaction. Does not move polls that are due or on which an instance works. */
 export async function movePolls(
   db: Database,
   queue: Pick<PollQueue, 'move'>,
@@ -194,11 +196,11 @@ export async function movePolls(
 }
 
 /*
- * The order of locks in a transaction, so that no two wait for each other:
+ * The order of locks in a transaction, to avoid deadlocks:
  *
- * 1  jobs of polls           writeStepsAndReleaseKeys completes them, which is its fence; checkDatabaseClock moves them all
+ * 1  jobs of polls           lockPollJobs. writeOutcomes completes the jobs; checkDatabaseClock moves all jobs
  * 2  ids of transactions     lockTransactionIds
- * 3  submissions             lockSubmissions, by their ids
+ * 3  submissions             lockSubmissionsAndReadKeys, in the order of their ids
  * 4  keys                    lockKeys
  *
  * A claim never waits for these locks, because it skips locked rows.
@@ -225,7 +227,7 @@ async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promis
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Gives a new job to tracked submissions whose job is gone or ended. Runs in a transaction. */
+/** Creates a poll job for each tracked submission whose job is gone or ended. Runs in a transaction. */
 export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1

@@ -6,21 +6,21 @@ import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
 
-/** If this many records with different keys get equal refusals, the data is probably not the cause. */
+/** If this many records in a row with different keys get equal refusals, the data is probably not the cause. */
 const refusalsMax = 10
-/** Bounds a run, because records that share a key count as one. */
+/** Records of a run. More than `refusalsMax`, because records with one key count as one. */
 const rememberedMax = 100
 
-/** What follows from equal refusals that point to our configuration. */
+/** What follows from a mass refusal: a pause, and records that are queued again. */
 export interface MassRefusal {
   pause: PauseCall
   queued: string[]
 }
 
 /**
- * The tenth equal rejection in a row without an error code of the service, over all instances, is a mass refusal, and
- * the run's records are queued again. From then on each further rejection is a mass refusal by itself, until a record
- * gets through or an operator believes the refusals.
+ * Adds a refusal to the run of its resource, over all instances. The tenth equal refusal is a mass refusal, and the
+ * run's records are queued again. From then on each further refusal is one, too, until a record gets through or an
+ * operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -30,7 +30,7 @@ export async function noteRefusal(
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
-  // All records share address, certificate and token, so everything pauses.
+  // Pauses all resources, because all records share address, certificate and token.
   const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
@@ -47,7 +47,7 @@ interface Run {
   isMass: boolean
 }
 
-/** @returns null if an operator believes such refusals */
+/** @returns null if an operator believes refusals with this fingerprint */
 async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `with run as (
@@ -67,7 +67,7 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   return rows[0] ?? null
 }
 
-/** Queues rejected records again if they cannot have arrived and took no step since. */
+/** Queues these records again if they are still rejected and cannot have arrived. */
 async function queueAgain(
   db: Database,
   ids: readonly string[],
@@ -91,7 +91,7 @@ async function queueAgain(
        select id from queued`,
       [ids, cause, who],
     )
-    // Records that had moved up have to wait again.
+    // Holds all queued records of these keys again, also released ones. Then only the first of each key is released.
     if (keys.length > 0)
       await db.query(
         `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
@@ -101,7 +101,7 @@ async function queueAgain(
   })
 }
 
-/** Takes the refusals as the service's judgement of the data for a time. @returns the summaries of these refusals */
+/** Takes refusals as the service's judgement of the data for `durationMs`. @returns the summaries of these refusals */
 export function believeMassRefusals({ ledger, actor }: Operator, durationMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')

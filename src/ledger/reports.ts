@@ -7,8 +7,8 @@ import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 
 /**
- * Reads due reports, new ones in the order of their records, then repeated ones. Reads none while the ledger may have
- * lost data, because the rows may know more.
+ * Reads due reports: new reports in the order of their records, and failed reports to repeat. Reads none while the
+ * ledger may have lost data, because the outbox rows may know more.
  */
 export async function readDueReports(
   db: Database,
@@ -27,7 +27,7 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/** Locks nothing, so that no step waits for the outbox's database. */
+/** Locks nothing, so that no record waits for the outbox's database. */
 export async function readReportsToWriteBack(
   { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'isComplete'> },
   due: readonly DueReport[],
@@ -43,7 +43,7 @@ export async function readReportsToWriteBack(
   return rows
 }
 
-/** Skips submissions that have taken a step since, because that step has its own report. */
+/** Ignores submissions that have taken a step since, because that step has its own report. */
 async function writeResults(db: Database, results: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
@@ -75,7 +75,7 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
   )
 }
 
-/** Makes reports due for rows that say they are under way, though their records ended or were pruned. */
+/** Makes reports due for rows that look under way although their records have ended or were pruned. */
 export async function makeReportsOfEndedRecordsDue(
   db: Database,
   outboxIds: readonly string[],
@@ -95,7 +95,7 @@ export async function makeReportsOfEndedRecordsDue(
   return rows[0]?.count ?? 0
 }
 
-/** Kinds of problems that end when the row was written. */
+/** Kinds of problems that end when the row is written back. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
 export function writeReportResults(ledger: pg.Pool, results: readonly ReportResult[]): Promise<void> {

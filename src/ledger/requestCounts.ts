@@ -1,12 +1,12 @@
 import type { MadeRequest, Outcome } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Counts requests as the service's two targets do (docs/reference/interface.md, section 8). */
+/** Request counts for the service's two targets (docs/reference/interface.md, section 8). */
 export interface RequestCounts {
   requests: number
   /** Requests answered with 500 or above, with E003, or not at all. */
   failed: number
-  /** Requests without those whose connection failed, which are neither fast nor slow. */
+  /** Requests except those whose connection failed, because these are neither fast nor slow. */
   answered: number
   slow: number
 }
@@ -17,7 +17,7 @@ const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'netw
 export const slowRequestMs = 2_000
 
 /**
- * Must be the last statement of its transaction, because it locks a row that this instance's next transaction needs.
+ * Call this last in a transaction, because this instance's next transaction waits for the row that is locked here.
  */
 export async function addRequestCounts(
   db: Database,
@@ -88,7 +88,7 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Adds up hours that ended at least 5 s ago, because an hour's last requests are committed a moment later. */
+/** Sums up each hour 5 s after its end, because its last requests are committed a moment later. */
 export async function sumRequestCountsByHour(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
@@ -100,7 +100,7 @@ export async function sumRequestCountsByHour(db: Database): Promise<void> {
   )
 }
 
-/** Also deletes what older versions wrote for plots of the console. */
+/** Also deletes the outcome counts that older versions wrote for the console's plots. */
 export async function pruneRequestCounts(db: Database): Promise<void> {
   await db.query(
     `with minutes as (

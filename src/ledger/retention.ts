@@ -19,12 +19,12 @@ export interface Pruned {
   forgotten: number
 }
 
-/** `begun`: there is more to do. `elsewhere`: another instance prunes, or captures without a break. */
+/** `through`: all is done. `begun`: `goOn` ended the round. `elsewhere`: another instance prunes or captures. */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
-  /** A command waits while another instance prunes, a daemon only tries. */
+  /** If another instance prunes, a command waits, and a daemon gives up. */
   turn: 'try' | 'wait'
   /** Called between two batches. False ends the round. */
   goOn(): boolean
@@ -43,13 +43,13 @@ interface Batch {
   isLast: boolean
 }
 
-/** A batch of this size takes some 4 ms, so 370 rows are pruned in a second with the pauses. */
+/** A batch of this size takes some 4 ms. With `pauseMs` between batches, 370 rows are pruned in a second. */
 const batchRows = 20
 
 /** Time between two batches, which leaves the ledger to others most of the time. */
 const pauseMs = 50
 
-/** Works in short transactions. Last, forgets ids whose rows are gone. */
+/** Works in short transactions. At the end, forgets ids whose rows are gone from the outbox. */
 export async function runPruneRound(
   deps: PruneDeps,
   { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
@@ -107,7 +107,7 @@ export const mayBePrunedSql = `state in ('completed', 'discarded') and not repor
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/** Excludes a record whose transaction an operator named, because such a record may be sent again. */
+/** Excludes records whose transaction id an operator gave, because such a record may have to be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 interface Due {
@@ -120,15 +120,15 @@ const oldestPerRow = 10
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the oldest ended submissions with their events. Keeps id and end of rows of the served outbox, because capture
- * may find those rows again.
+ * Deletes the oldest ended submissions with their events. Keeps id and end state of records of the served outbox,
+ * because capture may find their rows again.
  *
- * Needs capture's lock (7161). Otherwise capture could read both tables while a row is in neither of them.
+ * Needs capture's lock (7161). Otherwise capture could look for a record while neither table has it.
  */
 export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Checks only the oldest submissions for events outside the audit chain. To check all took seconds while the chain
-    // was behind.
+    // Checks only the oldest submissions for events outside the audit chain. A check of all took seconds while the
+    // chain was behind.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -156,7 +156,7 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
   return rows[0]?.n ?? 0
 }
 
-/** Empties payload, body and result of the oldest ended submissions, and of their events. */
+/** Removes payload, body and result of the oldest ended submissions, also from their events. */
 export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
@@ -166,7 +166,7 @@ export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
   )
-  // This is a second statement, because the log's trigger allows it once the submission is empty.
+  // A second statement, because the log's trigger allows the change only after the submission is emptied.
   if (rows.length > 0)
     await db.query(
       `update outboxd.submission_event set detail = outboxd.without_contents(detail)
@@ -176,7 +176,7 @@ export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }
   return rows.length
 }
 
-/** A record's id is kept longer while its row is in the outbox. */
+/** A pruned record's id is kept for these days, and longer while its row is in the outbox. */
 const knownDays = 366
 
 /** The time of the first check whether the row of pruned submission `s` is gone from the outbox. */
@@ -187,7 +187,7 @@ const lookAgainDays = 30
 /** A check of this many rows takes the ERP's database a few milliseconds. */
 const checksMax = 500
 
-/** Forgets ids of former outboxes at once, and others whose rows are gone at two checks in a row. */
+/** Forgets ids of former outboxes at once, and ids of the served outbox after two checks found no row. */
 async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
   const { rows: due } = await ledger.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
@@ -220,12 +220,12 @@ async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
   return { rows: former + (rows[0]?.n ?? 0), isLast: due.length < checksMax }
 }
 
-/** Begins the cause of the event. It stays if the rest of an operator's cause is erased. */
+/** How a restored record's cause begins. `erase` keeps this text, but not the rest of an operator's cause. */
 export const backFromPruned = 'back from what was pruned'
 
 /**
- * CTEs that bring back pruned submissions as `back`, so that their rows are written back. Each keeps its `seq`, because
- * the last record of a document decides whether the document is sent again.
+ * CTEs that restore pruned submissions, so that their rows are written back. `back` has their ids and states. Each
+ * keeps its `seq`, because a document's last record decides whether the document is sent again.
  */
 export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
@@ -255,7 +255,7 @@ export async function countPrunableSubmissions(
   { days, payloadDays }: Retention,
 ): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
-    // Uses now(), because an index scan cannot use clock_timestamp(). Each branch has an index.
+    // Uses now(), because an index scan cannot use clock_timestamp().
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (

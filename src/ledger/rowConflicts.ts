@@ -1,9 +1,9 @@
-// A stamp has three words: its kind, the row's identity, and its contents. After colons, the first word names the
-// descriptions that made the other two (rowExpressions.ts).
+// A stamp has three words: its kind, the row's identity, and a hash of its contents. After colons, the first word has
+// digests of the columns that made the other words (rowExpressions.ts).
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 
-/** True if the words agree, or different descriptions made the words. An old stamp does not name its description. */
+/** True if the words `n` of two stamps are equal, or come from different columns and cannot be compared. */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
@@ -19,7 +19,7 @@ export const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
 
 /**
  * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Also true if the stamps have different
- * kinds, because a created_at was added to the description since, so they cannot be compared.
+ * kinds, which cannot be compared: `created_at` was added to outbox.yaml after the capture.
  */
 export const isSameRowSql = `case
   when ${wasRowUnreadableSql} then true
@@ -27,23 +27,25 @@ export const isSameRowSql = `case
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
-/** True if the hashes of the contents differ: the row was edited, or a different row has its id and time. */
+/** True if only the contents differ: the row was edited, or a different row has the same id and time. */
 export const stampsDifferInContentSql = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${haveSameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
-/** True if an edit by the ERP may explain the difference, because no time of recording contradicts it. */
+/** True if the stamps differ and an edit by the ERP may be the reason. Creation times do not contradict that. */
 export const stampsMayDifferByEditSql = (one: string, other: string): string =>
   `coalesce(${haveSameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
-/** True if an operator has said that the ERP edits rows after their capture. */
 export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
-/** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
+/** True if an edited row is not a conflict in this state, because `replay --refresh` sends that row. */
 export const isStateAwaitingRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
 export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isStateAwaitingRepairSql('s.state')} or ${erpEditsRowsSql}))`
 
-/** True if the rows were recorded at different times. False unless one description made both stamps. */
+/**
+ * True if both stamps are creation times, and they differ. False if outbox.yaml described `created_at`
+ * differently for the two, because such times cannot be compared.
+ */
 export function stampTimesDiffer(one: string, other: string): boolean {
   const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
   const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')

@@ -11,8 +11,8 @@ export interface AgreedSettings extends Agreement {
 }
 
 /**
- * While instances differ, all use the smallest limit, the longest window and the outbox.yaml of running daemons.
- * Repeated every few seconds, so that all change when the last different instance ends.
+ * While their settings differ, all instances use the smallest limit, the longest window and one outbox.yaml. Each
+ * instance calls this every few seconds, so that all change when the last different instance ends.
  */
 export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
@@ -54,7 +54,7 @@ async function writeSettings(db: Database, own: InstanceSettings): Promise<void>
 }
 
 /**
- * Puts this instance's outbox.yaml in use, unless a running daemon has the one in use. A daemon that has just started
+ * Puts this instance's outbox.yaml in use, unless a running daemon has the file in use. A daemon that has just started
  * has no heartbeat yet.
  */
 async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
@@ -109,24 +109,23 @@ export interface InstanceSettings {
   given: Readonly<Record<string, string>>
 }
 
-/** The settings in use while instances differ, and their differences. */
+/** The limit and window that all instances use, and their differences. */
 export interface Agreement {
   requests: number
   windowMs: number
   differences: { subject: string; detail: string }[]
 }
 
-/** The digest of the outbox.yaml that is in use. */
 export interface FileInUse {
   digest: string
   sinceMs: number
   by: string
 }
 
-/** Under this name, an instance gives the digest of its outbox.yaml. */
+/** The key in `given` under which an instance has the digest of its outbox.yaml. */
 export const outboxFileSettingName = 'outbox.yaml'
 
-/** Limit and window take the safest value. Each instance keeps its other settings. */
+/** Takes the smallest limit and the longest window, and describes each difference. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
@@ -151,7 +150,7 @@ export function combineSettings(instances: readonly InstanceSettings[], file: Fi
   return { requests, windowMs, differences }
 }
 
-/** An instance of 0.2.0 has only the first four. */
+/** An instance of 0.2.0 has only the first four settings. */
 const settingsOf = ({
   requests,
   windowMs,

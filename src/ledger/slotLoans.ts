@@ -13,7 +13,7 @@ export type LentSlot =
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
 
-/** Gives a command that makes many requests a slot for each. Must be closed. */
+/** Lends a command one slot for each of its requests. Must be closed. */
 export type SlotLender = NonNullable<Awaited<ReturnType<typeof openSlotLender>>>
 
 /** @returns null if no daemon has set up a budget */

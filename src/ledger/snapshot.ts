@@ -12,11 +12,11 @@ export interface LedgerSnapshot {
   submissions: Record<State, number>
   /** Records in `sending` for which the service is asked whether they arrived. */
   probing: number
-  /** Time when the oldest captured row that was not sent yet was recorded. */
+  /** The creation time of the oldest captured record that is not sent yet. */
   oldestUnsentMs: number | null
   /** The time when the service got the oldest record that is polled. */
   oldestAcceptedMs: number | null
-  /** Time when the failed or rejected record ended that has waited longest. */
+  /** The time when the oldest failed or rejected record ended. */
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
   problems: Partial<Record<ProblemKind, number>>
@@ -26,12 +26,11 @@ export interface LedgerSnapshot {
   oldestReportDueMs: number | null
 }
 
-/** Bounds the records for `oldestReportDueMs`, because the events of each are read. */
+/** Limits the records that count for `oldestReportDueMs`, because the events of each record are read. */
 const reportsLookedAt = 1_000
 
 export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
-    // An index for each branch.
     `with due as materialized (
        (select id, seq from outboxd.submission
         where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision)
@@ -85,16 +84,16 @@ export async function mergeStateCountDeltas(db: Database): Promise<void> {
 
 export interface OperatorActions {
   replays: number
-  /** Record types. */
+  /** Types of discarded records. */
   discards: string[]
 }
 
-/** After this time at the latest, another instance has noticed that the counting one died. */
+/** Within this time, the other instances notice that the counting instance has died. */
 const uncountedMs = heartbeatSilenceMaxMs + 5_000
 
 /**
- * Counts operators' acts after an event. Only the oldest live instance counts them. The other instances stay
- * `uncountedMs` behind, so that the next one counts the acts that a dead instance did not count.
+ * Counts operators' replays and discards after an event. Only the oldest live instance counts them. The other instances
+ * stay `uncountedMs` behind, so that the next one counts what a dead instance did not count.
  */
 export async function countOperatorActions(
   db: Database,
@@ -121,8 +120,8 @@ export async function readLastEventId(db: Database): Promise<string> {
 }
 
 /**
- * Call it outside a transaction, so that `now()` is the time of the call. (`now()` can bound an index scan,
- * clock_timestamp() cannot.) Counts in an index's order, because old statistics may make the planner read the whole
+ * Call this outside a transaction, so that `now()` is the time of the call. (An index scan can use `now()`, but not
+ * clock_timestamp().) Counts in the order of an index, because old statistics may make the planner read the whole
  * ledger.
  */
 export async function readRequestDemand(db: Database, countMax: number): Promise<RequestDemand> {
@@ -164,7 +163,7 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
   return rows[0] as RequestDemand
 }
 
-/** The age that a transaction had when it was done, as an interval, because polls see it late. */
+/** A transaction's age at its end. Polls notice the end late, so the age is known only as an interval. */
 export interface ObservedTime {
   resource: Resource
   afterMs: number
@@ -183,7 +182,7 @@ export async function readProcessingTimes(db: Database, limit: number): Promise<
 export interface DaemonActivity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   lastSilentMs: number | null
-  /** True if a daemon has a visible session. A pooler may hide it. */
+  /** True if a daemon has a visible session. A pooler may hide a session. */
   daemonConnected: boolean
   /** Null if a slot is free now. */
   nextSlotMs: number | null
@@ -248,7 +247,7 @@ export interface BudgetSlots {
   nowMs: number
   windowMs: number
   capacity: number
-  /** First the slot that is unchanged for the longest time. */
+  /** Slots that are not free, the longest unchanged first. */
   busy: BusySlot[]
 }
 

@@ -40,6 +40,7 @@ export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
+/** Empties columns that last no longer than a step, transaction or start. */
 export function resetColumnsSql(
   lasting: Exclude<ColumnLifetime, 'submission'>,
   instead: Partial<Record<ColumnName, string>> = {},

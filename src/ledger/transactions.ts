@@ -7,11 +7,11 @@ export interface TransactionRef {
   transactionId: string
 }
 
-/** Names the resource, too, because a transaction and an order may have the same id. */
+/** Includes the resource, because a transaction and an order may have the same id. */
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${toComparableId(transactionId)}`
 
-/** True if the column has this id. Compares a UUID in upper and lower case, so that an index finds it. */
+/** Compares a UUID in upper and lower case, so that an index can be used. */
 export function hasTransactionIdSql(idSql: string, columnSql = 's.transaction_id'): string {
   const spelled = (how: string) =>
     `case when ${idSql} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${idSql}) end`
@@ -25,9 +25,8 @@ export interface TransactionHolder extends TransactionRef {
 }
 
 /**
- * Excludes other sessions that write one of these ids, because two instances that get the same id at once would not see
- * each other's row. Comes before the locks of keys. Locks in sorted order, so that two sessions never wait for each
- * other.
+ * Keeps other sessions from writing one of these ids, because two instances that get the same id at once would not see
+ * each other's row. Call this before `lockKeys`. Locks in sorted order, to avoid deadlocks.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -62,9 +61,9 @@ export async function readOtherTransactionHolder(
   )
 }
 
-/** Returns the id that the service has just given; null if the step brings none. */
+/** Returns the id that the service has just given; null if the step brings no id. */
 export function findNewTransaction({ submission, change }: Transition): TransactionRef | null {
-  // A probe asks for the submission's own id, or for one that Location named.
+  // A probe asks for the submission's own id, or for an id from Location.
   const isOwn = change.state === 'sending' && change.transactionId === submission.id
   const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
   return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
@@ -97,8 +96,8 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 }
 
 /**
- * Finds up to two problems. Records that were accepted longer than `stuckAfterMs` ago and have not ended: `subject` is
- * ''. Records that were sent longer ago and whose outcome is unknown: `subject` is 'sending'.
+ * Finds up to two problems. Subject '' is for records that were accepted more than `stuckAfterMs` ago and have not
+ * ended, subject 'sending' for records that were sent as long ago and may not have arrived.
  */
 export async function findStuckSubmissionProblems(
   db: Database,

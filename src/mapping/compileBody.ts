@@ -7,7 +7,7 @@ import type { Field, RenderBodyPart } from './mapping.ts'
  * Compiles `body:` into a function that only joins pieces of JSON text.
  *
  * @param names every name under `fields:`, in the order of the values
- * @param fields the compiled field of each name; null if it has problems
+ * @param fields the compiled field of each name; null if the field has problems
  * @returns `used`: the names of the fields that the body uses
  */
 export function compileBody(
@@ -94,7 +94,7 @@ function compileReference(name: string, path: YamlPath, compiler: Compiler): Pie
     const meant = nearestWord(name, [...compiler.names, 'submission.id'])
     const hint = meant === null ? '' : `; did you mean "${meant}"?`
     compiler.document.report(path, `\${${name}} is not defined under fields${hint}`)
-    if (meant !== null) compiler.used.add(meant) // so that it is not reported as unused, too
+    if (meant !== null) compiler.used.add(meant) // so that the meant field is not reported as unused, too
   } else compiler.used.add(name)
   return { kind: 'field', index }
 }

@@ -8,12 +8,11 @@ import type { ConvertValue, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /**
- * Converts defaults, constants and the values of a lookup here, so that a wrong value is an error of the file, not of a
- * record.
+ * Also converts default, constant and lookup values, so that a wrong value is an error of the file, not of a record.
  *
- * @param spec the entry, after its type's schema has accepted it
- * @param exact the same entry, with the digits of its numbers
- * @returns null if the entry has problems, which are added to the document
+ * @param spec the entry, accepted by its type's schema
+ * @param exact the same entry, whose numbers keep their digits
+ * @returns null if the entry has problems, which are then in `document`
  */
 export function compileField(
   name: string,

@@ -1,7 +1,7 @@
 import { type Invalid, invalid, isObject, nameJsonKind, type PayloadValue } from '../yaml/exactJson.ts'
 import type { PayloadRead, ReadPath } from './mapping.ts'
 
-/** A key of an object or an index of an array. */
+/** An object's key or an array's index. */
 type Step = string | number
 
 const pathStep = /(?:^|\.)([^.[\]"]+)|\[(\d{1,6})\]|\[("(?:[^"\\]|\\.)*")\]/y

@@ -22,7 +22,7 @@ import {
 import type { ConversionResult, ConvertValue } from './mapping.ts'
 import { type FieldSpec, parseFieldTypeName } from './mappingSchema.ts'
 
-/** Chooses the conversion for a field's type and options. The schema must have accepted `spec`. */
+/** The schema must have accepted `spec`. */
 export function chooseConverter(spec: FieldSpec): ConvertValue {
   const name = parseFieldTypeName(spec.type)
   switch (name) {
@@ -67,7 +67,7 @@ function notA(expected: string, value: PayloadValue): Invalid {
   return invalid(`is ${nameJsonKind(value)}, not ${expected}`)
 }
 
-/** Also reads a whole number, such as a customer number. */
+/** Reads a text, or a whole number as text, such as a customer number. */
 function readText(value: PayloadValue): string | null {
   if (typeof value === 'string') return value
   return isExactNumber(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
@@ -107,7 +107,7 @@ function convertUuid(value: PayloadValue): ConversionResult {
   if (typeof value !== 'string') return notA('a uuid', value)
   if (!uuid.test(value))
     return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quoteForMessage(value)}`)
-  return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: written in lower case, whatever was read
+  return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: a uuid is written in lower case
 }
 
 function convertBoolean(value: PayloadValue): ConversionResult {

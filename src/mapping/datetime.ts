@@ -18,9 +18,9 @@ interface Written {
   /** `hh:mm`; null for a date without a time. */
   readonly minute: string | null
   readonly second: string
-  /** With its point; empty if there is no fraction. */
+  /** Begins with a point; empty if there is no fraction. */
   readonly fraction: string
-  /** `Z` or ±hh:mm; null for a local time. */
+  /** `Z`, or an offset such as +01:00; null for a local time. */
   readonly offset: string | null
   readonly endOfDay: boolean
 }
@@ -61,7 +61,7 @@ function parse(text: string): Written | null {
   if (match === null) return null
   const [, year, month, day, hour, minute = '00', second = '00', fraction = '', zone = null] = match
   const endOfDay = hour === '24' && minute === '00' && second === '00' && /^0*$/.test(fraction)
-  if (second > '59') return null // Temporal would take 60 for 59
+  if (second > '59') return null // Temporal would read second 60 as 59
   return {
     date: `${year}-${month}-${day}`,
     minute: hour === undefined ? null : `${endOfDay ? '00' : hour}:${minute}`,
@@ -82,7 +82,7 @@ function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
   return written.endOfDay ? instant.add({ hours: 24 }) : instant
 }
 
-/** Takes the day's first instant for a date without a time. This is not 00:00 if the clocks change at midnight. */
+/** A date without a time becomes the day's first instant. This is not 00:00 if the clocks change at midnight. */
 function fromLocal(written: Written, zone: string, text: string): ConversionResult {
   if (written.minute === null) {
     const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)

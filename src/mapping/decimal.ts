@@ -23,12 +23,12 @@ export function parsePlainNumber(text: string): Decimal | null {
   return parse(text, plainNumber)
 }
 
-/** Digits before the point, without leading zeros. */
+/** Does not count leading zeros. */
 export function countWholeDigits(number: Decimal): number {
   return Math.max(number.point, 0)
 }
 
-/** Digits after the point without trailing zeros. */
+/** Does not count trailing zeros. */
 export function countDecimals(number: Decimal): number {
   return Math.max(number.digits.length - number.point, 0)
 }
@@ -80,6 +80,6 @@ function normalize(negative: boolean, digits: string, point: number): Decimal {
 }
 
 function roundsUp(kept: string, rest: string, rounding: Rounding): boolean {
-  if (rest !== '5') return rest >= '5' // `rest` ends in no zero, so only '5' itself is exactly a half
+  if (rest !== '5') return rest >= '5' // `rest` does not end in a zero, so only '5' is exactly a half
   return rounding === 'half-up' || (kept.charCodeAt(kept.length - 1) & 1) === 1
 }

@@ -19,7 +19,7 @@ interface Inquiry {
   asks: string
 }
 
-/** Encloses a field's number, which stands for its value. No mapping file contains this character. */
+/** Encloses a field's index, which stands for the field's value. No mapping file contains this character. */
 const placeholder = '\u0000'
 const anyId = '00000000-0000-4000-8000-000000000000'
 

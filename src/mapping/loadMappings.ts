@@ -5,10 +5,11 @@ import { type FileProblem, FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { Mapping } from './mapping.ts'
 import { readMapping } from './readMapping.ts'
 
+/** By record type. */
 export type Mappings = ReadonlyMap<string, Mapping>
 
 /**
- * The first resource with a mapping, to which the client surely has access; else the first of all.
+ * The first resource that a mapping uses, because the client surely has access to it; else the first of all.
  */
 export function firstUsedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)

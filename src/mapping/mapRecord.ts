@@ -18,7 +18,7 @@ import type { Field, FieldError, MappedField, Mapping, MappingResult } from './m
 /**
  * Maps a record to its request, or to every reason why it cannot be sent. Pure; never throws.
  *
- * @param payload JSON text as the client wrote it
+ * @param payload JSON text as the ERP wrote it
  * @param submissionId the value of `${submission.id}`
  */
 export function mapRecord(mapping: Mapping, payload: string, submissionId: string): MappingResult {
@@ -38,7 +38,7 @@ export function mapRecord(mapping: Mapping, payload: string, submissionId: strin
   return { kind: 'mapped', body, fields, amounts: amountsOf(mapping, values) }
 }
 
-/** @param values the JSON text of each field; in quotes if it is sent as text */
+/** @param values JSON text per field; an amount has quotes if it is sent as text */
 function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amounts {
   return Object.fromEntries(
     fields.flatMap(({ name, isAmount }, i) => (isAmount && values[i] ? [[name, values[i].replaceAll('"', '')]] : [])),
@@ -47,7 +47,7 @@ function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amo
 
 type FieldOutcome = { kind: 'value'; source: string | null; value: string | null } | Invalid
 
-/** Null counts as missing. A default replaces only a missing value, never a wrong or an empty value. */
+/** Null in the payload counts as missing. A default replaces only a missing value, never a wrong or an empty value. */
 function mapField(field: Field, payload: PayloadObject): FieldOutcome {
   const read = field.read(payload)
   if (read.kind === 'invalid') return read
@@ -80,7 +80,7 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   )
 }
 
-/** The request for an outbox row, or the reason why it has none. */
+/** The request for an outbox row, or the reason why the row has none. */
 export type MappedRecord =
   | {
       kind: 'mapped'
@@ -95,7 +95,7 @@ export type MappedRecord =
   | {
       kind: 'refused'
       resource: Resource | null
-      /** All errors in one line, for the person who fixes the record. */
+      /** All errors in one line, for the operator who fixes the record. */
       reason: string
       errors: readonly FieldError[]
     }
@@ -149,7 +149,7 @@ export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 
 }
 
 /**
- * Beginnings of our messages, and the word for the log. The messages themselves quote the record.
+ * Beginnings of error messages, and the word for the log. The messages quote the record, so they are not logged.
  */
 const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
   [/^is missing$/, 'missing'],

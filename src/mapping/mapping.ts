@@ -11,29 +11,28 @@ export interface Mapping {
   readonly track: boolean
   /** True if the body contains `${submission.id}`, so that the service knows the record by our id. */
   readonly sendsSubmissionId: boolean
-  /** The query that reads the payload; null if the outbox row has it. */
+  /** The query that reads the payload; null if the outbox row has the payload. */
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: RenderBodyPart
-  /** A digest of the file's contents without layout and comments, which instances compare. */
+  /** A digest of the file's values, without layout and comments. Instances compare their digests. */
   readonly digest: string
 }
 
 export interface SourceQuery {
   /** One SELECT without a semicolon at its end. $1 is the list of ids. */
   readonly sql: string
-  /** The file's name in messages. */
   readonly file: string
 }
 
 export interface Field {
   readonly name: string
-  /** The path as the file has it; null for a constant. */
+  /** The path in the payload; null for a constant. */
   readonly from: string | null
   readonly read: ReadPath
   readonly required: boolean
   readonly trim: boolean
-  /** The JSON text to send for each text of the client; null if the field has no lookup. */
+  /** The JSON text to send for each text in the payload; null if the field has no lookup. */
   readonly lookup: ReadonlyMap<string, string> | null
   /** JSON text of the constant, or of the default for a missing value; null if the field has neither. */
   readonly fallback: string | null
@@ -43,7 +42,6 @@ export interface Field {
   readonly convert: ConvertValue
 }
 
-/** Describes a field's type and options in a few words. */
 export function describeField(field: Field): string {
   const { spec, from, trim, lookup, fallback, required } = field
   const parts = [
@@ -66,7 +64,7 @@ export type ReadPath = (payload: PayloadObject) => PayloadRead
 export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'missing' } | Invalid
 
 /**
- * Converts a client's value to the JSON text to send. The value is neither missing nor null.
+ * Converts a value of the payload to the JSON text to send. The value is neither missing nor null.
  *
  * @param source JSON text of `value`, with its own digits
  */
@@ -74,39 +72,39 @@ export type ConvertValue = (value: PayloadValue, source: string) => ConversionRe
 export type ConversionResult = { kind: 'value'; json: string } | Invalid
 
 /**
- * Writes a part of the body as JSON text. Returns null if the part is left out, because its field is missing.
+ * Writes a part of the body as JSON text. Returns null to leave the part out, because its value is missing.
  *
- * @param values JSON text per field, in the order of `Mapping.fields`; null if missing
- * @param submissionId the plain id
+ * @param values JSON text per field, in the order of `Mapping.fields`; null if the value is missing
+ * @param submissionId the submission's id, not as JSON
  */
 export type RenderBodyPart = (values: readonly (string | null)[], submissionId: string) => string | null
 
 export type MappingResult =
   | {
-      kind: 'mapped' /** The frozen request, JSON text. */
+      kind: 'mapped' /** The request's body, JSON text. */
       body: string
       fields: readonly MappedField[]
       amounts: Amounts
     }
-  | { kind: 'invalid' /** Every field's error, never empty. */; errors: readonly FieldError[] }
+  | { kind: 'invalid' /** The errors of all fields; never empty. */; errors: readonly FieldError[] }
 
 /** The result of one field, for `outboxd map`. */
 export interface MappedField {
   readonly field: string
   /** The path in the payload; null for a constant. */
   readonly from: string | null
-  /** JSON text as the client wrote it, without insignificant spaces; null if the value is missing. */
+  /** JSON text as in the payload, without insignificant spaces; null if the value is missing. */
   readonly source: string | null
   /** The JSON text to send; null if an optional field is missing, so that its key is left out. */
   readonly value: string | null
 }
 
 /**
- * A reason why a record does not map. `message` continues a sentence that begins with the field: "total_amount is
+ * A reason why a record cannot be mapped. `message` continues a sentence that begins with the field: "total_amount is
  * missing".
  */
 export interface FieldError {
-  /** The service's name of the field, or `payload` if the payload as a whole cannot be read. */
+  /** The field's name under `fields:`, or `payload` if the payload as a whole cannot be read. */
   readonly field: string
   /** The path in the payload; empty for the payload as a whole. */
   readonly from: string

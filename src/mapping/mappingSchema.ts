@@ -90,7 +90,7 @@ export function parseFieldTypeName(type: string): FieldTypeName | null {
 export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 /**
- * A mapping file. Its fields are checked one by one, so that errors name only the options of their type.
+ * A mapping file. Its fields are checked one by one, so that an error names only the options of the field's type.
  */
 export const mappingFileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
@@ -112,7 +112,7 @@ export const mappingFileSchema = z.strictObject({
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
-/** Returns the text of the JSON Schema for editors (draft 7, which yaml-language-server reads best). */
+/** For editors, in draft 7, which yaml-language-server reads best. */
 export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })

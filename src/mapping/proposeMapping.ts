@@ -8,7 +8,7 @@ interface Target {
   readonly name: string
   readonly rest: string
   readonly usual: UsualNameKind
-  /** The likeliest first. */
+  /** The kinds that fit, the likeliest first. */
   readonly kinds: readonly SourceField['kind'][]
   readonly what: string
 }
@@ -80,14 +80,12 @@ export interface TypeQuestion {
 export interface MappingSource {
   /** Null to choose the endpoint by the fields. */
   readonly endpoint: Resource | null
-  /** The query that reads the records; null if the outbox row has the fields. */
+  /** The lines of the query that reads the records; null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
 }
 
 /**
- * Proposes the mapping file of one type.
- *
- * @param fields of its payloads; empty if no payload could be read
+ * @param fields the fields of the type's payloads; empty if no payload could be read
  */
 export function proposeMapping(
   type: string | TypeQuestion,
@@ -132,7 +130,7 @@ function head(type: string | TypeQuestion, endpoint: Resource, sql: readonly str
 }
 
 function findField(fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null {
-  // A text column may hold other texts, so it is not proposed for a uuid. For a field of a payload, the value is known.
+  // A text column is not proposed for a uuid, because it may hold other texts. A payload's text field is proposed.
   const isKnown = ({ kind, about }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || about === ''
   return chooseByUsualName(
     fields.filter((field) => kinds.includes(field.kind) && isKnown(field)),
@@ -153,7 +151,7 @@ function fieldLine(target: Target, field: SourceField | null, all: readonly Sour
   const { name, rest, kinds, what } = target
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
-    // Texts are listed only if no field has the type, because a text may be a date or an amount.
+    // Text fields, which may hold dates or amounts, are listed only if no field has the right kind.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const candidates = (typed.length > 0 ? typed : fitting).slice(0, candidatesMax).map(({ path }) => path)
     const choice = candidates.length === 0 ? '; nothing here looks like it' : `; one of: ${candidates.join(', ')}`
@@ -173,5 +171,5 @@ const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/B
 const zoneOfDays =
   'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
-/** Writes a path into `{ }`, where any text but a plain name needs quotes. */
+/** Quotes a path for use in `{ }`, unless the path is a plain name. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

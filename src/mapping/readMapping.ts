@@ -15,11 +15,9 @@ import {
 } from './mappingSchema.ts'
 
 /**
- * Checks and compiles the text of one mapping file.
- *
- * @param file its name in problems
- * @returns `mapping`: null if there are problems. `type` is set even then, because two files must not have the same
- *   type.
+ * @param file the file's name in problems
+ * @returns `mapping`: null if there are problems. `type` is set despite problems, because two files must not have the
+ *   same type.
  */
 export function readMapping(file: string, text: string) {
   const document = new YamlDocument(file, text)
@@ -65,7 +63,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   }
 }
 
-/** Only looks for $1. `outboxd check` runs the query and finds what else is wrong. */
+/** Checks only that the query contains $1. `outboxd check` runs the query and finds other errors. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')

@@ -6,13 +6,13 @@ export interface SourceField {
   readonly name: string
   readonly path: string
   readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
-  /** The column's type, for messages; empty if known from sample payloads. */
+  /** The column's type, for messages; empty if the field is known from sample payloads. */
   readonly about: string
 }
 
 /**
- * @param type from the catalog, without a length
- * @param exactType with its length
+ * @param type the column's type without a length
+ * @param exactType the type with its length
  */
 export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
   return { name, path: stepOf(name), kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }

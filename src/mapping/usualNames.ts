@@ -29,7 +29,7 @@ const rows = {
   createdAt: `createdat created createdon creationtime createdtime creationdate createdate datecreated insertedat recordedat occurredat
     occurredon senttime enqueuetime timestamp datetimecreated systemcreatedat credattim0 erstelltam erstelltum erstelldatum
     angelegtam anlagedatum erfasstam erfassungsdatum erfdat`,
-  /** The number of a customer or an article that is known outside the ERP. */
+  /** The number of a customer or an article, as it is known outside the ERP. */
   code: `code customerno customernumber customercode accountnumber customeraccountnumber cardcode ref defaultcode itemcode productnumber
     articleno articlenumber itemno sku number no kundennummer kundennr kdnr artikelnummer artikelnr artnr nummer nr`,
   article: `product productid article articleid articleno articlenumber item itemid itemcode itemno sku material itmref0 productnumber no
@@ -69,7 +69,7 @@ interface Named {
   readonly name: string
 }
 
-/** The likeliest comes first. */
+/** Returns the likeliest first. */
 export const findUsuallyNamed = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T[] =>
   usualNames[kind].flatMap((usual) => columns.filter(({ name }) => normalizeName(name) === usual))
 

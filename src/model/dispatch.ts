@@ -37,7 +37,7 @@ export interface Refusal {
 /** The number in X-RateLimit-Remaining. */
 export interface RemainingRequests {
   requests: number
-  /** Since the request began. */
+  /** Time since the request began. */
   ageMs(): number
 }
 
@@ -53,7 +53,7 @@ export interface OutcomeBatch {
   remaining: RemainingRequests | null
 }
 
-/** Ready and due work, and its budget. Counts stop at the given limit. */
+/** Ready and due work, and the budget. Counts stop at the limit asked for. */
 export interface RequestDemand {
   submissionsReady: number
   pollsDue: number
@@ -63,7 +63,7 @@ export interface RequestDemand {
   tracked: number
   capacity: number
   permitsFree: number
-  /** Requests of the last window. */
+  /** Submissions sent in the last window. */
   spentOnSubmissions: number
   /** Time until the next work is due; null if nothing is planned. */
   nextDueMs: number | null
@@ -92,12 +92,12 @@ export interface ClaimRequest extends WantedRequests {
   trial: boolean
 }
 
-/** Work that is committed before it is sent. */
+/** Claimed records and polls, committed before any of them is sent. */
 export interface Claim {
   submissions: ClaimedSubmission[]
   polls: { submission: Submission; job: PollJob }[]
   slots: Slot[]
-  /** True if its only record has to prove that the last pauses are over. */
+  /** True if the claim's only record has to prove that the last pauses are over. */
   proves: boolean
 }
 

@@ -41,11 +41,11 @@ export interface KnownTypes {
   elsewhere: readonly string[] | null
 }
 
-/** Rows that are locked or remembered. They stay new unless `mark` succeeds before disposal. */
+/** Rows that are locked, or remembered by the ledger. Locked rows stay new unless `mark` succeeds before disposal. */
 export interface ClaimedRows extends AsyncDisposable {
   readonly outboxIds: readonly string[]
   readonly leftTypes: readonly string[]
-  /** True if the table cannot be marked. A row that only the ledger remembers is not claimed again. */
+  /** True if the table's rows cannot be marked, so that only the ledger knows which rows are captured. */
   readonly isRemembered: boolean
   /** Reads at least one row, and as many as memory allows. */
   read(): Promise<OutboxRecord[]>
@@ -58,7 +58,7 @@ export interface ClaimedRows extends AsyncDisposable {
 
 export interface RowStatus {
   outboxId: string
-  /** Null for any row with the id. */
+  /** Null if any row with the id may be written. */
   stamp?: string | null
   state: State
   transactionId: string | null
@@ -145,7 +145,7 @@ export interface CaptureSession {
 export interface Insertion {
   /** Ids of rows that differ from the ledger's row of the same id. They were not inserted. */
   inConflict: ReadonlySet<string>
-  /** Outbox ids with the reason. */
+  /** Outbox ids of discarded records, with the reason. */
   discarded: ReadonlyMap<string, string>
 }
 
@@ -167,7 +167,7 @@ export interface ChangeCaptureFault {
   hasUnknown: boolean
   since: string | null
   reason: string
-  /** A trigger function gives other roles its owner's rights. */
+  /** True if a trigger function gives other roles its owner's rights. */
   insecure: boolean
 }
 
@@ -180,7 +180,7 @@ export interface DueCaptureWork {
 /** A report that is due. Its text is read when the row is written, because the record may change before. */
 export interface DueReport {
   submissionId: string
-  /** Failed attempts in a row. */
+  /** Failed tries to write back, in a row. */
   failures: number
 }
 

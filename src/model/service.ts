@@ -58,7 +58,7 @@ export const requestOutcomes = [
 ] as const
 export type Outcome = (typeof requestOutcomes)[number]
 
-/** See docs/reference/interface.md, 8. */
+/** A request that the ledger counts (docs/reference/interface.md, 8). */
 export interface MadeRequest {
   kind: 'submit' | 'status'
   outcome: Outcome
@@ -92,11 +92,11 @@ export interface PauseCall {
   detail: string
   /** `detail` without the service's words, for the log. */
   ownWords?: string
-  /** Each try costs a record, so the wait grows longer than usual. */
+  /** True if each trial risks a record, so that the waits grow longer than usual. */
   patient?: boolean
   /**
-   * True if something other than the service answered, such as a proxy. The first tries are quick, because it may answer
-   * only some records.
+   * True if something other than the service answered, such as a proxy. The first trials follow quickly, because a
+   * proxy may answer instead of the service only sometimes.
    */
   answeredByOther?: boolean
 }
@@ -118,7 +118,7 @@ export type AcceptanceReading = 'yes' | 'no' | 'unclear'
 export interface TransactionStatus {
   transactionId: string | null
   status: string
-  /** The service's digits. */
+  /** JSON text with the service's digits. */
   result: string | null
   errorCode: string | null
 }

@@ -1,16 +1,16 @@
 import type { Outcome } from './service.ts'
 
-/** A record was sent (POST). */
+/** What an HTTP status means for a sent record (POST). */
 export type PostMeaning =
   /** Accepted if the answer has an id. */
   | 'taken'
-  /** Uncertain, or asked for by the id in Location (RFC 9110, 15.4.1, 15.4.4, 15.4.5). */
+  /** The record becomes uncertain, or the id in Location is polled (RFC 9110, 15.4). */
   | 'performed'
   /** Sending pauses; the record may have arrived. */
   | 'moved'
   /** Rejected, because the data was judged. An earlier attempt would have got the same judgement. */
   | 'invalid'
-  /** Repeated with a new token; then sending pauses. */
+  /** Sent again with a new token. After another 401 sending pauses. */
   | 'token-refused'
   /** Sending pauses. */
   | 'forbidden'
@@ -27,7 +27,7 @@ export type PostMeaning =
   /** UNCERTAIN_POLICY decides. */
   | 'in-doubt'
 
-/** A transaction was asked for (GET). */
+/** What an HTTP status means for a polled transaction (GET). */
 export type GetMeaning =
   | 'answered'
   | 'moved'
@@ -42,7 +42,7 @@ export type TokenMeaning =
   | 'answered'
   | 'moved'
   | 'wrong-address'
-  /** Rejected; ten equal refusals in a row pause sending. */
+  /** The issuer refused the sign-in, so sending pauses. */
   | 'refused'
   | 'throttled'
   | 'unavailable'

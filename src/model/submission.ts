@@ -52,7 +52,7 @@ interface Column {
 export const submissionColumns = {
   idempotencyKey: { holds: 'uuid', lasts: 'submission' },
   inDoubt: { holds: 'flag', lasts: 'submission' },
-  /** While probing, this is the id in the record's body. */
+  /** While probing, this is the id in the record's body or in Location. */
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
   renewedKeys: { holds: 'count', lasts: 'start' },
@@ -70,7 +70,7 @@ export const submissionColumns = {
   result: { holds: 'text', lasts: 'step' },
   /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
-  /** True if its polls get only a small share of the slots. */
+  /** True if polls of the transaction get only a small share of the slots. */
   polledRarely: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 
@@ -102,16 +102,16 @@ export interface Submission extends LastingValues, Pick<StepValues, 'polledRarel
   idByPerson: boolean
   probing: boolean
   jobId: string | null
-  /** Since acceptance, or since probing began, by the database's clock. */
+  /** Time since acceptance, or since probing began, by the database's clock. */
   ageMs: number
   refusedPolls: RefusedPolls
-  /** Since the service first said that it does not know the transaction. */
+  /** Time since the service first said that it does not know the transaction. */
   unknownForMs: number | null
 }
 
 export interface MetPause {
   reason: PauseReason
-  /** In a row, while other records got through. */
+  /** How often in a row, while other records got through. */
   times: number
   othersThrough: boolean
   /** Another record met the same pause and got through, so this record is not its cause. */
@@ -153,7 +153,7 @@ interface Asked extends Progress, Pick<StepValues, 'polledRarely'> {
   unknown: boolean
 }
 
-/** The service is asked for the id in the record's body. */
+/** The service is asked for the id in the record's body or in Location. */
 interface Probing extends Asked {
   state: 'sending'
 }
@@ -201,7 +201,6 @@ export interface AttemptResult {
   breach: Breach | null
 }
 
-/** A poll that this instance works on. */
 export interface PollJob {
   id: string
   /** Rises if another instance takes over the pg-boss job, so that the former one can no longer complete it. */

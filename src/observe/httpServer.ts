@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 
 export interface Readiness {
-  /** Why the daemon does not work, for an operator; empty if it does. */
+  /** Why the daemon does not work, for an operator; empty if the daemon works. */
   reasons: readonly string[]
 }
 
@@ -78,10 +78,10 @@ const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 
 /**
- * If the newest connections were refused, a client that holds all connections would keep out the supervisor's probe.
+ * Ends an old connection for each new one beyond `connectionsMax`: the oldest without an answer, else the oldest idle
+ * one, else the oldest. Spares the newer half, which had no time for an answer.
  *
- * Ends the oldest connection without an answer, else the oldest idle one, else the oldest. Spares the newer half, which
- * had no time for an answer.
+ * Refusing new connections would let a client that holds all of them keep out the supervisor's probe.
  */
 export function closeOldestConnectionsBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()
@@ -106,7 +106,6 @@ export function closeOldestConnectionsBeyond(server: Server, connectionsMax: num
   }
 }
 
-/** Concurrent requests share one rendering. */
 function shareRendering(render: () => Promise<string>): () => Promise<string> {
   let underWay: Promise<string> | null = null
   return () => {

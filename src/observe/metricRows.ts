@@ -39,7 +39,7 @@ export interface MetricsSnapshot {
   nowMs: number
   submissions: Record<State, number>
   outboxWaiting: number
-  /** Creation of the oldest row to be sent, even if it is paused or in backoff. */
+  /** Creation of the oldest row to be sent, also during a pause or a backoff. */
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
   oldestForPersonMs: number | null
@@ -51,7 +51,7 @@ export interface MetricsSnapshot {
   rateAvailable: number
 }
 
-/** A value that is not listed counts as `other`. */
+/** Values of each label. Any other value counts as `other`. */
 export type LabelValues = Readonly<Record<string, readonly string[]>>
 
 interface RowBase {
@@ -60,7 +60,7 @@ interface RowBase {
   labels?: LabelValues
 }
 
-/** If the name ends in `_seconds`, values are given in milliseconds. */
+/** If the name ends in `_seconds`, callers give milliseconds. */
 export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
@@ -81,8 +81,8 @@ export type MetricRow = RowBase &
 /**
  * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
- * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind
- * `shown` or `moment` needs only its field in `MetricsSnapshot` and in the statement that reads the ledger.
+ * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). Instead of the call,
+ * a row of kind `shown` or `moment` needs a field in `MetricsSnapshot`.
  */
 export const metricRows = {
   requests: {

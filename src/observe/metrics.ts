@@ -4,7 +4,7 @@ import { ageMetricOf, type LabelValues, type MetricRow, type MetricsSnapshot, me
 
 type Rows = typeof metricRows
 
-/** If the row lists `other`, any text is allowed. */
+/** If a label lists `other`, any text is allowed. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value
@@ -34,7 +34,7 @@ export type Metrics = {
 } & {
   /** Sets all gauges of kind `shown` and `moment`. */
   setSnapshot(snapshot: MetricsSnapshot): void
-  /** Adds their record types as label values. */
+  /** Adds `types`, the record types, as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   mappingsBroken(): void
   render(): Promise<string>
@@ -81,7 +81,6 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** prom-client throws on other values, and a metric must not cause a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -147,7 +146,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** Computes its values at each scrape, from stopwatches. */
+/** Creates a gauge that computes its values at each scrape. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,

@@ -1,6 +1,6 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 
-/** What may be logged of an error: enough to find its place, without data. */
+/** Enough of an error to find its place, without data. */
 export interface RedactedError {
   class: string
   message: string
@@ -12,7 +12,7 @@ export interface RedactedError {
 }
 
 const chainMax = 5
-/** Longer than our messages, so that no secret is cut in half before it is found. */
+/** Longer than our longest message, so that no secret is cut in half before it is found. */
 const redactMax = 10_000
 
 export const withheldMark = '[withheld]'
@@ -59,8 +59,8 @@ function className(error: unknown): string {
 }
 
 /**
- * True for JSON.parse, which quotes its text, for Postgres class 22, which quotes values, and for P0, which triggers
- * raise.
+ * True for errors of JSON.parse, which quotes its text, of Postgres class 22, which quotes values, and of P0, which
+ * triggers raise.
  */
 function quotesData(error: Error, code: unknown): boolean {
   return error instanceof SyntaxError || (typeof code === 'string' && /^(22|P0)[0-9A-Z]{3}$/.test(code))

@@ -7,7 +7,7 @@ export interface Counted {
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** Further different lines are written and not counted. */
+/** Repeats of at most this many different lines are counted. */
 const linesMax = 1_000
 
 interface Line extends Counted {

@@ -6,7 +6,7 @@ export function findReasonProblem(reason: string): string | null {
   return reason.length > reasonMax ? `is longer than ${reasonMax} characters` : null
 }
 
-/** Control, direction and zero-width characters, which logs must not have. */
+/** Matches control, direction and zero-width characters, which logs must not have. */
 const unfit = /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
 
 export const personNameMax = 100

@@ -19,7 +19,7 @@ import {
 } from './resolve.ts'
 import { unescapeFormulas } from './spreadsheet.ts'
 
-/** At least one of the two ids is set. */
+/** `outboxId` or `submissionId` is set, or both. */
 interface AnsweredLine {
   line: number
   outboxId: string | null
@@ -30,12 +30,12 @@ interface AnsweredLine {
 }
 
 type AnswersRead =
-  | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
+  | { kind: 'value'; lines: AnsweredLine[]; unanswered: number }
   | { kind: 'invalid'; problems: string[] }
 
 const linesMax = 10_000
 
-/** Reads a filled-in `submissionCsv`, separated by commas, semicolons or tabs. */
+/** Reads the filled-in CSV of `list --csv`, separated by commas, semicolons or tabs. */
 export function readAnswersFile(text: string): AnswersRead {
   const rows = readRows(text)
   if (typeof rows === 'string') return { kind: 'invalid', problems: [rows] }
@@ -77,7 +77,7 @@ function readRows(text: string): Row[] | string {
   }
 }
 
-/** The first separator of the first line outside quotes. */
+/** Returns the first separator in the header that is outside quotes. */
 function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
@@ -94,7 +94,7 @@ function headProblem(heads: readonly string[]): string | null {
   return twice === undefined ? null : `two columns are named ${twice}: keep one`
 }
 
-/** Returns null for a line without an answer, and a text for a problem. */
+/** Returns null for a line without an answer, and a text for a wrong line. */
 function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine | null | string {
   const cell = (name: Column) => cells[heads.indexOf(name)] || null
   const wrong = (problem: string) => `line ${line}: ${problem}`
@@ -124,7 +124,7 @@ export interface SettlingLine {
   line: number
   settling: RecordToSettle
   answer: ResolveAnswer
-  /** The result if the service confirms the answer. */
+  /** The result if the service confirms the operator's answer. */
   outcome: ResolveOutcome
 }
 
@@ -186,7 +186,7 @@ export async function matchAnswersToRecords(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
 }
 
-/** Returns the problem if the line does not name exactly one submission. */
+/** Returns the problem as a text if the line does not name one submission. */
 async function findSubmission(
   ledger: Database,
   { outboxId, submissionId }: AnsweredLine,
@@ -210,8 +210,8 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
 }
 
 /**
- * Says why a line is skipped; null if it is not. The file is older than the ledger, so a line neither undoes a later step
- * nor sends a record again on an old answer.
+ * Says why a line is skipped; null if it is not. An old line neither undoes a later step of its record nor sends the
+ * record again.
  */
 function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
@@ -219,7 +219,7 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
     return `is already ${state} as ${arrivedAs}`
   const why = whyCannotBeSettled(detail)
   if (why !== null) return `is ${state}${why}`
-  // The answer is about an earlier attempt, and says nothing about the one in doubt.
+  // The answer is about an earlier attempt, not about the last one, which is in doubt.
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)

@@ -10,7 +10,7 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { pauseCallOfTokenAnswer, readGetAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 
-/** Waits this long for slots. */
+/** The longest wait for slots. */
 export const slotWaitMaxMs = 10_000
 
 export interface TransactionAnswer {
@@ -86,7 +86,7 @@ function readTransactionAnswer(answer: Answer, { resource, transactionId }: Tran
   return { kind: 'known', message }
 }
 
-/** See docs/reference/interface.md, 3.1 and 3.2. They do not say whether `accepted` is one of these. */
+/** The statuses in docs/reference/interface.md, 3.1 and 3.2, and `accepted`, which these do not exclude. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const slotsAgainMs = 500
@@ -94,14 +94,14 @@ const slotsAgainMs = 500
 export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
   | { kind: 'none-free' }
-  /** The ledger cannot be read or written, so spent slots are unknown. */
+  /** The ledger cannot be read or written, so the free slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 interface AskingDeps<T> {
   signal: AbortSignal
   askAnyway: boolean
   onWait(): void
-  /** The most requests. Fewer slots are taken if the rate limit is lower. */
+  /** The most requests that `ask` makes; fewer if the rate limit is lower. */
   requestsMax: number
   /** `slotWaitMaxMs` by default. */
   slotWaitMs?: number | undefined
@@ -114,7 +114,7 @@ interface AskingDeps<T> {
 }
 
 /**
- * Lets a command ask the service, with slots from the budget.
+ * Runs `ask` with a client of the service and slots of the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
 export async function withBudgetedServiceClient<T>(config: Config, deps: AskingDeps<T>): Promise<AskOutcome<T>> {

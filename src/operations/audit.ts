@@ -19,7 +19,7 @@ export function toAuditLine(entry: AuditEntry): AuditLine {
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
-/** The currency is EUR by default (docs/reference/interface.md, 2.5). Null if the request was emptied. */
+/** Both are null if the request was emptied. `currency` is EUR by default (docs/reference/interface.md, 2.5). */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
   if (body === null) return { customer: null, currency: null }
   const request = readObject(body)
@@ -39,7 +39,7 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** Names of the fields that hold amounts, for CSV columns; none if the mapping files are broken. */
+/** Returns the names of fields that hold amounts, for CSV columns; none if the mapping files are broken. */
 export function readAmountFieldNames(mappingsDir: string): string[] {
   try {
     const fields = [...loadMappings(mappingsDir).values()].flatMap((mapping) => mapping.fields)
@@ -55,12 +55,11 @@ export interface AuditSum {
   outcome: State
   currency: string | null
   records: number
-  /** Records that were pruned, emptied before amounts were kept, or never mapped. */
+  /** Records that were pruned, never mapped, or emptied before amounts were kept. */
   withoutAmounts: number
   amounts: Amounts
 }
 
-/** The sums by month, type, outcome and currency. */
 export type AuditSums = Map<string, AuditSum>
 
 export function addToSums(sums: AuditSums, line: AuditLine): void {
@@ -78,7 +77,7 @@ export function addToSums(sums: AuditSums, line: AuditLine): void {
   sums.set(group, { ...sum, records: records + 1, withoutAmounts: withoutAmounts + without, amounts: added })
 }
 
-/** Records without an end come last. */
+/** Records that have not ended come last. */
 export const sortSums = (sums: AuditSums): AuditSum[] =>
   [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 

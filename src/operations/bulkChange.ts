@@ -22,7 +22,7 @@ export interface BulkChange {
   allowedStates: readonly State[]
   defaultStates: readonly State[]
   whyNotAllowed: (state: State) => string
-  /** Why records that may have arrived are skipped unless named by id; null if they are not skipped. */
+  /** Why records that may have arrived are skipped unless named by id; null if such records are changed. */
   whySpared: string | null
   riskOf: (submissions: readonly ListedSubmission[]) => string
   asksAlways: (submission: ListedSubmission) => boolean
@@ -33,14 +33,14 @@ export interface SkippedRecord {
   reason: string
 }
 
-/** The ids of changed records, and the skipped records. After an interruption, untried records are in neither list. */
+/** `done` has the ids of changed records. After an interruption, untried records are in neither list. */
 export interface BulkOutcome {
   done: string[]
   skipped: SkippedRecord[]
 }
 
 export interface BulkRun {
-  /** If it is aborted, the current batch is finished and the rest is left. */
+  /** If aborted, the current batch is finished, and the rest stays unchanged. */
   signal: AbortSignal
 }
 
@@ -83,7 +83,7 @@ export type ChosenRecords =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
-/** Bounds the memory. Further records are for the next run. */
+/** Bounds the memory. Another run changes further records. */
 export const changedAtOnceMax = 100_000
 
 export function findChoiceProblems(change: BulkChange, choice: Choice): string[] {
@@ -146,7 +146,7 @@ async function chooseMatching(
   return { kind: 'chosen', submissions, skipped }
 }
 
-/** Previews show this many records, and the rest by group. */
+/** Previews show this many records, and count all by group. */
 export const previewedMax = 5
 
 export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
@@ -168,7 +168,7 @@ export function groupSubmissions(submissions: readonly ListedSubmission[]): Subm
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
 }
 
-/** Estimates as `status` does for the backlog. */
+/** Estimates the cost as `status` estimates the backlog. */
 export async function readReplayCostMessage({ ledger, config }: Databases, count: number): Promise<string> {
   const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
     readLedgerSnapshot(ledger),

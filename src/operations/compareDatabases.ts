@@ -34,7 +34,7 @@ export function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLe
   )
 }
 
-/** Null if the row is gone, or reading its contents fails. */
+/** Null if the row is gone, or if its contents cannot be read. */
 export function readRecordIfReadable(
   databases: Databases,
   mappings: Mappings,
@@ -49,8 +49,8 @@ export function readRecordIfReadable(
 }
 
 /**
- * Finds rows that say they were captured but are not in the ledger.
- * @param isWaitingToo true also finds waiting rows that name a transaction; for use while no daemon captures
+ * Finds rows that are marked as captured but missing from the ledger.
+ * @param isWaitingToo true also finds waiting rows that name a transaction; only while no daemon captures
  */
 export function findLostRows(
   databases: Databases,
@@ -62,9 +62,9 @@ export function findLostRows(
 }
 
 /**
- * True if waiting rows may have been sent, because their state is not written at capture or the outbox was restored, too.
- * If the ledger moved, an outbox at its recorded place was not restored. If the ledger was restored in place, the outbox
- * may have been restored with it if both are on one server.
+ * True if waiting rows may have been sent: capture does not mark them, or the outbox was restored, too. If the ledger
+ * moved, an outbox at its recorded place was not restored. If the ledger was restored in place, an outbox on the same
+ * server may have been restored, too.
  */
 export async function mayWaitingRowsHaveBeenSent(
   databases: Databases,
@@ -98,10 +98,7 @@ export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, a
   })
 }
 
-/**
- * Compares the outbox with the ledger.
- * @returns the number of reports
- */
+/** @returns the number of reports made due */
 export async function makeMissingReportsDue(
   databases: Databases,
   { ledger, actor }: Operator,

@@ -10,7 +10,7 @@ import { formatDuration } from '../time.ts'
 const sessionsShown = 3
 const applicationMaxChars = 60
 
-/** `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
+/** Such as `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
 export function lockingSessionsMessage(sessions: readonly LockingSession[]): string {
   const shown = sessions.slice(0, sessionsShown).map(sessionMessage)
   const more = sessions.length - shown.length
@@ -18,7 +18,7 @@ export function lockingSessionsMessage(sessions: readonly LockingSession[]): str
 }
 
 /**
- * The text begins with a blank, or is empty.
+ * Returns a sentence that begins with a blank, or ''.
  * @param whose such as `the ERP’s`
  */
 export function endLockingSessionAdvice([first]: readonly LockingSession[], whose: string): string {
@@ -73,7 +73,7 @@ export function startPositionMessage(start: StartPosition | null): string | null
   return null
 }
 
-/** Says that all rows of an existing table will be sent, and how to prevent that; null without such rows. */
+/** Says that all rows already in the table will be sent, and how to prevent that; null if there are none. */
 export function initialBacklogMessage(history: InitialBacklog | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history

@@ -9,17 +9,17 @@ import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 
 /**
- * The databases as commands and the console use them, the first parameter of functions:
+ * The databases, as commands and the console pass them to functions:
  *
  *     readSubmissionDetail(databases.ledger, id, …)                   reads the ledger
  *     withOutbox(databases, (outbox) => readWaitingRows(outbox, 10))  reads the ERP's table
- *     discardSeenSubmissions(operatorOf(databases, actor), seen)   changes the ledger in an operator's name
+ *     discardSeenSubmissions(operator, seen)                          changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
   readonly account: string
   readonly ledger: Pool
-  /** Waits only 2.5 s for a lock, because an operator waits. */
+  /** Gives up waiting for a lock after 2.5 s, because an operator waits. */
   readonly erp: Pool
   readonly locks: Pool
   readonly outboxTable: () => Outbox
@@ -45,7 +45,7 @@ export async function openDatabases(
   { connections = 2, lockMs }: LedgerSessions = {},
 ): Promise<Databases> {
   const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
-  const onIdleError = () => {} // the next statement reports it
+  const onIdleError = () => {} // the next statement reports the error
   const settings = lockMs === undefined ? catalogPathSettings : { ...catalogPathSettings, lock_timeout: String(lockMs) }
   const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
@@ -83,7 +83,7 @@ export async function openDatabases(
   }
 }
 
-/** @throws DatabaseUnusable that names the ERP's database */
+/** @throws DatabaseUnusable if the ERP's database cannot be reached */
 export function withOutbox<T>(
   { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
   ask: (outbox: Outbox) => Promise<T>,

@@ -25,8 +25,8 @@ export type Diagnosis =
 type Condition = (status: StatusFacts) => readonly string[]
 
 /**
- * All is well if each condition is met. The most urgent comes first. test/operations/diagnose.test.ts needs a case for
- * each.
+ * All is well if no condition returns a message. The most urgent condition comes first. Each needs a case in
+ * test/operations/diagnose.test.ts.
  */
 export const healthConditions = {
   'no pause for the ledger’s history': ({ pauses, nowMs }) => paused(pauses.filter(isForHistory), nowMs),
@@ -48,7 +48,7 @@ export const healthConditions = {
 
 export type HealthCondition = keyof typeof healthConditions | typeof lastCondition
 
-/** Judged last, because any other condition would explain it. */
+/** Judged last, because any other broken condition would explain why rows wait. */
 const lastCondition = 'waiting rows are captured'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
@@ -98,7 +98,7 @@ function outboxAway({ outbox }: StatusFacts): string | null {
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
-/** A daemon cannot write its heartbeat into a read-only ledger. */
+/** A daemon cannot write its heartbeat into a read-only ledger, so no heartbeat is missed there. */
 function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly, nowMs }: StatusFacts): string | null {
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected)
@@ -131,7 +131,7 @@ function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number)
   )
 }
 
-/** If more records need attention, `list --by-cause` is more useful than `list`. */
+/** If more records than this need attention, `list --by-cause` is more useful than `list`. */
 const eachMax = 10
 
 export const countNeedingAttention = ({ submissions }: Pick<StatusFacts, 'submissions'>): number =>
@@ -171,7 +171,7 @@ function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string |
 const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>
   outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
 
-/** An operator excluded the rows before the start position, so they are not a problem. */
+/** Rows before the start position are not a problem, because an operator excluded them. */
 function leftBehind({ outbox }: StatusFacts): string | null {
   const hidden = outbox.kind === 'read' ? outbox.hidden : null
   if (hidden === null || hidden.rows === 0) return null

@@ -9,13 +9,13 @@ import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage } from './databaseMessages.ts'
 
-/** `onlyLooks`: it needs only what `migrate --print-grants ROLE --read-only` prints. */
+/** `onlyLooks`: the command needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
   name: string
   onlyLooks: boolean
 }
 
-/** @param command to name the permissions that it needs; null for a page or a finding */
+/** @param command the failed command, to name the rights that it needs; null for a page or a finding */
 export function explainError(
   error: unknown,
   command: GivenCommand | null = null,

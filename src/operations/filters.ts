@@ -50,7 +50,7 @@ export function readFilters(options: FilterOptions, rules: FilterRules): Filters
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
-/** Without --state, chooses what needs attention, or every state if a certain record is searched. */
+/** Without --state, chooses the states that need attention, or all states with --transaction or --containing. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
   const isLookup = options.transaction !== undefined || options.containing !== undefined
   const defaultStates = isLookup ? states : statesNeedingAttention
@@ -116,7 +116,7 @@ export const createTextSearch =
     searchSubmissionTexts(ledger, ...asked)
 
 /**
- * Narrows the filter to what --containing finds.
+ * Narrows the filter to the records that --containing finds.
  * @param onCut called if not all records were read
  */
 export async function narrowFilterByText(

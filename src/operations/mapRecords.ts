@@ -9,7 +9,7 @@ export const exampleSubmissionId = '00000000-0000-7000-8000-000000000000'
 
 export type MapPreview = { name: string; type: string } & MappedRecord
 
-/** The given type, or that of the only mapping file. */
+/** Returns the given type, or the type of the only mapping file. */
 export function chooseRecordType(
   mappings: Mappings,
   given: string | undefined,
@@ -32,7 +32,7 @@ export function mapPayloads(mappings: Mappings, type: string, content: string): 
   }))
 }
 
-/** Reads one payload, or one a line if every line looks like an object. */
+/** Returns one payload, or one per line if every line looks like a JSON object. */
 export function splitPayloads(content: string): { name: string; payload: string }[] {
   const lines = content
     .split('\n')
@@ -63,7 +63,7 @@ export function findPreviewWarnings(mappings: Mappings, previews: readonly MapPr
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/** Names date fields whose day changes in UTC: 20 November in Berlin begins at 23:00 on the 19th. */
+/** Names date fields whose day is different in UTC: in Berlin, 20 November begins at 23:00 UTC on the 19th. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),

@@ -14,7 +14,7 @@ export interface PauseRequest {
   for: string | undefined
 }
 
-/** `problem` follows the name of its field. */
+/** `problem` follows the name of its `field`. */
 export type PauseRead =
   | { kind: 'value'; reason: string; forMs: number | null }
   | { kind: 'invalid'; problems: { field: keyof PauseRequest; problem: string }[] }
@@ -55,7 +55,7 @@ const problemsMax = 1_000
 export interface ResumeOutcome {
   ended: string | null
   believed: readonly string[]
-  /** Pauses that end if the next request succeeds. */
+  /** Reasons of pauses that end if the next request succeeds. */
   shortened: readonly PauseReason[]
   remaining: LedgerSnapshot['pauses']
 }

@@ -74,7 +74,7 @@ export function problemMessages(problems: readonly Problem[]): string[] {
   return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
 }
 
-/** For a kind of problem that only a newer daemon knows. */
+/** Shows a problem of a kind that only a newer daemon knows. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3
@@ -104,7 +104,7 @@ const detailMax = 300
 
 const shownMax = 20
 
-/** Covers the first twenty rows. */
+/** Lists at most `shownMax` rows. */
 export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {

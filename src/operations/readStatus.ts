@@ -31,10 +31,10 @@ export type OutboxStatus =
 
 export interface StatusFacts extends LedgerStatus {
   outbox: OutboxStatus
-  /** Creation of the oldest row that is not accepted. */
+  /** Creation of the oldest record that is not accepted. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** What must happen before the backlog moves, as words that follow "after"; null if it moves. */
+  /** What must happen before the backlog shrinks, as words that follow "after"; null if daemons send. */
   backlogStandsUntil: string | null
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
@@ -61,7 +61,7 @@ export async function readLedgerStatus({
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
-/** Reads the outbox, or says within two seconds whose lock it waits for. Never throws. */
+/** Reads the outbox. If a lock prevents this, names the lock's holders within two seconds. Never throws. */
 export async function readOutboxStatus(databases: Databases): Promise<OutboxStatus> {
   const watch = new AbortController()
   try {
@@ -71,7 +71,7 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
   }
 }
 
-/** @param patient tries again after a lock timeout, because the lock's holder may be found late */
+/** @param patient tries once more after a lock timeout, so that `untilLocked` has time to find the lock's holder */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
@@ -88,7 +88,7 @@ async function askOutbox(databases: Databases, patient = true): Promise<OutboxSt
 
 const lookEveryMs = 300
 
-/** Returns when a lock is seen twice, because a short lock does not matter. */
+/** Returns when two looks in a row find a lock, because a short lock does not matter. */
 async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxStatus> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
@@ -130,7 +130,7 @@ export function joinStatusFacts(ledger: LedgerStatus, half: OutboxStatus, config
   }
 }
 
-/** The estimate holds only if a daemon works. */
+/** The backlog's estimate assumes that a daemon sends. */
 function standsUntil({ instances, standing }: LedgerStatus): string | null {
   if (instances.length === 0) return 'a daemon starts'
   return standing.some(({ kind }) => kind === 'loop_failing') ? 'the failing part of the daemon works again' : null
@@ -150,12 +150,12 @@ export interface Backlog {
   pollsPerRecord: number
 }
 
-/** The polls per record, until a record has completed. */
+/** Assumed polls per record, until the first record has completed. */
 const pollsAssumed = 1
 
 /**
- * Counts, at the rate limit, one request and the average polls for each waiting record, and the polls for each tracked
- * record.
+ * Estimates how long the backlog takes at the rate limit. A waiting record costs one request and its polls, a tracked
+ * record only its polls.
  */
 export function estimateBacklog(now: {
   toSend: number
@@ -171,7 +171,7 @@ export function estimateBacklog(now: {
   return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
 }
 
-/** @returns null if nothing waits, or a pause has no end */
+/** @returns null if nothing waits, or if a pause has no known end */
 function backlogClearedAtMs(
   backlog: Backlog,
   pauses: readonly { untilMs: number | null }[],

@@ -46,21 +46,21 @@ export interface LedgerLoss {
 export interface LostHistory {
   found: SuspectedLoss
   doubtful: DoubtfulRecordCounts
-  /** Records whose rows name a transaction that the ledger does not know. */
+  /** Records whose rows name a transaction that the ledger does not know as theirs. */
   named: readonly NamedLostRecord[]
   isOutboxInDoubt: boolean
-  /** Waiting rows that a daemon has locked, so the lost ledger may have had their records. */
+  /** Waiting rows that a daemon has locked, and may have captured before the ledger lost data. */
   lockedWaitingRows: readonly LostRow[]
   undatedRows: readonly LostRow[]
 }
 
 export type NamedLostRecord = NamedRecord & Pick<RowWithTransactionId, 'said'>
 
-/** Beyond this number, rows without a date are not distinguished from newly written rows. */
+/** Beyond this number, waiting rows without a date count as newly written. */
 const undatedMax = 10_000
 
 /**
- * @param isWaitingToo true if the outbox was restored, too; undefined if the operator does not say
+ * @param isWaitingToo true if waiting rows may have been sent; undefined if the operator does not say
  * @param sayer the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
@@ -71,7 +71,7 @@ export async function findLedgerLoss(
 ): Promise<LedgerLoss> {
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, sayer)
-  // before the comparison, because a locked row may say afterwards that it was captured
+  // Read before the comparison, because locked rows may be marked as captured meanwhile.
   const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, shared: transactionsNamedTwice(gap.rows), history: null }
@@ -160,10 +160,10 @@ interface RecaptureParts {
   say(sentence: string): void
 }
 
-/** `changed`: the finding is different now, or another operator was faster. `interrupted`: the rest is left for another run. */
+/** `changed`: the finding changed, or another operator was faster. `interrupted`: another run does the rest. */
 type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
-/** Commits each batch. Sending resumes after the last batch. */
+/** Commits each batch of rows. Sending resumes after the last batch. */
 export async function recaptureLostRows(
   parts: RecaptureParts,
   { gap, shared, history }: LedgerLoss,
@@ -226,7 +226,7 @@ async function takeInRows(
   return taken
 }
 
-/** Rebuilds the record from its row. A row that does not map was never sent, so it is rejected. */
+/** Rebuilds a record from its row. If the row cannot be mapped, the record becomes rejected. */
 function keep(
   { unreadable, ...record }: OutboxRecord,
   { stateText, transactionId }: LostRow,
@@ -266,7 +266,7 @@ async function goOnAfter(
 ): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
-  // Records that have changed are read again before anything is sent.
+  // Records that changed meanwhile are read again before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, goOn)) {
     let done = 0
     for (const batch of inBatches(named, batchSize)) {

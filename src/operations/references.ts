@@ -33,8 +33,8 @@ export function parseRecordName(text: string | undefined, problems: string[]): R
 const prefixes = ['outbox', 'transaction', 'key'] as const
 
 /**
- * The meanings of a name, the likeliest first. Hex digits may also be the end of an id, because ids of one time begin
- * alike. Other texts without a prefix are transaction ids.
+ * Returns what a name may mean, the likeliest first. Hex digits may also be the end of an id, because ids made at one
+ * time begin alike. Other texts without a prefix are transaction ids.
  */
 export function parseReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
@@ -94,7 +94,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** True for a name with a prefix. Any other text may be a transaction id. */
+/** True for a text with a prefix, or of hex digits. Any other text may be a transaction id. */
 function isName(name: string): boolean {
   const [likeliest] = parseReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
@@ -109,7 +109,7 @@ function severalMessage(
   return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
-/** @param name a reference, or the bare id of an outbox row */
+/** @param name a reference, or an outbox row's id without prefix */
 export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
   const [reference] = parseReferences(name)
   const outboxId = reference?.kind === 'outbox' ? reference.value : name

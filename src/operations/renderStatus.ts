@@ -74,7 +74,7 @@ const performance = (counts: CountsByKind) => performanceMessage(performanceFrom
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing
 
-/** "none due" does not mean that each row has its outcome: with `row_conflict`, for instance, no report becomes due. */
+/** "none due" does not mean that each row has its outcome: a row in conflict, for instance, gets no report. */
 export function dueReportsMessage({
   reportsDue,
   oldestReportDueMs,

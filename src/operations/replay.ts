@@ -68,7 +68,7 @@ interface ReplayParts {
 
 type ReplayCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
 
-/** Small, because payloads can be large. */
+/** Few records, because payloads can be large. */
 const batchSize = 100
 
 /** Skips records that cannot be mapped or have changed. */
@@ -116,7 +116,7 @@ async function prepare(
   return { replays, skipped }
 }
 
-/** @param refresh null maps the stored payload instead of the row */
+/** @param refresh null to map the stored payload instead of the row */
 async function readPayload(
   { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
   mappings: Mappings,
@@ -135,6 +135,6 @@ async function readPayload(
   return record
 }
 
-/** Compares only the time, because the contents may have been corrected. */
+/** Compares only the creation times, because the row's contents may have been corrected. */
 const isAnother = (known: string | null, read: string | null) =>
   known !== null && read !== null && stampTimesDiffer(known, read)

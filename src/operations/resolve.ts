@@ -17,7 +17,7 @@ import { findEachSubmissionByName } from './references.ts'
 export interface ResolveAnswer {
   arrived?: string | undefined
   notArrived: boolean
-  /** The id that an operator gave is wrong, and the right one is unknown. */
+  /** The id that an operator gave is wrong, and the right id is unknown. */
   takeBack: boolean
   unchecked: boolean
   newKey: boolean
@@ -34,7 +34,7 @@ export interface RecordToSettle {
 
 export interface ConfirmationQuestion {
   text: string
-  /** In a script, the command itself is the confirmation. */
+  /** True if, in a script, the command itself is the confirmation. */
   isImplied: boolean
 }
 
@@ -63,11 +63,10 @@ export function findResolveOptionProblems({
   return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
-/** The answer about a submission, compared with the ledger. */
 type ResolutionPreview =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
-  /** `outcome`: the result of the answer, or why it is refused. */
+  /** `outcome`: the result of the answer, or why the answer is refused. */
   | { kind: 'found'; settling: RecordToSettle; outcome: ResolveOutcome; question: ConfirmationQuestion | null }
 
 export async function previewResolution(
@@ -149,11 +148,11 @@ const ask = (text: string, isImplied = false): ConfirmationQuestion => ({ text, 
 interface ResolveParts {
   operator: Operator
   askService(transaction: TransactionRef): Promise<TransactionAnswer>
-  /** Called with the answer of the service if the record can be settled. */
+  /** Called with the service's answer if the service knows the transaction. */
   onServiceAnswer(message: string): void
 }
 
-/** Writes only if the revision is still the seen one. */
+/** Writes only if the record is as the operator saw it. */
 export async function resolveSubmission(
   parts: ResolveParts,
   settling: RecordToSettle,
@@ -250,10 +249,10 @@ export function whyCannotBeSettled({
   return ', not uncertain: there is nothing to settle'
 }
 
-/** The same as in service/wire.ts. */
+/** The same as `textCharsMax.id`. */
 const transactionIdMaxChars = 255
 
-/** Placeholders of scripts and spreadsheets, and answers to other questions. */
+/** Placeholders of scripts and spreadsheets, and other words that are not ids. */
 const noIds: ReadonlySet<string> = new Set(
   [
     'null undefined none nil nan n/a na unknown true false yes no y n ja nein ok okay x done',

@@ -5,7 +5,7 @@ import {
   slowRequestMs,
 } from '../ledger/requestCounts.ts'
 
-/** docs/reference/interface.md, section 8. */
+/** From docs/reference/interface.md, section 8. */
 export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }
 
 export interface ServicePerformance {
@@ -38,13 +38,13 @@ function against(share: number, target: number): string {
 
 /** Rounds down, so that a missed target never looks met. */
 export function formatPercent(share: number): string {
-  // A floating-point number such as 0.992 may be a little less.
+  // A share such as 0.992 may be stored as a little less.
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
 
 /**
- * The same as in the alerts OutboxdServiceFailing and OutboxdServiceSlow: 14.4 times the allowed share, and 10
- * requests.
+ * As in the alerts OutboxdServiceFailing and OutboxdServiceSlow: 14.4 times the allowed share, and at least 10
+ * failed or slow requests.
  */
 const alarming = { share: 0.144, requestsMin: 10 }
 

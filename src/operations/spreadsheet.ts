@@ -1,10 +1,8 @@
 import { stringify } from 'csv-stringify/sync'
 
-/**
- * The places where a spreadsheet may begin a cell: at the start, or after a separator. A formula begins with = + - @
- * (also full width) after any blanks and quotes.
- */
+/** Matches where a spreadsheet may begin a cell: at the start of the text, or after a separator. */
 const begins = String.raw`(?:^|(?<=[,;\t|\r\n]))`
+/** Matches how a formula begins, after any blanks and quotes. */
 const calculates = String.raw`(?:[\s"']{0,1000}[=+\-@＝＋－＠]|'*[\t\r])`
 const toMark = new RegExp(`${begins}(?=${calculates})`, 'g')
 const marked = new RegExp(`${begins}'(?=${calculates})`, 'g')
@@ -15,7 +13,7 @@ export const escapeFormulas = (text: string): string => (isNumber(text) ? text :
 
 export const unescapeFormulas = (text: string): string => text.replace(marked, '')
 
-/** Writes CSV (RFC 4180) in which no cell calculates. */
+/** Writes CSV (RFC 4180) without formulas. */
 export function csvLines(rows: readonly Readonly<Record<string, string>>[], columns: readonly string[]): string {
   const cells = rows.map((row) => columns.map((name) => escapeFormulas(row[name] ?? '')))
   return stringify(cells, { quoted_match: /[;\t|]/ })

@@ -38,13 +38,13 @@ export function submissionFacts(detail: SubmissionDetail): [name: string, fact: 
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/** An event's data apart from its cause, such as an earlier body. */
+/** Returns an event's data apart from its cause, such as an earlier body. */
 export function eventDetails({
   detail,
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // The claim is for the daemon, and the digest for `audit --verify`.
+  // Only daemons need the claim, and only `audit --verify` the digest.
   const {
     former,
     claim: _,
@@ -60,7 +60,7 @@ export function eventDetails({
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
 }
 
-/** Shown in place of a missing payload or body. */
+/** Says why a payload or body is missing. */
 export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   otherwise: string,
@@ -81,7 +81,7 @@ export interface CurrentRow {
   createdAt: string | null
 }
 
-/** Compares a record with its changed row; empty if they are the same. */
+/** Compares a record with its row; empty if the row has not changed. */
 export function conflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: CurrentRow | null,

@@ -8,7 +8,7 @@ import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
   waiting: number
-  /** The creation of the oldest waiting row, epoch milliseconds. */
+  /** When the oldest waiting row was created, in epoch milliseconds. */
   oldestMs: number | null
 }
 
@@ -39,7 +39,7 @@ function toMs(iso: string | null | undefined): number | null {
   return Number.isNaN(ms) ? null : ms
 }
 
-/** The most rows that are counted by type, which takes about ten milliseconds. */
+/** The most rows that are counted by type. Counting them takes about ten milliseconds. */
 const typedMax = 10_000
 
 export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
@@ -49,7 +49,7 @@ export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
   })
 }
 
-/** The rows that waited before the first capture. */
+/** The rows that wait before the first capture. */
 export interface InitialBacklog {
   rows: number
   /** True if `rows` is the planner's estimate, because counting takes too long. */
@@ -61,7 +61,7 @@ export interface InitialBacklog {
 
 const countMs = 1_500
 
-/** Counts the waiting rows, in two seconds at most; null after the first capture. */
+/** Counts the waiting rows, or estimates them after `countMs`; null after the first capture. */
 export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,

@@ -5,7 +5,7 @@ import type { ChangeCaptureFault } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
 export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCaptureFault[]> {
-  // Qualifies names, because a pooled session's search path may have operators of other roles.
+  // Qualifies names, because a pooled session's search path may contain operators of other roles.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
@@ -36,8 +36,8 @@ async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
 }
 
 /**
- * Reads the view `trouble` if it and the views below it run only Postgres's own code, because views run functions with
- * the reader's rights. Does not try without the right to read it, because Postgres would log an error each time.
+ * Reads the view `trouble` if it and the views below it run only Postgres's own code, because a view runs functions
+ * with the reader's rights. Without the right to read the view, does not try, because Postgres would log an error.
  */
 async function readView(db: Database): Promise<{ isForeign: boolean; rows: ChangeCaptureFault[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
@@ -54,7 +54,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Chang
   return { isForeign: Boolean(foreign), rows }
 }
 
-/** Reads the catalog, because the view of version 0.2 does not show rights. */
+/** Reads the rights of functions from the catalog, because the view of version 0.2 does not show rights. */
 const insecureSql = `
   select distinct coalesce(t.tgrelid::regclass::text, 'its functions') as table from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
   where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
@@ -73,8 +73,9 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * Finds code of other roles that the view could run. The view needs only built-in objects, on which Postgres records no
- * dependencies, and plain tables with columns of built-in types. A type has casts, and an index may have expressions.
+ * Finds code of other roles that the view `trouble` could run. The view needs only built-in objects, on which Postgres
+ * records no dependencies, and plain tables with columns of built-in types. Other types and indexes count, because
+ * casts and index expressions run code.
  */
 const foreignCodeSql = `
   with recursive view as (

@@ -11,7 +11,7 @@ import { recordRowDifferences } from './rowDifferences.ts'
 import { stateExpressions } from './stateForms.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
-/** The caller holds capture's lock, because two claimers at once would break the order of a key. */
+/** The caller holds the capture lock, because two claims at once would break the order of a key. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
   return outbox.ask(async (table) => {
@@ -80,7 +80,9 @@ async function heldRows(
   }
 }
 
-/** Replaces discarded by queued if the state column has no value for discarded, so that the row no longer waits. */
+/**
+ * Replaces `discarded` by `queued` if the state column has no value for `discarded`, so that the row no longer waits.
+ */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeBackStatements(table)?.states
   const saysDiscarded = stateExpressions(table.table.state)?.isWrittenAt('discarded') ?? true
@@ -117,8 +119,8 @@ type ClaimStatements = ReturnType<typeof claimStatements>
 export function claimStatements({ rows }: OpenTable) {
   const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
-  // A sort value sent as text may lose digits, so Postgres reads the value from the last row. NULL sorts last and needs
-  // a case of its own.
+  // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
+  // needs a case of its own.
   const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
     second === undefined || first === undefined
@@ -145,8 +147,8 @@ export function claimStatements({ rows }: OpenTable) {
 }
 
 /**
- * Locks up to `limit` waiting rows, lowest first. Leaves a row if an earlier row of its key waits and was not locked,
- * because the earlier row is skipped, left to another instance, or locked by another session.
+ * Locks up to `limit` waiting rows, lowest first. Leaves out a row if an earlier row of its key waits and was not
+ * locked: the earlier row is skipped, left to another instance, or locked by another session.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request

@@ -2,9 +2,9 @@ import pg from 'pg'
 import { quoteIdentifier } from '../postgres/database.ts'
 
 export interface Column {
-  /** For comparisons: the base type below all domains, without a length, so that a cast changes no value. */
+  /** For casts in comparisons: the base type below all domains, without a length, so that a cast changes no value. */
   readonly type: string
-  /** For writing: with length and precision, so that a cast of text cuts what is too long. */
+  /** For casts in writes: with length and precision, so that a text that is too long is cut. */
   readonly exactType: string
   /** For decisions: the SQL name of the base type. Do not cast to it: a cast to `character` cuts to one character. */
   readonly baseType: string
@@ -16,7 +16,7 @@ export interface TableShape {
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
   readonly hasSystemColumns: boolean
-  /** True if statements on rows run the client's code or types, so that they may need the role's search path. */
+  /** True if statements on rows use the client's code or types, so that they may need the role's search path. */
   readonly hasClientCode: boolean
 }
 
@@ -32,7 +32,7 @@ export function columnOf(shape: TableShape, name: string): Column {
 
 export const isJsonColumn = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
 
-/** Adds `base.type` to pg_attribute a: the oid of the column's base type below all domains. */
+/** Joins `base.type` to pg_attribute a: the oid of the column's base type below all domains. */
 export const baseTypeJoinSql = `cross join lateral (
       with recursive below as (
         select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid
@@ -43,7 +43,7 @@ export const baseTypeJoinSql = `cross join lateral (
 export const tableAndPartitionOidsSql = (qualified: string): string =>
   `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
-/** A time in UTC as ISO 8601 text with microseconds. */
+/** Formats a time in UTC as ISO 8601 text with microseconds. */
 export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 

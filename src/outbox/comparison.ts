@@ -23,7 +23,7 @@ export interface TableComparison {
   passed: readonly string[] | null
   /** Null if counting took too long. */
   statuses: readonly UnknownStatus[] | null
-  /** True if the comparison stopped at a bound. */
+  /** True if the comparison stopped before the table's end. */
   isCut: boolean
   after: string | null
 }
@@ -31,23 +31,23 @@ export interface TableComparison {
 const nothingFound: TableComparison = { canTell: false, rows: [], passed: [], statuses: [], isCut: false, after: null }
 
 interface ComparisonOptions {
-  /** Includes waiting rows that name a transaction. */
+  /** Includes waiting rows that contain a transaction id. */
   isWaitingToo?: boolean
   /** True skips the search for waiting rows behind the cursor and for unknown statuses. */
   onlyLost?: boolean
-  /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
+  /** Writes ended records back again. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Asked between two slices: false stops the comparison. */
   goOn(): boolean | Promise<boolean>
   sliceRows?: number
-  /** The most rows that the caller holds in memory. */
+  /** The most found rows in memory. The comparison then stops. */
   rowsMax?: number
   begun?: TableComparison | undefined
 }
 
 /**
- * Writes back again to a row under way whose record has ended, because a restored ledger may have lost the note that
- * this is due.
+ * Writes back again if a row is under way but its record has ended. A restored ledger may have lost the note that this
+ * is due.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
   const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options
@@ -85,7 +85,7 @@ interface LedgerComparisonOptions {
 /** Leaves the database time for the ERP's own statements. */
 const betweenSlicesMs = 100
 const lostRowsMax = 10_000
-/** A loop with a long round is reported as stuck, so this round ends and the next one continues. */
+/** A round ends after this time, because a loop with a long round is reported as stuck. The next round continues. */
 const roundMaxMs = 20_000
 
 export function createLedgerComparison(options: LedgerComparisonOptions) {
@@ -96,7 +96,7 @@ export function createLedgerComparison(options: LedgerComparisonOptions) {
   let slicesLeft = 0
   return {
     /**
-     * @param everyMs does nothing if an instance has compared within that time
+     * @param everyMs does nothing if an instance has begun a comparison within this time
      * @param mayGoOn asked between slices: false ends the round
      * @returns `begun` if the next round continues
      */
@@ -159,7 +159,7 @@ export function ledgerGapMessage({ rows, isCut }: Pick<TableComparison, 'rows' |
 /** The next comparison comes after this time, not after an hour, so that the problem ends soon. */
 const compareAgainMinutes = 5
 
-/** Makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
+/** Makes all instances read the table from its beginning. This captures only the rows that the ledger lacks. */
 async function requestTableReread(ledger: Database): Promise<void> {
   await ledger.query(
     `update outboxd.outbox set readings = readings + 1,
@@ -179,8 +179,8 @@ async function claimComparison(ledger: Database, everyMs: number): Promise<boole
 }
 
 /**
- * Deletes problems that no daemon has renewed for five minutes, because the daemon ended or its filter changed. Rows
- * that are skipped in the ledger keep their problems.
+ * Deletes problems that no daemon has renewed for five minutes, because the daemon ended or its filter changed.
+ * Problems of rows that the ledger records as skipped stay.
  */
 async function clearStaleProblems(ledger: Database): Promise<void> {
   await ledger.query(

@@ -5,7 +5,7 @@ import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
 
-/** The payload of a captured change: `{"document": "public.sale_sale", "id": 5}`. */
+/** The payload that change capture writes: `{"document": "public.sale_sale", "id": 5}`. */
 interface DocumentReference {
   document: string
   id: string
@@ -20,11 +20,11 @@ export interface CapturedTable {
   key: string
   /** SQL about the row `n`; null if every document is sent. */
   condition: string | null
-  /** Names and columns by turns; null for all columns. */
+  /** Each name in the payload, then its column; null for all columns. */
   payload: readonly string[] | null
 }
 
-/** Longer payloads are not parsed. */
+/** A longer payload is not parsed. */
 const referenceMax = 10_000
 const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
 
@@ -40,7 +40,7 @@ export function parseDocumentReference(payload: string): DocumentReference | nul
 
 /**
  * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
- * rights, so it reads their view only if the view's owner may insert into the outbox.
+ * rights. So it reads the view `captured` only if the view's owner may insert into the outbox.
  *
  * @param outbox quoted, with its schema
  */
@@ -70,8 +70,8 @@ export async function readCapturedTables(
 }
 
 /**
- * Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can
- * rename types.
+ * Finds the installation that wrote a row. A document's only installation may have a different type, because
+ * `outbox.yaml` can rename types.
  */
 export function findCapturedTable(
   tables: readonly CapturedTable[],
@@ -87,19 +87,19 @@ export function findCapturedTable(
  * The statements that read contents. Each has one parameter, a list of ids.
  */
 
-/** A statement with a list of ids, and its name in messages. */
+/** A statement whose parameter is a list of ids, and its name in messages. */
 export interface IdsQuery {
   what: string
   sql: string
 }
 
-/** Returns rows of `at` and `meets`: whether the document meets the condition. */
+/** Returns rows of `at` (the id's position) and `meets` (whether the document meets the condition). */
 export const existingDocumentsQuery = (captured: CapturedTable): IdsQuery => ({
   what: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
 })
 
-/** Reads the contents of ids, as `ContentRow`s; null if neither a query nor a table says where the contents are. */
+/** Reads the contents of ids, as `ContentRow`s. Null if the type has neither a query nor a captured table. */
 export function contentsQuery(
   source: SourceQuery | null,
   captured: CapturedTable | null,
@@ -112,10 +112,10 @@ export function contentsQuery(
 }
 
 export interface ContentRow {
-  /** Position among the ids that were asked for, from 1. */
+  /** The id's position in the list of ids, from 1. */
   at: number
   bytes: number
-  /** Null if the content is too large, alone or together with those before. */
+  /** Null if the content is too large, alone or together with the contents before. */
   json: string | null
 }
 
@@ -155,14 +155,13 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
-/** A query may catch the server's cancel and continue. After this time the daemon ends its session. */
+/** A query may catch the server's cancel and continue. After this further time the daemon ends the session. */
 const cancelMs = 1_000
 
-/** SQLSTATE of a statement that took too long. */
 const statementTimeout = '57014'
 
 /**
- * The transaction sees one state of the database, and waits for no lock for long.
+ * Runs `work`, which sees one state of the database, and waits for a lock for at most `lockMaxMs`.
  *
  * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
  */
@@ -198,7 +197,7 @@ export async function inReadOnlyTransaction<T>(
 const timedOut = { code: statementTimeout, severity: 'ERROR' }
 
 /**
- * Ends our own session that runs a marked statement. It is found by the mark, because a pooler may hide its process id.
+ * Ends our session whose running statement begins with the comment `mark`. A pooler may hide the session's process id.
  */
 async function endSession(db: Database, mark: string): Promise<void> {
   await db.query(
@@ -213,7 +212,7 @@ const meetingSql = ({ table, key, condition }: CapturedTable): string =>
   `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
 ) is true as meets from ${table} n where n.${key} = any($1)`
 
-/** The contents of the ids in $1 if the type's mapping file has no query, as rows of `key` and `json`. */
+/** Selects the contents of the ids in $1 from the captured table itself, as rows of `key` and `json`. */
 function ownColumnsSql({ table, key, payload }: CapturedTable): string {
   const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
   const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
@@ -222,22 +221,22 @@ function ownColumnsSql({ table, key, payload }: CapturedTable): string {
     where n.${key} = any($1)`
 }
 
-/** The query of a mapping file as rows of `key` and `json`. The query may end with a comment. */
+/** The rows of a mapping file's query as `key` and `json`. The query may end with a comment. */
 const foundSql = ({ sql }: SourceQuery): string =>
   `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r))::pg_catalog.text as json from (
 ${sql}
 ) r`
 
 /**
- * The rows of a query with the positions of their ids in $1, from 1. `found` stands first, so that it gives $1 its type.
- * Compares ids as texts of that type, so that 007 equals 7 and a uuid in capitals equals itself. Qualifies names,
- * because the role's search path may have other objects of the same names.
+ * The rows of a query with the positions of their ids in $1, from 1. `found` stands first, so that it gives $1 its
+ * type. Compares ids as texts of that type, so that 007 equals 7, and a uuid in capitals equals itself. Qualifies
+ * names, because the role's search path may have other objects of the same names.
  */
 const byIdSql = (found: string): string =>
   `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
      join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
 
-/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and at least one. */
+/** Selects contents as `ContentRow`s in the order of the ids: up to `batchBytesMax` bytes, and at least one. */
 const contentsSql = (found: string, bytesMax: number): string =>
   `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
    from (

@@ -38,19 +38,20 @@ const pageMax = 2_000
 const pagesMax = 20
 
 /**
- * Finds the waiting rows of a table whose rows do not show that they were captured: the rows that the ledger lacks.
+ * Finds the rows that the ledger lacks, if rows do not show that they were captured.
  *
- * The cursor moves over rows that are settled and in the ledger, never over an unknown row. So an unknown row is always
- * ahead of the cursor, however late it commits. Each scan reads the known rows ahead of the cursor again.
+ * The cursor passes only rows that the ledger has and that are settled: no transaction can still commit a row before
+ * them. So a row that the ledger lacks is always ahead of the cursor. Each scan reads all rows ahead of the cursor
+ * again.
  */
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
   #differences: RowDifferences = { conflicts: [], edited: [] }
-  /** True if the rows behind the cursor differ and were already added to `#differences`. */
+  /** True if the sampled rows behind the cursor differ and were already added to `#differences`. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
-  /** The next scan continues here, because the last scan met only known rows. */
+  /** The next scan continues here, because the last scan found nothing to capture. */
   #resumeAt: CursorPosition | null = null
 
   constructor(table: ScannedTable) {
@@ -63,7 +64,7 @@ export class CursorScan {
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-    // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin behind the
+    // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin after the
     // skipped row, so it reads the keys first.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
     const choice = createKeyOrderChoice(request, skipped, held)
@@ -90,7 +91,7 @@ export class CursorScan {
       at = rows.at(-1)?.position ?? at
       if (rows.length < pageMax) break
       if (page < pagesMax) continue
-      // Resumes only if every row so far is known: later rows of a skipped row's key would overtake it.
+      // Resumes only if no row was chosen or left to others, because later rows of its key would overtake it.
       if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) this.#resumeAt = at
       break
     }
@@ -119,7 +120,7 @@ export class CursorScan {
     return found
   }
 
-  /** True if a row may wait, or if the table's numbers started again, because `findUnknown` then throws. */
+  /** True if a row may wait, or if the table's numbers started again, because the next scan then throws. */
   async hasUnknown(): Promise<boolean> {
     const { db, settledPosition } = this.#table
     const cursor = this.#cursor
@@ -141,13 +142,13 @@ export class CursorScan {
     const { db, settledPosition, memory } = this.#table
     const settled = await settledPosition.read()
     const stored = await this.#readCursor(settled)
-    this.#cursor = stored && this.#cursor // After a partition was added, no cursor is stored: reads from the beginning.
+    this.#cursor = stored && this.#cursor // If no cursor is stored, as after a new partition, reads from the beginning.
     const from = stored?.position ?? null
     const { rows } = await db.query<{ n: number }>(this.statements.count, this.#valuesOf(from))
     let rowsKnown = 0
     let firstId: string | null = null
     let at = from
-    // Known rows do not count as waiting. Without a cursor there are many; with a cursor one page has most of them.
+    // Rows that the ledger has do not wait. Without a cursor there are many; with a cursor one page has most of them.
     for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
       const read = await this.#readPage(at, settled.upTo)
       const { known } = await memory.findKnown(read)
@@ -165,7 +166,8 @@ export class CursorScan {
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
     const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // `adopt --same` declared the rows up to `sameUpto` known. If the sequence is among them again, reads all rows.
+    // `adopt --same` declared the rows up to `sameUpto` captured. If the sequence was set back among them, reads all
+    // rows.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
     const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored
@@ -181,7 +183,7 @@ export class CursorScan {
   }
 
   /**
-   * Refuses a table whose numbers started again, because its new rows lie behind the cursor, where no scan reads.
+   * Refuses a table whose numbers started again, because its new rows lie behind the cursor, which no scan reads.
    *
    * @throws ForeignOutbox
    */
@@ -254,13 +256,15 @@ const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 export interface CursorSample {
   rows: number
   unknown: number
-  /** Rows that differ from the ledger's rows of the same ids. */
+  /** Rows that conflict with the rows captured under their ids. */
   another: number
   edited: number
-  /** True if every row is known by its creation time, which the ERP never edits. */
+  /**
+   * True if each row's stamp is its creation time. The ERP never edits that, so a different time means a different row.
+   */
   byTime: boolean
   /**
-   * The sequence has a new file since the cursor was stored, because of `restart identity` or `alter sequence …
+   * True if the sequence has a new file since the cursor was stored, after `restart identity` or `alter sequence …
    * restart`.
    */
   sequenceChanged: boolean
@@ -291,7 +295,7 @@ const sampleMax = 20
 function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
-  /** True after a position, and true if the position's parameters are NULL. */
+  /** True after a position, and for all rows if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
@@ -301,7 +305,7 @@ function cursorScanStatements(rows: RowExpressions) {
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
-    /** Selects the last rows up to one position and after another. */
+    /** Selects the last rows up to the cursor and after `sameUpto`. */
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,

@@ -3,10 +3,10 @@ import { isObject, nameJsonKind, type PayloadValue, toPlainValue } from '../yaml
 import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
-/** An entry of `outbox.yaml` with one or more forms. The first key of a form tells it from the others. */
+/** An entry of `outbox.yaml` that has one or more forms. A form is recognised by its first key. */
 export interface OutboxFileEntry<Form extends z.ZodObject> {
   readonly forms: readonly Form[]
-  /** The form for a plain text, which gives the form's first key, and for a mapping without a known key. */
+  /** The form for a plain text (the value of its first key), and for a mapping without a known key. */
   readonly usual: Form | null
   /** What the entry may be, for messages. */
   readonly expected: string
@@ -14,7 +14,7 @@ export interface OutboxFileEntry<Form extends z.ZodObject> {
 
 const firstKeyOf = (form: z.ZodObject): string => Object.keys(form.shape)[0] ?? ''
 
-/** Checks an entry by one of its forms, so that problems are about this form only. Null if there are problems. */
+/** Checks an entry by the form that it has, so that problems are about this form only. Null if there are problems. */
 export function readEntry<Form extends z.ZodObject>(
   document: YamlDocument,
   at: YamlPath,
@@ -35,7 +35,7 @@ export function readEntry<Form extends z.ZodObject>(
   return null
 }
 
-/** @param more keys of the entry's other forms, to suggest for a misspelt key */
+/** @param otherKeys keys of the entry's other forms, to suggest for a misspelt key */
 export function checkSchema<Form extends z.ZodObject>(
   document: YamlDocument,
   schema: Form,

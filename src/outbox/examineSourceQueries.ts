@@ -19,14 +19,14 @@ interface ExaminedSourceQueries {
   problems: string[]
   /** Slow queries, and records for which a query fails. */
   warnings: string[]
-  /** A sentence about the trial; null if no query was tried. */
+  /** The result of the trial, as a sentence; null if no query was tried. */
   read: string | null
 }
 
 const triedMax = 100
 const examineMs = 10_000
 
-/** Plans the queries for mapped records and captured documents, and tries them on waiting rows. */
+/** Plans the queries of mapping files and of change capture, and tries them on waiting rows. */
 export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): Promise<ExaminedSourceQueries> {
   const queries = await listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], read: null }

@@ -13,7 +13,7 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-/** Tracks rows whose filter or stamp raises an error, so that every statement that reads them fails. */
+/** Tracks rows whose filter or stamp raises an error, because every statement that reads such a row fails. */
 export function createFailingRowTracker(ledger: Database) {
   let known: readonly string[] = []
   let testedAt = 0
@@ -54,7 +54,7 @@ export function createFailingRowTracker(ledger: Database) {
   return {
     /** Statements leave out the filter and the stamp for these rows. */
     ids: () => known,
-    /** @returns whether others than `before` are known now */
+    /** @returns whether the known ids are no longer `before` */
     async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
       learning ??= learn(statements).finally(() => {
         learning = null
@@ -62,7 +62,7 @@ export function createFailingRowTracker(ledger: Database) {
       await learning
       return known !== before
     },
-    /** Checks once a minute whether these rows still fail. */
+    /** Checks once a minute whether the failing rows still fail. */
     async retest(statements: FailingRowStatements): Promise<void> {
       if (known.length === 0 || performance.now() - testedAt < retestMs) return
       const standing = await fails(statements, known)
@@ -82,7 +82,9 @@ export function failingRowStatements({ db, table, ideal }: OpenTable) {
   const asked = isMarkedOnCapture(table) ? '1' : stamp
   return {
     db,
-    /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the number of ids. */
+    /**
+     * Selects the ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the most ids.
+     */
     candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
     /** Evaluates the filter and the stamp for the ids in $1. */
@@ -97,11 +99,11 @@ interface FailingParts<E> {
 }
 
 /**
- * Finds the ids for which something fails by trying halves, then their halves, down to single ids.
+ * Finds the ids for which a query fails by trying halves, then their halves, down to single ids.
  *
- * @param error why all of them together fail
+ * @param error why all ids together fail
  * @param tryPart returns why a part fails; null if it succeeds
- * @param isHopeless stops the search
+ * @param isHopeless true stops the search
  */
 export async function findFailingParts<E>(
   ids: readonly string[],
@@ -132,7 +134,7 @@ export async function findFailingParts<E>(
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
 
 /**
- * @param rowsMax stops the search after this number of failing parts, and then returns all their rows
+ * @param failedPartsMax if more parts fail, stops the search and returns all their ids
  * @throws any error that a row cannot cause
  */
 export async function findFailingIds(

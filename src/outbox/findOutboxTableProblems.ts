@@ -18,8 +18,8 @@ import { rowsBehindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
- * Finds reasons why the daemon would fail on this table, without a ledger. If one problem hides the next, returns the
- * first.
+ * Finds reasons why the daemon would fail on this table, without a ledger. If one problem hides others, returns only
+ * that one.
  *
  * @throws OutboxTableUnusable if the table differs from its description
  */
@@ -34,7 +34,7 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   // Passes the pool in place of the ledger, because only the statements are needed.
   const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] }, pool)
   const refused = await findStatementProblems(open.db, statementsOf(open))
-  // A filter may read columns that the description does not name.
+  // Grants all columns, because a filter may read columns that the description does not name.
   const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)} `)
   const grant = refused.some((clause) => denied.test(clause))
     ? await grantToRead(pool, qualifiedNameSql(described))
@@ -79,7 +79,7 @@ function statementsOf(table: OpenTable): NamedStatements {
 type NamedStatements = Readonly<Record<string, string>>
 
 /**
- * Lets Postgres plan each statement as our role, which finds wrong types and missing columns, functions and
+ * Lets Postgres plan each statement with our role's rights. This finds wrong types, and missing columns, functions and
  * permissions.
  */
 async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
@@ -96,13 +96,13 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
   )
 }
 
-/** One refusal is enough, because each further statement would wait for the lock again. */
+/** Said once, because each further statement would wait for the same lock. */
 const locked =
   'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 
 /**
  * Prepares the statement first, because Postgres then says how many parameters it has.
- * @returns why it would fail
+ * @returns why the statement would fail
  */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')

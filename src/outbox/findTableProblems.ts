@@ -46,19 +46,18 @@ export function suggestTableInstead(relkind: string, tablesBelow: readonly strin
   return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-/** Names of relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
+/** Kinds of relations whose rows do not show which transaction wrote them: names by pg_class.relkind. */
 export const relationKindNames: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-/** True if rows must be marked on capture. */
 export const mustRowsBeMarked = (relkind: string): boolean => relationKindNames[relkind] !== undefined
 
 /**
- * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
- * table shows 0, so a row that commits late would be missed.
+ * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these transactions,
+ * and a foreign table shows 0, so a row that commits late would be missed.
  */
 async function findRelationKindProblem(
   db: Database,
@@ -102,7 +101,7 @@ const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
 const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
-/** Refuses sequences with a cache, because a session then draws numbers long before its inserts. */
+/** Refuses a sequence that caches numbers, because a session then draws numbers long before its inserts. */
 async function findSequenceProblems(db: Database, { qualified, table }: InspectedTable): Promise<string[]> {
   const column = table.sequence
   if (column === null) return []
@@ -128,8 +127,8 @@ const idStateSql = `
   where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
- * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show it, as
- * for a view, the description must promise it.
+ * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show this,
+ * as for a view, `outbox.yaml` must promise it.
  */
 async function findIdColumnProblems(
   db: Database,
@@ -158,8 +157,8 @@ async function findIdColumnProblems(
 }
 
 /**
- * Finds the usual functions of time in a filter, because a row that passes `not_before <= now()` later would stay behind
- * the ledger's cursor. The hourly comparison captures rows that other filters let pass late.
+ * Refuses functions of time in a filter, because a row that passes `not_before <= now()` later would stay behind the
+ * cursor. If another filter includes a row late, the hourly comparison captures the row.
  */
 function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
   const isTimeless = filter === null || !timeFunctions.test(filter.replaceAll(/'(?:[^']|'')*'/g, ''))

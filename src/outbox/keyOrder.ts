@@ -3,7 +3,7 @@ import type { RowsRequest } from '../model.ts'
 export interface ScannedRow {
   outboxId: string
   keyHash: string | null
-  /** True if no row of its key may be captured now. */
+  /** True if no row of this row's key may be captured now. */
   excepted: boolean | null
   /** The row's type, if only another instance has its mapping. */
   leftType: string | null
@@ -11,7 +11,7 @@ export interface ScannedRow {
 
 export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
 
-/** Goes through unknown rows in their order, and chooses the rows that may be captured. */
+/** Goes through uncaptured rows in their order, and chooses the rows that may be captured. */
 export function createKeyOrderChoice(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,
@@ -33,8 +33,9 @@ export function createKeyOrderChoice(
 }
 
 /**
- * Keeps the rows of each key in order, and takes up to `keyRowsMax` rows of a key. After the first row that waits, all
- * later rows of its key wait.
+ * Keeps the rows of a key in order. After `keyRowsMax` rows of a key, or a row that has to wait, all later rows of the
+ * key wait.
+ *
  * @param held hashes of keys that have to wait
  * @returns a function that decides about the next row; `mayGo` is false if the row itself has to wait
  */
@@ -52,15 +53,15 @@ export function createKeyOrderFilter(
   }
 }
 
-/** The ledger cuts the subject of a problem to this number of characters. */
+/** Ids are compared up to this length, to which the ledger cuts the subject of a problem. */
 export const idCharsMax = 500
 
-/** Compares skipped ids as text, because an id of a former outbox may not fit this column's type. */
+/** Cuts ids that are compared as text, because an id of a former outbox may not fit this column's type. */
 export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
 
 /**
  * The condition that a row's type is left to other instances. The parameter `firstParameter` has our types, the next
- * parameter has theirs.
+ * parameter the others' types.
  */
 export function isTypeOfOtherInstancesSql(type: string, firstParameter: number): string {
   return `(${type} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${type} = any($${firstParameter + 1}::text[])))`

@@ -21,18 +21,18 @@ interface KnownRows {
   known: ReadonlySet<string>
   /** Rows that differ from the rows captured under their ids. */
   conflicts: RowConflict[]
-  /** Rows that were edited, or are different rows of the same type and key. */
+  /** Rows with changed contents: edited rows, or different rows of the same type and key. */
   edited: string[]
-  /** Rows that the ERP edited after their records were rejected or failed. They are not conflicts. */
+  /** Rows that the ERP edited after their records were rejected or failed. Such edits are not conflicts. */
   repaired: string[]
 }
 
 export interface Cursor {
-  /** All rows up to here are known, and no new row can appear there. */
+  /** The ledger has all rows up to here, and no new row can appear there. */
   position: CursorPosition
-  /** The sequence's relfilenode when the cursor was stored; a restart of the sequence changes it. */
+  /** The sequence's relfilenode when the cursor was stored. A restart of the sequence changes the number. */
   sequenceFile: string | null
-  /** `outboxd adopt --same` declared the rows up to here known. */
+  /** `outboxd adopt --same` declared the rows up to here captured. */
   sameUpto: CursorPosition | null
 }
 
@@ -42,7 +42,7 @@ export class LedgerMemory {
   readonly #selection: string
 
   /**
-   * @param epoch number of the outboxes that the ledger has served
+   * @param epoch number of this outbox among those that the ledger has served
    * @param selection digest of filter, start and order
    */
   constructor(ledger: Database, epoch: number, selection: string) {
@@ -92,7 +92,7 @@ export class LedgerMemory {
   }
 
   async advanceCursor(outbox: string, { position, sequenceFile }: Omit<Cursor, 'sameUpto'>): Promise<void> {
-    // `same_upto` holds for the table, whatever filter its cursors have.
+    // `same_upto` holds for the table, whatever the filter of a cursor.
     await this.#ledger.query(
       `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file, same_upto)
        values ($1, $2, $3, $4, (select same_upto from outboxd.outbox_cursor

@@ -33,15 +33,15 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
 }
 
 /**
- * Each daemon has a session in the outbox's database whose application_name says which ledger serves which table. Only
- * application names are visible to every role.
+ * Names the session that each daemon has in the outbox's database. The application_name says which ledger serves which
+ * table, because every role can see application names.
  *
- *     starting   a new daemon names its session so, looks for other ledgers, waits, and looks again
- *     serving    then it takes this name, and looks once more
+ *     starting   a new daemon adds this word to the name, looks for other ledgers, waits, and looks again
+ *     serving    the daemon then drops the word, and looks once more
  *
- * A daemon that serves and lost its session takes the second name at once. It heeds only sessions that serve, so a new
- * daemon of another ledger cannot take its place. Of two ledgers that start at once at least one sees the other, because
- * each names its session before it looks.
+ * A daemon that serves and lost its session names the new one without the word at once. It heeds only sessions that
+ * serve, so a new daemon of another ledger cannot take its place. If two ledgers start at once, at least one sees the
+ * other, because each names its session before it looks.
  *
  * Any role can choose this name, so a session counts only if its role may read the outbox or is a member of our role.
  */
@@ -74,18 +74,21 @@ export async function findDaemonsOfOtherLedgers(
 }
 
 const reconnectMs = 250
-/** After a restart of the server, a new daemon waits this long, so that former daemons reconnect first. */
+/** A new daemon waits until the server has run this long, so that daemons that served before reconnect first. */
 const settledMs = 5_000
-/** A daemon that serves and lost its session has a new one within this time. */
+/** A serving daemon that lost its session has a new one within this time. */
 const reconnectedMs = 500
 const lookEveryMs = 5_000
 const answerMs = 5_000
-/** Long enough for a stopped daemon's session to end. The waits are random, so that one of two ledgers gets through. */
+/**
+ * Tries until a stopped daemon's session has surely ended. The waits are random, so that one of two ledgers gets
+ * through.
+ */
 const tries = { most: 10, everyMaxMs: 500 }
 
 /**
- * Ends a dead daemon's session after 25 s, because the session keeps daemons of other ledgers out. The server's
- * timeouts must not end our session.
+ * Lets the server end a dead daemon's session after 25 s, because the session keeps daemons of other ledgers out. The
+ * server's timeouts must not end our session.
  */
 const settings = `select set_config(name, case name when 'application_name' then $2 when 'tcp_keepalives_idle' then '10'
     when 'tcp_keepalives_interval' then '5' when 'tcp_keepalives_count' then '3' else '0' end, $1)
@@ -114,7 +117,7 @@ export class LedgerRegistration {
   }
 
   /**
-   * Opens the registration again if its session broke.
+   * Registers the ledger, and again if the session broke.
    *
    * @throws ForeignLedger if a daemon of a different ledger serves the table, Error if the database cannot answer
    */
@@ -155,7 +158,7 @@ export class LedgerRegistration {
       if (!this.#hasStood) await wait(await readUnsettledMs(client))
       await client.query('begin; set local search_path = pg_catalog, pg_temp')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-      // Behind a pooler a session is ours for one transaction only, so the transaction stays open, without a snapshot.
+      // Behind a pooler, a session is ours for one transaction only. So the transaction stays open, without a snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       const table = await readTable()
       const others = await this.#nameSession(client, table, ledger, isPooled)
@@ -217,10 +220,10 @@ export class LedgerRegistration {
     this.#timer = setTimeout(() => void this.#look(), ms).unref()
   }
 
-  /** Runs a statement in the session, because a half-open connection reports no error. */
+  /** Runs a statement in the registered session, because a half-open connection reports no error. */
   async #look(): Promise<void> {
     if (this.#held === null)
-      await this.#renew().catch(() => {}) // capture gets the error from `hold`
+      await this.#renew().catch(() => {}) // the next round of capture gets the error
     else await this.#held.query('select').catch((error: Error) => this.#lose(error))
     if (!this.#isClosed) this.#lookIn(this.#held === null ? reconnectMs : lookEveryMs)
   }
@@ -240,7 +243,7 @@ async function readUnsettledMs(client: pg.Client): Promise<number> {
   return Math.min(settledMs, Math.max(0, settledMs - (rows[0]?.upMs ?? settledMs)))
 }
 
-/** Does not wait for the server's goodbye, because a half-open connection never gets one. */
+/** Does not wait for the server's answer, because a half-open connection never gets one. */
 function hangUp(client: pg.Client): void {
   void client.end().catch(() => {})
   client.connection.stream.destroy()

@@ -20,7 +20,7 @@ interface LockHolder {
   state: string | null
 }
 
-/** Enough, because rows are claimed in order, so that locked rows soon stand first. */
+/** Enough, because rows are captured in order, so that locked rows soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
 
@@ -28,7 +28,7 @@ const inHandMax = 10_000
 
 export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
-  // A lock writes its transaction's number into xmax. The number stays after the lock ends.
+  // A lock writes its transaction's number into xmax, where the number stays after the lock ends.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
@@ -37,7 +37,7 @@ export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenT
       ) first where marked limit ${markedMax}`,
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** The waiting rows of the ids in $1, with the session that holds each. */
+    /** The waiting rows of the ids in $1, with the session that locks each row. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
@@ -52,7 +52,7 @@ function readMarked(outbox: Outbox): Promise<string[]> {
   })
 }
 
-/** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop a claim. */
+/** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop capture. */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
     const rows = await readHeld(table, outboxIds)
@@ -62,7 +62,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
   })
 }
 
-/** Includes rows whose holder cannot be seen. */
+/** Includes rows whose locking session cannot be seen. */
 export function readClaimedUnmarkedRows(outbox: Outbox): Promise<StampedRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
@@ -104,7 +104,7 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
 export const longLockMs = 60_000
 
 /**
- * Watches for rows that a session of the ERP keeps locked, because claims leave them silently.
+ * Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently.
  *
  * @returns a check that raises a problem for each row that stays locked for a minute, and clears it when the row is
  * free

@@ -31,7 +31,7 @@ export async function migrateOutbox(
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
-    // One string of statements is one transaction. The lock makes a second process wait.
+    // One string of statements is one transaction. The lock makes a second command wait.
     await client.query(
       `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
@@ -71,7 +71,9 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
 
 export interface OutboxTableState {
   exists: boolean
-  /** `always` is the trigger of an earlier version. `never` means that it is missing or disabled. */
+  /**
+   * `sleepers`: wakes only a daemon that sleeps. `always`: an earlier version's trigger. `never`: missing or disabled.
+   */
   wakes: 'sleepers' | 'always' | 'never'
   preparedMax: number
   columns: string[]

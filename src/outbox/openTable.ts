@@ -29,7 +29,7 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
-  /** The expressions as if the filter and the stamp failed for no row. */
+  /** The expressions without exceptions for rows whose filter or stamp fails. */
   readonly ideal: RowExpressions
   readonly memory: LedgerMemory
   /** Null if rows are marked on capture. */

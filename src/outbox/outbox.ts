@@ -21,7 +21,7 @@ export class Outbox {
   readonly pool: pg.Pool
   readonly ledger: pg.Pool
   readonly described: OutboxTable
-  /** Rows with larger payloads are claimed, but their payload is not read. */
+  /** Rows with larger payloads are captured, but their payload is not read. */
   readonly bytesMax: number
   readonly channel: string | null
   /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
@@ -44,7 +44,7 @@ export class Outbox {
     this.failingRows = createFailingRowTracker(ledger)
   }
 
-  /** Reads the catalog once, so a change of the table or its triggers needs a reload. @throws OutboxTableUnusable */
+  /** Reads the catalog once, so a changed table or trigger needs a reload. @throws OutboxTableUnusable */
   inspect(): Promise<TableShapeAndIdentity> {
     this.#inspected ??= readTableShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
       this.#inspected = undefined
@@ -62,10 +62,10 @@ export class Outbox {
   }
 
   /**
-   * Opens the table with the ledger's present description. Another instance or the operator may have changed the
+   * Opens the table as the ledger describes it now, because another instance or the operator may have changed the
    * description.
    *
-   * @param read the ledger's description, if the caller has just read it
+   * @param justRead the ledger's description, if the caller has just read it
    * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table
    */
   async open(read?: ServedOutbox): Promise<OpenTable> {
@@ -81,19 +81,22 @@ export class Outbox {
     return this.#opened.table
   }
 
-  /** Binds the ledger to this table if it has none yet. @throws OutboxTableUnusable, ForeignOutbox */
+  /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, ForeignOutbox */
   async adopt(who: string): Promise<void> {
     await bindLedgerToOutbox(this.ledger, await this.identify(), who)
     await this.open()
     this.#isOurs = true
   }
 
-  /** Adopts the table if its database could not be reached at the start. */
+  /** Binds the ledger if the table's database could not be reached at the start. */
   async adoptLate(): Promise<void> {
     if (!this.#isOurs) await this.adopt('daemon')
   }
 
-  /** Runs a query. If the filter or a stamp fails for a row, finds the row and runs the query without that row. */
+  /**
+   * Runs a query. If the filter or the stamp fails for a row, finds the row, and queries again without both for that
+   * row.
+   */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
@@ -103,7 +106,7 @@ export class Outbox {
     try {
       return await question(table)
     } catch (error) {
-      // Without marks, a stamp hashes the row's contents, so it may fail for a row.
+      // If rows are not marked, the stamp may fail too, because it hashes the row's contents.
       const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
       if (!mayFail || !canBeCausedByRow(error)) throw error
       if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error

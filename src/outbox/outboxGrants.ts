@@ -24,7 +24,7 @@ function neededPermissions(table: OutboxTable): NeededPermissions {
   }
 }
 
-/** Locked rows are found by xmax. Rows without a state are ordered by their transactions (xmin, cmin). */
+/** Locked rows are found by xmax. Rows that are not marked are ordered by their transactions (xmin, cmin). */
 const systemColumns = (table: OutboxTable): string[] =>
   isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
@@ -65,7 +65,7 @@ const grantsSql = `
 
 /**
  * If the table does not exist, lists only the grant on the schema.
- * @param role null for our own
+ * @param role null for the session's own
  */
 async function readGrantsOnTable(
   db: Database,

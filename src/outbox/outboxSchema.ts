@@ -3,7 +3,7 @@ import type { OutboxFileEntry } from './entryReader.ts'
 import { stateEntry, stateListSchema } from './stateEntries.ts'
 
 /*
- * The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one form.
+ * The schema of `outbox.yaml`. An entry with several forms is checked by one form, so that errors are about this form.
  */
 
 const column = z.string().min(1)

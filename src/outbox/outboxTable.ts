@@ -3,7 +3,7 @@ import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
 import { type StateColumn, stateExpressions } from './stateForms.ts'
 
-/** An outbox table as `outbox.yaml` describes it. Names are as in the catalog, unquoted. */
+/** An outbox table as `outbox.yaml` describes it. Names are unquoted, as in the catalog. */
 export interface OutboxTable {
   /** The file's name for messages; null for the standard table. */
   readonly file: string | null
@@ -11,7 +11,7 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** The promise of unique ids, for tables whose catalog cannot show them. */
+  /** True if `outbox.yaml` promises unique ids, because the table's catalog cannot show them. */
   readonly idPromised: boolean
   readonly order: string | null
   /** A column that a sequence fills at the insert. The ledger's cursor follows its order. */
@@ -94,7 +94,7 @@ interface DescribedColumn {
   readonly isWritten: boolean
 }
 
-/** A payload of all columns names none. */
+/** A payload of all columns adds none. */
 export function listDescribedColumns({
   payload,
   type,

@@ -67,12 +67,12 @@ function payloadOf(
 }
 
 /**
- * Refuses to write to columns that identify or order a row, and to columns that the ERP fills. If the payload has
- * several columns, the stamp leaves out those that outboxd writes.
+ * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. Several
+ * columns of a payload may include written ones, because the stamp leaves these out.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table
-  // With a state, a row may begin to wait after the cursor has passed it.
+  // With a state, a row may begin to wait after the cursor has passed the row.
   if (sequence !== null && state !== null)
     document.reportKey(
       ['sequence'],
@@ -100,7 +100,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // If the creation time identifies rows, the state may replace type, key or payload: they are read first.
+  // If the creation time identifies rows, the state may overwrite type, key or payload, because these are read before.
   const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) document.report(['state'], why(state.column, what))

@@ -25,14 +25,16 @@ interface SourceQueries {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
-/** Time limit for all queries of one batch, because its rows stay locked and its other sessions idle until they end. */
+/**
+ * Time limit for all queries of one batch. Until they end, the batch's rows stay locked and its other sessions idle.
+ */
 const sourceMaxMs = 5_000
 
 /**
  * Reads the contents of captured documents, and of records whose mapping file has `source:`, by one query for each
  * type. Returns other records unchanged.
  *
- * @returns the first of the records, up to what may be in memory at once
+ * @returns as many of the first records as may be in memory at once
  * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
 export async function readRecordContents(
@@ -59,10 +61,10 @@ export async function readRecordWithContent(
   return record === null ? null : ((await readRecordContents(outbox, sources, [record]))[0] ?? null)
 }
 
-/** The records that a command reads at once. Fewer than for capture, so that a slow query passes. */
+/** The records that a command reads at once. Fewer than for capture, so that a slow query ends in time. */
 const commandRecordsMax = 100
 
-/** Reads part by part. @throws SourceFailed */
+/** Reads `commandRecordsMax` records at a time. @throws SourceFailed */
 export async function readContentsOfAllRecords(
   outbox: Outbox,
   sources: SourceQueries,
@@ -78,7 +80,7 @@ export async function readContentsOfAllRecords(
 interface Group {
   type: string
   source: SourceQuery | null
-  /** Null: the rows stand for no documents. */
+  /** Null if the records are not captured documents. */
   captured: CapturedTable | null
   /** Null: the payload has no id. */
   ids: Map<OutboxRecord, string | null>
@@ -108,7 +110,7 @@ async function groupRecords(
   return groups.values()
 }
 
-/** @throws SourceFailed of this type if the view cannot be read, so that other types of the batch go on */
+/** @throws SourceFailed with this type if the view cannot be read, so that other types of the batch go on */
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
@@ -157,7 +159,7 @@ async function readGroup(
 
 type Content =
   | { kind: 'read'; json: string }
-  /** The document is not to be sent. */
+  /** Nothing is sent for the document. */
   | { kind: 'none'; why: string }
   | { kind: 'unreadable'; why: string }
   /** The content did not fit into memory. */
@@ -166,20 +168,20 @@ type Content =
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
 
-/** If a query fails for this number of parts of the records and succeeds for none, it fails for all records. */
+/** If a query fails for this number of parts of the list and succeeds for none, it fails for all records. */
 const failedPartsMax = 64
 /** If this many records fail and none succeeds, their data is not the cause. */
 const failedRecordsMax = 10
 
 /**
- * Reads the contents of ids. If the query fails, finds the records for which it fails. The SQLSTATE says little, because
- * a function may raise any code for one record:
+ * Reads the contents of ids. If the query fails, finds the records for which it fails. The SQLSTATE says little,
+ * because a function may raise any code for one record:
  *
- *     fails for some records, succeeds for others      the records are unreadable
+ *     fails for some records, succeeds for others      these records are unreadable
  *     fails for all, fewer than 10, a code about data  the records are unreadable
- *     fails for all, 10 or more, or another code       SourceFailed, the type
- *     fails without any record                         SourceFailed, the type
- *     a code that may pass                             SourceFailed, moment
+ *     fails for all, 10 or more, or another code       throws SourceFailed, blame `type`
+ *     fails without any record                         throws SourceFailed, blame `type`
+ *     a code that may pass                             throws SourceFailed, blame `moment`
  */
 async function readOrBlame(
   outbox: Outbox,
@@ -215,7 +217,7 @@ async function readOrBlame(
     ]),
   )
   const others = ids.filter((id) => !culprits.has(id))
-  // Reads all records together, because the memory limit holds for all of them.
+  // Reads the other records again together, because the memory limit holds for all of them.
   const again = others.length === 0 ? new Map<string, Content>() : await read(others)
   if (again instanceof QueryFailed) throw new SourceFailed(group.type, 'moment', again)
   return new Map([...again, ...culprits])
@@ -236,7 +238,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
 /**
  * Reads the contents of ids, all in one state of the database.
  *
- * @throws QueryFailed if the query fails and the session lives
+ * @throws QueryFailed if the query fails and its session survives
  */
 async function readByIds(
   outbox: Outbox,

@@ -8,7 +8,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
-/** Statements that read rows. If a statement reads a payload, $1 is the most bytes to read. */
+/** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements({ rows }: OpenTable) {
   const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
@@ -25,7 +25,7 @@ export function rowReadStatements({ rows }: OpenTable) {
   }
 }
 
-/** Reads a row in any state. Use `readRecordWithContent` if a query reads its content. */
+/** Reads a row in any state. If a query reads the row's content, use `readRecordWithContent`. */
 export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
@@ -37,13 +37,13 @@ export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promis
   }
 }
 
-/** Always true in a table whose rows do not show that they wait. */
+/** Always true if rows do not show that they wait. */
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
   return ((await table.db.query(rowReadStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
 }
 
-/** Reads waiting rows in the order of claims, without a lock. */
+/** Reads waiting rows in the order of capture, without locking them. */
 export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
   return outbox.ask(async (table) => {
@@ -88,10 +88,10 @@ export async function findExistingRows(outbox: Outbox, outboxIds: readonly strin
   return new Set((await readRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
-/** The most bytes of payloads in memory at once. Mapping and writing take a few times this amount. */
+/** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
 export const batchBytesMax = 16_000_000
 
-/** Reads up to `batchBytesMax` bytes, and at least one row. */
+/** Reads the first rows: up to `batchBytesMax` bytes, and at least one. */
 export async function readWaitingRowsThatFit(
   { described, bytesMax }: Outbox,
   db: Database,

@@ -26,8 +26,8 @@ export async function resolveTableSchema<T extends Pick<OutboxTable, 'schema' | 
 }
 
 /**
- * Finds the client's code that runs in statements on rows: views, rules, policies, triggers of updates, and all that
- * needs functions, operators or types outside Postgres's own.
+ * Finds out whether statements on rows run the client's code: views, rules, policies, triggers of updates, or
+ * functions, operators and types that are not built in.
  */
 const clientCodeSql = `
   with recursive part as (

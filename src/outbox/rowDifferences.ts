@@ -50,8 +50,8 @@ async function updateEditedRowsProblem(ledger: Database): Promise<void> {
 const reviewedMax = 1_000
 
 /**
- * Clears the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
- * ended.
+ * Clears the conflicts of rows that the ERP has deleted, renumbered or corrected, and the edits of rows whose records
+ * have ended.
  */
 export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
@@ -63,7 +63,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
     `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
     [reviewedMax],
   )
-  if (raised.length + noted.length === 0) return // the ERP's database may be away
+  if (raised.length + noted.length === 0) return // the ERP's database may be down
   const table = await outbox.open()
   const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
   const rows = await readRowsById(table, looked)
@@ -81,7 +81,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   if (rowCount) await updateEditedRowsProblem(ledger)
 }
 
-/** Accepts a row's new contents if the row was edited before its end was written back. */
+/** Accepts the new contents of a row that was edited before its end was written back. */
 async function acceptEnded(ledger: Database, rows: readonly StampedRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp

@@ -14,7 +14,7 @@ interface SortValue {
 export type RowExpressions = Readonly<ReturnType<typeof rowExpressions>>
 
 /**
- * Makes the parts of every statement on an outbox table, whose rows have the alias o.
+ * Makes the expressions of every statement on an outbox table, whose rows have the alias o.
  * @param failingIds rows whose filter or stamp raises an error. Statements leave both out and count the rows as ours
  */
 export function rowExpressions(
@@ -43,7 +43,7 @@ export function rowExpressions(
     mayWait: `${waits}${begins}`,
     filtered,
     key,
-    /** A hash of the key. It is short, and readable in any encoding. */
+    /** A hash of the key, because it is short, and readable in any encoding. */
     keyHash: `hashtextextended(${key}, 0)`,
     type,
     payload,
@@ -63,9 +63,9 @@ export function rowExpressions(
 }
 
 /**
- * A digest of everything on which a cursor depends. If one part changes, rows behind the cursor may be ours, so a new
+ * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may be ours, so a new
  * cursor begins at the start.
- * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
+ * @param rows the expressions of `OpenTable.ideal`, because the set of failing rows changes
  * @param timesReread the number of times that the table was read from its beginning again
  */
 export function cursorSelectionDigest(
@@ -76,7 +76,7 @@ export function cursorSelectionDigest(
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** Uses `case`, so that Postgres compares the id before it evaluates the filter. */
+/** Leaves out the filter for failing rows. `case` makes Postgres compare the id first. */
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
@@ -97,7 +97,7 @@ function typeExpression({ type }: OutboxTable): string {
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
-/** Years 1 to 9999. Beyond them to_timestamp throws, and the whole batch fails. */
+/** Years 1 to 9999. Beyond them to_timestamp throws, and the whole batch would fail. */
 const leastSecond = -62_135_596_800
 const mostSecond = 253_402_300_799
 
@@ -134,14 +134,14 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
   const ofSystem = (expression: string, type: string) => ({ expression, type })
   const byTransaction =
     isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
-  // Orders the rows of one transaction by the declared column, or else by its statements.
+  // Orders the rows of one transaction by `sequence` or `order`, or else by the transaction's statements (cmin).
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
 }
 
 /**
- * The condition that a row is not before the start position, to follow another condition; empty without a start
+ * The condition that a row is not before the start position, to append to another condition; empty without a start
  * position. Includes rows without a creation time, so that they are not lost.
  */
 export function notBeforeStartSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
@@ -212,7 +212,7 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   return baseType === 'timestamp without time zone' ? isoTimeSql(at) : `${at}::text`
 }
 
-/** The contents of the record. Includes the types of its columns, because they decide how a value is printed. */
+/** The contents in a stamp. `columns` includes the columns' types, because they decide how a value is printed. */
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`

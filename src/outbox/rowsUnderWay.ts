@@ -10,7 +10,7 @@ import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
 import { isInSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** A row whose state says that it was captured, and not that its record has ended. */
+/** A row whose state says that it was captured, but not that its record has ended. */
 export interface RowUnderWay {
   outboxId: string
   stamp: string
@@ -20,7 +20,7 @@ export interface RowUnderWay {
 }
 
 /**
- * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count, because a
+ * If one value means both "under way" and "done", counts only rows recorded since the ledger serves the table. A
  * different program may have handled older rows.
  */
 export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable) {
@@ -41,11 +41,11 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   return {
     /** True if completed and discarded have values of their own, so that a row under way does not show its end yet. */
     hasEndValues: form?.hasEndValues ?? false,
-    /** The condition that a row is under way; null if a row looks new until its end. */
+    /** The condition that a row is under way; null if a row looks new until its record ends. */
     underWay,
-    /** Includes waiting rows that name a transaction, because the ledger may have lost their records. */
+    /** Includes waiting rows that contain a transaction id, because the ledger may have lost their records. */
     underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
-    /** Reads neither filter nor stamp, because either may fail for a row's contents. */
+    /** Computes neither filter nor stamp, because either may fail for a row's contents. */
     rowsSql: (condition: string) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${stateText} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)} order by ${id}`,
@@ -56,14 +56,14 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
 }
 
 interface RowsUnderWay {
-  /** Not in the ledger. */
+  /** Rows that the ledger lacks. */
   unknown: RowUnderWay[]
-  /** In the ledger. If the record has ended, the end was not written back. */
+  /** Ids in the ledger. If the record has ended, the end was not written back. */
   known: string[]
   canTell: boolean
 }
 
-/** @param isWaitingToo includes waiting rows that name a transaction */
+/** @param isWaitingToo includes waiting rows that contain a transaction id */
 export async function readRowsUnderWay(
   outbox: Outbox,
   table: OpenTable,
@@ -83,7 +83,7 @@ export async function readRowsUnderWay(
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
 }
 
-/** Includes waiting rows that name a transaction. */
+/** Includes waiting rows that contain a transaction id. */
 export async function readNextSliceUnderWay(
   outbox: Outbox,
   after: string | null,
@@ -103,8 +103,8 @@ async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowU
 }
 
 /**
- * Adds the stamps. Leaves out rows that the filter excludes, or for which the filter fails, because these may belong to
- * a different program.
+ * Adds the stamps. Leaves out rows that the filter excludes, or for which the filter fails, because such rows may
+ * belong to a different program.
  */
 async function stampOurs(
   db: Database,
@@ -122,11 +122,11 @@ async function stampOurs(
 
 interface StampStatements {
   readonly stamped: string
-  /** Reads nothing that could fail for a row's contents. */
+  /** Selects rows without anything that could fail for a row's contents. */
   readonly unstamped: string
 }
 
-/** Reads the rows of ids by `stamped`, and by `unstamped` those for which `stamped` fails. */
+/** Reads rows by `stamped`, and by `unstamped` those for which `stamped` fails. */
 export async function readRowsWithStamps<R extends object>(
   db: Database,
   { stamped, unstamped }: StampStatements,

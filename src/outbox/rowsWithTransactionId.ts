@@ -15,7 +15,7 @@ export interface RowWithTransactionId {
 
 type Row = RowWithTransactionId & StampedRow & { waits: boolean }
 
-/** Includes rows in any state and outside the filter. */
+/** Finds rows in any state, also outside the filter. */
 function namingStatements({ table, shape, ideal }: OpenTable) {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
@@ -27,7 +27,7 @@ function namingStatements({ table, shape, ideal }: OpenTable) {
   return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
 }
 
-/** Includes a row that raises an error. Leaves out a waiting row with changed contents. */
+/** Includes a row whose stamp raises an error. Leaves out a waiting row with changed contents. */
 export async function readRowsWithTransactionId(
   outbox: Outbox,
   outboxIds: readonly string[],
@@ -44,16 +44,16 @@ export async function readRowsWithTransactionId(
     .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
 }
 
-/** After this time the next round continues the search, because a loop with a long round is reported as stuck. */
+/** After this time the search is left to the next round, because a loop with a long round is reported as stuck. */
 const searchMs = 1_000
-/** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
+/** A result "none" holds for this multiple of the time that the search took, because a large table takes long. */
 const holdsTimes = 10
 
 type ReadSlice = (after: string | null) => ReturnType<typeof readNextSliceUnderWay>
 
 /**
- * Searches for a row that waits or is under way and names a transaction. Does not search a table without an index on
- * the id. `findNow` takes no earlier result of "none".
+ * Searches for a row that waits or is under way and contains a transaction id. Does not search a table without an index
+ * on the id. `findNow` ignores an earlier result "none".
  */
 export function createRowWithTransactionSearch(
   readNextSlice: ReadSlice,

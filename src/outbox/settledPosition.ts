@@ -5,7 +5,7 @@ import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * Says up to where a table is settled: no transaction, running or future, can commit a row there. Read the position
+ * Says up to where a table is settled: no transaction, running or future, can commit a row there. Read this position
  * before the rows.
  */
 export interface SettledPositionReader {
@@ -15,9 +15,11 @@ export interface SettledPositionReader {
 }
 
 export interface SettledPosition {
-  /** Names the table by oids, order and partitions. If one of these changes, the table is read from its beginning. */
+  /**
+   * Identifies the table by oids, order and partitions. If one of these changes, the table is read from its beginning.
+   */
   outbox: string
-  /** Rows whose first sort value is at most this are settled. */
+  /** Rows whose first sort value is at most this value are settled. */
   upTo: string | null
   /** The last number that the sequence has drawn. */
   drawn: string | null
@@ -36,14 +38,14 @@ export function createSettledPositionReader(
 const outboxKey = (qualified: string) =>
   `(select oid::text from pg_database where datname = current_database()) || '.' || ${literalSql(qualified)}::regclass::oid::text`
 
-/** Names the partitions, because a partition that is attached later brings rows that were written long ago. */
+/** A digest of the partitions, because a partition that is attached later brings rows that were written long ago. */
 const partsKey = (qualified: string) =>
   `coalesce((with recursive part as (
       select inhrelid as id from pg_inherits where inhparent = ${literalSql(qualified)}::regclass::oid
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
-/** Orders rows by transaction number. Rows below the oldest running transaction are settled. */
+/** Goes by transaction numbers. Rows of transactions before the oldest running one are settled. */
 function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
@@ -57,8 +59,8 @@ function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
 }
 
 /**
- * Orders rows by a sequence. The highest number is settled when every session that wrote the table at that time has
- * ended (see `tableWriterTransactionsSql`). A number that the sequence has not drawn yet settles nothing.
+ * Goes by the numbers of a sequence. The highest number is settled when every transaction that wrote the table at that
+ * time has ended (see `tableWriterTransactionsSql`). A number that the sequence has not drawn yet settles nothing.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): SettledPositionReader {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`

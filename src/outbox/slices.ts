@@ -20,7 +20,7 @@ export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): strin
    order by ${id} offset $1 limit 1`
 
 /**
- * The condition that a row is in the slice, to follow another condition.
+ * The condition that a row is in the slice, to append to another condition.
  * @param firstParameter number of the parameter `after`; `upTo` is the next
  */
 export const isInSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>
@@ -37,7 +37,7 @@ export async function readNextSlice(
   return { after, upTo: ends[0]?.id ?? null }
 }
 
-/** Null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
+/** Returns null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {
     return await read()

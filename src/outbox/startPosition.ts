@@ -17,7 +17,7 @@ export interface RowsBeforeStart {
 export const rowsBeforeStartMax = 10_000
 
 /**
- * Counts the waiting rows before a start position, by default the ledger's; null if rows do not show that they wait.
+ * Counts the waiting rows before a start position, by default the ledger's. Null if rows do not show that they wait.
  */
 export async function countRowsBeforeStart(outbox: Outbox, start?: StartPosition): Promise<RowsBeforeStart | null> {
   const position = start ?? (await readServedOutbox(outbox.ledger)).start
@@ -45,7 +45,7 @@ export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promis
   return (rowCount ?? 0) > 0
 }
 
-/** A start position may be above the highest id by this number, because the ERP may be writing. */
+/** A start position may be above the highest id by this number, because the ERP may be inserting rows. */
 const aheadMax = 1_000
 
 /**
@@ -86,10 +86,11 @@ const waitMaxMs = 10_000
 const lookEveryMs = 100
 
 /**
- * Reads the start position for `--start now`: the next id of the table's own sequence, or the time on the table's
- * clock. Reads the id while no session writes the table, because then no lower id can follow (see `tableWriterTransactionsSql`).
+ * Reads the position for `--start now`: the next id if the table's own sequence fills it, or else the present time.
+ * Reads the id while no session writes the table, because only then no lower id can follow (see
+ * `tableWriterTransactionsSql`).
  *
- * @throws OutboxTableUnusable if the table has neither
+ * @throws OutboxTableUnusable if the table has neither such an id nor a creation time
  */
 export async function readStartPositionForNow(outbox: Outbox): Promise<StartPosition> {
   const { pool, described } = outbox

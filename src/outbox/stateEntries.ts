@@ -16,7 +16,7 @@ export const stateListSchema = z.array(z.enum(states)).min(1)
 const setStates = stateListSchema.describe('The states at which the value is written; [queued] means at capture.')
 const perState = scalar.describe('With status: the value that is written at this state.').optional()
 
-/** The entries of each form of the state column. Their first keys tell them apart. */
+/** The forms of `state` in outbox.yaml. Their first keys tell them apart. */
 const entriesOfForms = {
   value: {
     status: z.strictObject({
@@ -73,8 +73,8 @@ export function readStateEntry(document: YamlDocument, value: PayloadValue | und
   } else {
     for (const state of states) if (Object.hasOwn(value, state)) write(state, textOf(value[state] ?? null), state)
   }
-  // A rejected row ends without being sent. If the file has no value for rejected, the row gets the value for queued,
-  // and no longer waits.
+  // A rejected record is never sent. If the file has no value for rejected, the row gets the value for queued, so that
+  // the row no longer waits.
   const queued = values.get('queued')
   if (queued !== undefined && !values.has('rejected')) values.set('rejected', queued)
   return { kind: 'value', column: 'flag' in checked ? checked.flag : checked.status, waiting, values }

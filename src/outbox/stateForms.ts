@@ -3,7 +3,7 @@ import { columnOf, columnSql, literalSql, literalsSql, nowForColumnSql, type Tab
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
-  /** `values`: the value to write at each state. A missing state writes nothing. */
+  /** `values`: the value to write at each state. At a missing state nothing is written. */
   | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
   /** NULL means waiting. The time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
@@ -82,7 +82,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
   }
 }
 
-// Literals, so that the planner can use a partial index on the waiting rows.
+// Writes literals, so that the planner can use a partial index on the waiting rows.
 function valuesSql(now: string, waiting: readonly (string | null)[]): string {
   const values = waiting.filter((value) => value !== null)
   const isOne = values.length === 1 ? `= ${literalsSql(values)}` : `in (${literalsSql(values)})`

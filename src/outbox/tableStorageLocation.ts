@@ -26,7 +26,7 @@ export async function readTableStorageLocation(outbox: Outbox): Promise<TableSto
 }
 
 /**
- * Records the place for `recover`, which compares it if the ledger was restored. Call it only while the ledger's
+ * Records the place for `recover`, which compares it if the ledger was restored. Call this only while the ledger's
  * history is unchanged.
  */
 export async function recordTableStorageLocation(outbox: Outbox): Promise<void> {

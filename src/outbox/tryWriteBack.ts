@@ -33,7 +33,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const { rows } = await db.query<TriedRow>(lockOneWaitingRowSql(table))
   const [row] = rows
   if (row === undefined) return { kind: 'no-row' }
-  // Without marks on capture, all states are written by reports.
+  // If rows are not marked on capture, reports write all states.
   const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
@@ -58,7 +58,7 @@ interface Step {
   isOnTheWay: boolean
 }
 
-/** The mark, then the states on the way, and then each end. */
+/** The states that capture writes, then the states under way, and then each end. */
 const steps: readonly Step[] = [
   { state: 'rejected', by: 'mark', isOnTheWay: false },
   { state: 'queued', by: 'mark', isOnTheWay: true },
@@ -69,7 +69,7 @@ const steps: readonly Step[] = [
   ),
 ]
 
-/** @returns why it failed */
+/** @returns why the write failed */
 async function tryStep(
   db: Database,
   writing: WriteBackStatements,
@@ -120,7 +120,7 @@ export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, s
   return problems
 }
 
-/** Computes what would be stored at each state. Does not read the table, because the table may be locked. */
+/** Computes what would be stored at each state. Does not read the table, because it may be locked. */
 async function whyNotStorable(
   db: Database,
   { column, value, written, mustBeWhole }: Assignment,

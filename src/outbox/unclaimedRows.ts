@@ -7,10 +7,10 @@ import { isInSliceSql, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
- * Rows that no claim reads, because they lie behind the cursor or have a status that is not configured.
+ * Rows that capture never reads, because they lie behind the cursor or have a status that `outbox.yaml` does not name.
  */
 
-/** Takes the parameters of the cursor's position first, then those of the slice. */
+/** The parameters are the cursor's position, then the slice. */
 export function rowsBehindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
@@ -21,8 +21,8 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
 /**
  * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
  *
- * The ledger knew all rows when the cursor passed them, so such a row came later. It was loaded with its own number, a
- * partition was attached, or a policy was lifted. Two rows of one id are a conflict and do not count.
+ * The ledger had all rows when the cursor passed them, so such a row came later. It was inserted with a lower number, a
+ * partition was attached, or a policy was lifted. Two rows with one id are a conflict and do not count.
  */
 export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
@@ -47,8 +47,8 @@ export interface UnknownStatus {
 const statusesMax = 10
 
 /**
- * Counts rows whose status `outbox.yaml` does not name, so no claim reads them. Null if `outbox.yaml` names only the
- * statuses of waiting rows, or none.
+ * Counts rows whose status `outbox.yaml` does not name, so that capture never reads them. Null if `outbox.yaml` names
+ * only the statuses of waiting rows, or none.
  */
 export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = stateExpressions(table.state)

@@ -18,8 +18,8 @@ interface Writing {
 }
 
 /**
- * Writes states back in one transaction, while no other instance writes any. `read` runs after the lock is taken, so
- * that a late instance never overwrites a later state with an earlier one. Leaves out locked rows.
+ * Writes states back in one transaction, while no other instance writes any. `readStatuses` runs after the lock is
+ * taken, so that a late instance never overwrites a later state with an earlier one. Leaves out rows that are locked.
  *
  * @throws Error if no row can be written: the database cannot be reached, a column is missing, or the table is locked
  */
@@ -39,7 +39,7 @@ export async function writeBackRows<R extends RowStatus>(
   if (empty.kind === 'failed') throw empty.error
   if (!isTransientError(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
-  // Tries again, because a cause outside the rows, such as a failover, has passed by now. A trigger may raise any code.
+  // Tries again, because a cause outside the rows, such as a failover, may have passed. A trigger may raise any code.
   const again = await tryToWrite(writing, read)
   if (again.kind !== 'failed') return again
   if (!didSessionSurviveError(again.error)) throw again.error
@@ -55,7 +55,7 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBack
 /** A lock timeout or a deadlock, most likely within a trigger. */
 const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(errorCodeOf(error)))
 
-/** The daemon itself cancels a longer statement. */
+/** The daemon has Postgres cancel a longer statement. */
 export const writeBackMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {

@@ -31,10 +31,11 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const { id, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.map(({ column, written }) => `${quoteIdentifier(column)} = ${written}`).join(', ')}`
   const open = form?.openSql ?? 'true'
-  // A waiting row may be a new row with the same id. A row that does not wait was captured, and edited later.
+  // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
+  // edited later.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : isStateAwaitingRepairSql('r.state')
-  // `offset 0` computes the stamp only once, because it reads the whole row.
+  // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
@@ -42,10 +43,13 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
-    /** Marks claimed rows. Returns the ids of the rows that changed. */
+    /** Marks captured rows. Returns the changed rows; `written` says that a row no longer waits. */
     mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
-    /** Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (it changed). */
+    /**
+     * Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (the row
+     * changed).
+     */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
         select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
@@ -75,7 +79,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   }
 }
 
-/** The session that locks a row. If several sessions lock the row, xmax names no transaction. */
+/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 /** Rows that an old version captured have no stamp, so they match. */

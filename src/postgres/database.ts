@@ -38,7 +38,7 @@ export function withSearchPathOfRole(pool: Database): Database {
   return pool instanceof SessionPool ? pool.rolePathSessions : pool
 }
 
-/** Includes schemas that the role may not use. */
+/** Returns also schemas that the role may not use. */
 export async function readSchemasInSearchPath(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ path: string; user: string }>(
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
@@ -54,7 +54,7 @@ export interface TransactionOptions {
   openingSql?: string
   /** If true, a COMMIT with a warning throws `CommitUncertain`, because a synchronous standby may not have it. */
   isCertain?: boolean
-  /** If true, a refused write does not mean that the server is read-only. */
+  /** If true, the transaction cannot write. A refused write then does not mean that the server is read-only. */
   isReadOnly?: boolean
 }
 
@@ -66,8 +66,8 @@ export class CommitUncertain extends Error {
 }
 
 /**
- * A connection that broke, or whose server became read-only, leaves the pool, because a new connection may lead to
- * another server.
+ * Begins a transaction. Its connection leaves the pool if the connection broke or its server became read-only, because
+ * a new one may lead to another server.
  */
 export async function beginTransaction(
   pool: Sessions,

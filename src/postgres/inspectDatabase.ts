@@ -3,7 +3,7 @@ import { createPool, DatabaseUnusable, isLockTimeoutOrCanceled, withConnectionEr
 import { type LockingSession, watchLockingSessions } from './locks.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
-/** Reads a database that may be missing, empty or closed to us. */
+/** A read of a database that may be missing, empty or closed to us. */
 export interface Inspection<T> {
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string

@@ -5,9 +5,9 @@ import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 export type Listener = ReturnType<typeof openListener>
 
 export type SleepMark =
-  /** Inserts notify from now on. Earlier ones did not, so look at the table once more. */
+  /** The sleep flag is set. Inserts notify from now on. Earlier inserts did not, so look at the table once more. */
   | 'marked'
-  /** Another daemon sleeps, and this listener gets its notices. */
+  /** Another daemon has set the flag, so this listener gets notices, too. */
   | 'another'
   /** Open transactions have inserted rows and will not notify. */
   | 'writers'
@@ -24,7 +24,7 @@ export interface ListenerDeps {
 
 const reconnectMs = 2_000
 const lookEveryMs = 10_000
-const answerMs = 5_000 // not as statement_timeout, which a pooler refuses at connection
+const answerMs = 5_000 // not statement_timeout, which a pooler refuses at connection
 
 /** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
 const lockClass = 1_869_968_482
@@ -47,7 +47,7 @@ const markStatement = `select case
 
 /**
  * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
- * can be missed, so callers must also look by themselves.
+ * can be missed, so callers must also look at the table themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps) {
   const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
@@ -113,7 +113,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   void connect()
   return {
-    /** Inserts notify while the daemon sleeps. */
+    /** Sets the sleep flag, so that inserts notify. */
     async mark(): Promise<SleepMark> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'

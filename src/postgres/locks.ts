@@ -15,7 +15,10 @@ export interface LockingSession {
 
 const statementCharsMax = 200
 
-/** Leaves out sessions that wait for a lock, and sessions of outboxd, which end by themselves. */
+/**
+ * Finds the sessions that block ours. Leaves out those that wait for a lock, and those of outboxd, which end by
+ * themselves.
+ */
 export async function readLockingSessions(db: Database, ownApplicationName: string): Promise<LockingSession[]> {
   const { rows } = await db.query<LockingSession & { query: string | null }>(
     `with recursive ours as (
@@ -39,8 +42,8 @@ const firstLookMs = 1_000
 const againMs = 500
 
 /**
- * Notes which sessions block ours, because Postgres cannot say it after a statement has given up. Connects only after a
- * second, because most statements wait for no lock.
+ * Notes which sessions block ours, because Postgres cannot name them after a statement has given up. Connects only
+ * after a second, because most statements wait for no lock.
  */
 export function watchLockingSessions(url: string, ownApplicationName: string) {
   let sessions: readonly LockingSession[] = []
@@ -88,9 +91,10 @@ const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLoc
 /**
  * Selects the virtual ids of transactions that hold a write lock on tables. A standby does not list them.
  *
- * An insert takes this lock before it draws a number from the sequence. So read the sequence and then the holders, and
- * wait until these have ended: every row up to that number is visible. One statement may read both, because pg_locks is
- * not bound to the statement's snapshot. Transaction ids are not enough: a transaction has none before its first write.
+ * An insert takes this lock before it draws a number from the sequence. Read the sequence, then the holders, and wait
+ * until these transactions have ended: every row up to that number is visible. One statement may read both, because
+ * pg_locks is not bound to the statement's snapshot. Transaction ids are not enough: a transaction has none before its
+ * first write.
  *
  * @param tableOidsSql the tables' oids, or a query for them
  */

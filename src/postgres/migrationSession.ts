@@ -23,7 +23,7 @@ export function inMigrationSession<T>(
       connectionTimeoutMillis: 5_000,
     })
     await using locking = watchLockingSessions(url, sessionName)
-    client.on('error', () => {}) // the statement that runs reports it
+    client.on('error', () => {}) // the running statement reports the error
     try {
       await client.connect()
       await applySessionSettings(client, {

@@ -18,8 +18,9 @@ export function findEncodingWarning(encoding: string): string | null {
 }
 
 /**
- * Returns a function that puts question marks for characters that a database of this encoding cannot hold. Null for UTF8
- * and other multi-byte encodings. There Postgres refuses such characters, and an outcome is then written without texts.
+ * Returns a function that puts question marks for characters that a database of this encoding cannot hold. Null for
+ * UTF8 and other multi-byte encodings: in those, Postgres refuses such characters, and an outcome is then written
+ * without texts.
  */
 export function createCharacterReplacer(encoding: string): ((text: string) => string) | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null

@@ -26,12 +26,13 @@ const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
 type Path = 'catalog' | 'role'
 const catalogPath = 'pg_catalog, pg_temp'
 
-/** Sets the path for one transaction, because a pooler's session serves others, too. */
+/** Sets the path for one transaction, because a pooler's session serves other clients, too. */
 const setCatalogPathLocally = `; set local search_path = ${catalogPath}`
 
 /**
  * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction, so each
- * transaction sets them, and single statements run without them. `outboxd check` says how to give them to the role.
+ * transaction applies the settings, and single statements run without them. `outboxd check` says how to give the
+ * settings to the role.
  */
 export class SessionPool extends pg.Pool {
   readonly #options: PoolOptions
@@ -54,7 +55,7 @@ export class SessionPool extends pg.Pool {
       keepAlive: true,
       connectionTimeoutMillis: limits.connectMs,
       query_timeout: limits.answerMs,
-      // A session that only reads does not notice when its server becomes a standby.
+      // Replaces old sessions, because a session that only reads does not notice when its server becomes a standby.
       maxLifetimeSeconds: 300,
       Client: EncodedClient,
     })

@@ -3,7 +3,7 @@ import { errorCodeOf } from './sqlState.ts'
 
 /**
  * The settings of our sessions, whatever `alter role … set` or `alter database … set` say.
- * test/e2e/hostileSettingsTable.ts lists settings with a reason; hostileSettings.test.ts tries them.
+ * test/e2e/hostileSettingsTable.ts gives the reasons.
  */
 
 /** Payloads and hashes of rows must not depend on settings. */
@@ -42,7 +42,7 @@ export const sessionSettings = {
 /**
  * Applies settings to a new session. Leaves a pooler's session unchanged, because others use it.
  *
- * @returns true if the session is ours: the process that answers is the one that the server named
+ * @returns true if the session is ours, not a pooler's
  * @throws Error if triggers are off for the role and it may not turn them on
  */
 export async function applySessionSettings(
@@ -70,7 +70,6 @@ export async function applySessionSettings(
   }
 }
 
-/** False behind a pooler. */
 export async function isConnectedWithoutPooler(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {

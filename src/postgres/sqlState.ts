@@ -20,7 +20,10 @@ export type Blame =
 
 type Row = Blame | Record<WorkKind, Blame>
 
-/** Blames the piece if a statement wrote to the client's table: its triggers may raise any state for one row. */
+/**
+ * Blames the piece if a statement wrote to the client's table, because the table's triggers may raise any state for one
+ * row.
+ */
 const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', report: 'piece', maintenance: 'everyone' }
 
 /**

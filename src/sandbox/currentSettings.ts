@@ -2,14 +2,14 @@ import type pg from 'pg'
 import type { ClientSettings, LiveSettings, SettingsPatch } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** Key of the changes that hold for all clients. */
+/** Key of the changes for all clients. */
 const allClients = ''
 
 export type CurrentSettings = Awaited<ReturnType<typeof readCurrentSettings>>
 
 /**
- * Reads the current settings. Each of these wins over those before it: the settings of the start, /_sandbox/settings,
- * the client's own settings of the start, /_sandbox/settings?client=. Changes are in the database, so a restart keeps
+ * Reads the current settings. A later one wins: the settings of the start, changes at /_sandbox/settings, the client's
+ * own settings of the start, changes at /_sandbox/settings?client=. Changes are in the database, so a restart keeps
  * them.
  */
 export async function readCurrentSettings(pool: pg.Pool, asStarted: LiveSettings, clients: readonly ClientSettings[]) {

@@ -24,9 +24,9 @@ export interface Parts {
   faults: Faults
   scripts: RecordScripts
   random: SeededRandom
-  /** Runs the handlers one after the other, so that two requests cannot apply the same record. */
+  /** Runs the handlers one after the other, so that two equal requests cannot both create the record. */
   oneAtATime: OneAtATime
-  /** Number of requests that the database did not answer. */
+  /** Number of requests that failed because of the database. */
   outages: { count: number }
   /** Aborted when the sandbox closes, so that all delays end. */
   closing: AbortSignal
@@ -35,7 +35,7 @@ export interface Parts {
 export interface Arrival {
   endpoint: Endpoint | 'other'
   method: string
-  /** The path without its query. */
+  /** The path without the query. */
   path: string
   id: string
   address: string
@@ -52,7 +52,7 @@ export interface Arrival {
 export interface Exchange extends Arrival {
   /** Empty if the client is unknown. */
   client: string
-  /** Value of the first header that the setting idempotencyHeaders names. */
+  /** Value of the first header present of those in the setting `idempotencyHeaders`. */
   idempotencyKey: string | null
 }
 
@@ -61,7 +61,7 @@ export interface Admission {
   client: string | null
   counted: boolean
   headers: Record<string, string>
-  /** Takes a failed request out of the count of the limit. @returns the changed headers */
+  /** Removes a failed request from the limit's count. @returns the changed headers */
   ifItFails?: () => Record<string, string>
   refusal: Answer | undefined
 }
@@ -77,7 +77,7 @@ export type Handler = (parts: Parts, exchange: Exchange) => Promise<Outcome>
 
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 
-/** The runner keeps the order of the calls. */
+/** Calls run one at a time, in their order. */
 export function createSequentialRunner(): OneAtATime {
   let before: Promise<unknown> = Promise.resolve()
   return (act) => {

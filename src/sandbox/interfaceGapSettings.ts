@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/** Settings for what the interface does not show. docs/why/contract.md says what the daemon does about each. */
+/** Settings for what docs/reference/interface.md leaves open. docs/why/contract.md says how the daemon copes. */
 
-/** A setting whose value is one of `words`. The first one is the default. */
+/** A setting whose value is one of the given words, by default the first. */
 export const choiceSetting = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
@@ -25,7 +25,7 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
-/** The default comes first; empty if the setting is not a choice among words. */
+/** Returns the allowed words, the default first. Empty if the setting is not a choice among words. */
 export function settingChoices(setting: z.ZodType): readonly string[] {
   const inner = setting instanceof z.ZodDefault ? setting.unwrap() : setting
   return inner instanceof z.ZodEnum ? (inner.options as string[]) : []
@@ -158,7 +158,7 @@ const ofAnswers = {
   compression: choiceSetting(['never', 'asked', 'always'], 'gzip answers; asked: if Accept-Encoding asks for it'),
 }
 
-/** Settings that cannot be set for one client. */
+/** Settings that are the same for all clients. */
 export const serverWideSettings = {
   clockSkewSeconds: z
     .number()

@@ -6,7 +6,7 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: BorrowedVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A variable of the daemon that the sandbox reads, because its own variable is not set. */
+/** A variable of the daemon that the sandbox reads, because the sandbox's own variable is not set. */
 export interface BorrowedVariable {
   from: string
   own: string
@@ -66,10 +66,10 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
     : `none of ${names.join(', ')} is set: set one, or use --embedded`
 }
 
-/** Not read if SANDBOX_CLIENTS is set, which names all clients. */
+/** Ignored if SANDBOX_CLIENTS is set, because that lists all clients. */
 const daemonClientVariables: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_CLIENT_SECRET']
 
-/** Variables of the daemon that the sandbox reads if its own variable is not set. */
+/** Variables of the daemon that the sandbox reads if the setting's own variable is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],
@@ -93,7 +93,7 @@ export const settingVariables = Object.fromEntries(
   }),
 ) as Record<keyof SandboxSettings, Variables>
 
-/** Keeps the text if the schema accepts text. Splits it at commas for a list of texts. Reads YAML for the rest. */
+/** Keeps the text if the schema accepts text, splits it at commas if the schema wants a list, else parses YAML. */
 function readValue(schema: z.ZodType, text: string): unknown {
   if (schema.safeParse(text).success) return text
   const value = asYaml(text)

@@ -7,7 +7,7 @@ export type { Sandbox, SandboxOptions }
 /**
  * Starts a sandbox for users of the package `outboxd/sandbox` (docs/start/sandbox.md, "In your own CI").
  *
- * @throws Error if this Node is too old, and the errors of startSandbox.ts
+ * @throws Error if this Node.js is too old; the errors of startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()

@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** The clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
+/** The sandbox's clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
 export const latestClockUs = Date.UTC(2200, 0, 1) * 1000
 
 export type SandboxClock = Awaited<ReturnType<typeof createSandboxClock>>
 
 /**
- * Creates the sandbox's clock: the system's time or a fixed moment, plus an offset in the database. Continues with the
- * stored offset if the base is the same. The clock never steps back, because the rate limit would then admit too many
+ * Creates the sandbox's clock: the system's time or a fixed moment, plus an offset in the database. Keeps the stored
+ * offset if `base` has not changed. The clock never goes back, because the rate limit would then admit too many
  * requests.
  *
  * @param base `system`, or a fixed moment (ISO 8601)
@@ -25,24 +25,24 @@ export async function createSandboxClock(pool: pg.Pool, base: string) {
   return {
     nowUs,
     read: () => ({ now: formatPreciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
-    /** @returns false if the clock would pass `latestClockUs`; it then does not move */
+    /** @returns false, without moving the clock, if it would pass `latestClockUs` */
     async advance(seconds: number): Promise<boolean> {
       const byUs = Math.round(seconds * 1_000_000)
       if (nowUs() + byUs > latestClockUs) return false
       await setOffset(offsetUs + byUs)
       return true
     },
-    /** Removes the offset. The caller must first delete all rows that have a time of this clock. */
+    /** Removes the offset. The caller must first delete all rows with a time of this clock. */
     reset: () => setOffset(0),
   }
 }
 
-/** Monotonic, also if the system's clock is changed. */
+/** Monotonic, even if the system's clock is changed. */
 function systemUs(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000)
 }
 
-/** Converts the sandbox's time to the service's, which may be wrong by `clockSkewSeconds`. Only answers show it. */
+/** Converts the sandbox's time to the time in answers, which may be wrong by the setting `clockSkewSeconds`. */
 export function toServiceUs(epochUs: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return epochUs + Math.round(clockSkewSeconds * 1_000_000)
 }

@@ -13,10 +13,10 @@ import { isValueRefused, writeRequest } from './storage/writeRequest.ts'
 /**
  * Serves a request:
  *
- *     gate      decides if it may pass
- *     fault     finds the fault or script for it
+ *     gate      decides if the request may pass
+ *     fault     finds the fault or script for the request
  *     handler   makes the answer and its changes
- *     ledger    commits the request and the changes
+ *     log       commits the request and the changes
  *     answer    leaves only after the commit
  */
 export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, handler: Handler): Promise<Delivery> {
@@ -31,7 +31,7 @@ export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, h
     if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
     const outages = parts.outages.count
     const { delivery, delayMs } = await parts.oneAtATime(async () => {
-      // If a table is locked, each request takes a second to fail. So the requests that waited for it fail at once.
+      // If a table is locked, a request takes a second to fail. Those that waited for the failed request fail at once.
       if (parts.outages.count > outages)
         throw new DatabaseAway('the database did not answer the request before this one', false)
       try {
@@ -111,8 +111,8 @@ async function record(parts: Parts, served: Served, outcome: Outcome, action: Fa
 }
 
 /**
- * Keeps a refusal of the gate. Otherwise answers E003 (service unavailable) if nothing was stored, and drops the
- * connection if something may have been stored.
+ * Answers a request that could not be stored. Drops the connection if a commit may have succeeded. Otherwise sends the
+ * gate's refusal, or E003 (service unavailable).
  */
 function answerWithoutLedger(parts: Parts, { exchange, admission, style }: Served, error: unknown): Delivery {
   reportFailure(exchange, error)

@@ -60,7 +60,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     app.server.keepAliveTimeout = keepAliveSeconds * 1000 // the setting may have changed
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
   })
-  // Keeps the body as text, because the ledger stores it and amounts are judged by their digits.
+  // Keeps the body as text, because the request log stores it and amounts are checked by their digits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     request.isUtf8 = isUtf8(body)
@@ -127,7 +127,7 @@ function readArrival({ clients }: Parts, request: FastifyRequest, endpoint: Exch
   }
 }
 
-/** Refuses a header that came twice, because Node would take the first one or join both. */
+/** Refuses a request with a repeated header, because Node would take the first value or join both. */
 function refuseRepeatedHeader({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
   const names = ['authorization', 'content-type', 'idempotency-key']
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
@@ -164,7 +164,7 @@ function deliver({ closing }: Parts, reply: FastifyReply, delivery: Delivery) {
   return reply.header('content-length', bytes.length).send(Readable.from(drip(bytes, dripMs, closing)))
 }
 
-/** Sends one byte per `dripMs`. Throws when the sandbox closes, so that the connection is cut. */
+/** Sends one byte every `dripMs`. Throws when the sandbox closes, so that the connection is cut. */
 async function* drip(bytes: Buffer, dripMs: number, signal: AbortSignal) {
   for (const byte of bytes) {
     yield Buffer.of(byte)
@@ -172,7 +172,7 @@ async function* drip(bytes: Buffer, dripMs: number, signal: AbortSignal) {
   }
 }
 
-/** After this time, requests that still arrive or wait for the database are cut off. */
+/** When the sandbox closes, requests that are unfinished after this time are cut off. */
 const graceMs = 4_500
 
 const idleCheckMs = 50

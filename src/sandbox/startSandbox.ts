@@ -40,21 +40,21 @@ export interface Sandbox extends AsyncDisposable {
   /** Names of the settings changed at /_sandbox/settings. A restart keeps the changes. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended, or another sandbox has its database.
+   * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended or another sandbox took its database.
    */
   readonly failed: Promise<string>
-  /** Answers the requests that have arrived, then releases the database, within 5 s. Ends an embedded PostgreSQL. */
+  /** Within 5 s, answers the requests that have arrived, releases the database and ends an embedded PostgreSQL. */
   close(): Promise<void>
 }
 
 const trimmingMs = 60_000
 
 /**
- * Starts the service of docs/reference/interface.md as a test environment. Its state is in Postgres (schemas `sandbox`
- * and `sandbox_queue`), so a start after a kill continues it.
+ * Starts a test environment of the service in docs/reference/interface.md. Its state is in Postgres (schemas `sandbox`
+ * and `sandbox_queue`), so that the next start continues it, even after a kill.
  *
  * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors if the database cannot be reached, Error if
- * another sandbox serves it, EADDRINUSE, Error of an embedded server
+ * another sandbox serves the database, EADDRINUSE, Error of an embedded server
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const given = parseSettings(optionsSchema, options ?? {})

@@ -63,7 +63,7 @@ export function createServiceClient(deps: ServiceClientDeps) {
 
   return {
     /**
-     * @param mayLeave asked just before the first byte leaves, even after a long connect
+     * @param mayLeave called just before the first byte leaves, even after a long connect
      * @returns null if the request did not leave
      */
     send: (request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
@@ -86,13 +86,13 @@ export function createServiceClient(deps: ServiceClientDeps) {
   }
 }
 
-/** Keeps the path apart, because `URL` would read an id as `..` or as a query. */
+/** Keeps the base path apart, because `URL` would resolve an id such as `..`, and cut an id at a `?`. */
 export function splitBaseUrl(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-// Only `identity`, because a compressed answer could unpack to gigabytes.
+// Asks only for `identity`, because a compressed answer could unpack to gigabytes.
 export const requestHeaders = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
@@ -173,13 +173,13 @@ function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, no
   return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
 }
 
-/** Above ten years the unit must be wrong, so the lifetime is unknown. */
+/** Returns null above ten years, because the unit must then be wrong. */
 function lifetimeMs(expiresIn: number, unitMs: number): number | null {
   const ms = expiresIn * unitMs
   return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null
 }
 
-/** Drops the query, which may hold secrets. */
+/** Drops the target's query, which may hold secrets. */
 function redirectTo(status: number, headers: Record<string, string>): string | null {
   const location = headers.location
   if (status < 300 || status > 399 || location === undefined) return null
@@ -187,8 +187,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
 }
 
 /**
- * Returns the last part of a Location at the service if that part may be an id: it has a digit, and the requested
- * address lacks it. The daemon never follows Location itself.
+ * Returns the last part of a Location at the service, if it may be an id: it has a digit and is not in the requested
+ * address. The daemon never follows a Location.
  */
 function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
@@ -222,7 +222,7 @@ function wholeNumber(header: string | undefined): number | null {
 }
 
 /**
- * Reads Retry-After. A date in it is on the service's clock, so the header Date is subtracted.
+ * Reads Retry-After. A date in this header is by the service's clock, so the header Date is subtracted.
  * @see RFC 9110, 10.2.3
  */
 export function readRetryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {

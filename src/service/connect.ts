@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Credentials } from '../config.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
-/** PEM texts, and the proxy's URL. If `ca` is null, Node's authorities are used. */
+/** PEM texts, and the proxy's URL. If `ca` is null, Node's certificate authorities are used. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectorDeps {
@@ -19,19 +19,21 @@ export interface ConnectorDeps {
 type Connect = buildConnector.connector
 type Connected = Parameters<Connect>[1]
 
-/** Bounds of the wait until the service has judged our certificate. Between them, the wait is twice the handshake. */
+/**
+ * The wait for the service to judge our certificate is twice the time that the handshake took, but within these bounds.
+ */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** Bounded, because on some machines timers always fire late. */
+/** Bounds the repeats, because on some machines timers always fire late. */
 const waitsMax = 5
 
 /**
- * Connects with TLS 1.2 or 1.3 and a certificate that is valid for the host, whatever NODE_OPTIONS or
+ * Connects with TLS 1.2 or 1.3 to a host whose certificate is valid, whatever NODE_OPTIONS or
  * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
  * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4), so a request sent at once
- * may or may not arrive. So a request leaves only after the service's session ticket, or, without a ticket, after twice
- * the handshake's time.
+ * may or may not arrive. A request therefore leaves only after the service's session ticket, or, without a ticket,
+ * after twice the handshake's time.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -69,7 +71,7 @@ function nameEnd(error: Error): Error {
     : error
 }
 
-/** Skips a resumed session, which brings no certificate: the certificate of the session before still counts. */
+/** Skips a resumed session, because only the session before brought the certificate, which still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
@@ -125,8 +127,8 @@ class TunnelRefused extends Error {
 }
 
 /**
- * Asks a proxy to connect to `target`, host:port (CONNECT, RFC 9110, 9.3.6). undici's ProxyAgent names faults only in
- * texts, and waits for a hanging proxy as long as for an answer.
+ * Asks a proxy to connect to `target`, host:port (CONNECT, RFC 9110, 9.3.6). Replaces undici's ProxyAgent, which names
+ * faults only in texts, and waits for a hanging proxy as long as for an answer.
  *
  * @throws TunnelRefused
  */
@@ -167,7 +169,7 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** True if the text may be the start of a 1xx answer. Not 101, which ends the exchange. */
+/** True if the text may be the start of a 1xx answer. False for 101, which ends the exchange. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 
@@ -183,7 +185,7 @@ export function createInterimResponseFilter() {
     begin(): void {
       isHead = true
     },
-    /** @returns the bytes for the parser, with those held back before */
+    /** @returns the bytes for the parser, beginning with bytes that were held back before */
     pass(chunk: Buffer): Buffer {
       if (!isHead) return chunk
       let bytes = Buffer.concat([held, chunk])

@@ -10,7 +10,7 @@ export interface HttpRequest {
   path: string
   headers: Record<string, string>
   body: string | null
-  /** Asked just before the first byte leaves. */
+  /** Called just before the first byte leaves. */
   mayLeave(): boolean
 }
 
@@ -20,7 +20,7 @@ export type HttpAnswer =
       status: number
       headers: Record<string, string>
       text: string
-      /** Why `text` is not the whole body; null if it is. */
+      /** Why `text` is not the whole body; null for a whole body. */
       unreadable: string | null
       tookMs: number
     }
@@ -44,8 +44,8 @@ interface HttpDeps {
  * Creates an HTTP client for a service that must get nothing twice: HTTP/1.1, no retries, no redirects, one deadline, a
  * bound on the bytes read.
  *
- * Each POST has its own connection. The service may be closing a kept connection, and then it is unknown if the POST
- * arrived.
+ * Each POST has its own connection, because the service may be closing a kept connection, and then it is unknown if the
+ * POST arrived.
  */
 export function createHttpClient(deps: HttpDeps) {
   let inForce = createAgents(deps)
@@ -90,7 +90,8 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // Disabled, because they never end an answer that comes byte by byte. The deadline in `exchange` does.
+    // Disables undici's timeouts, because they never end an answer that comes byte by byte. The deadline in `exchange`
+    // does.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnector({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
@@ -119,7 +120,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
 }
 
 const tickMs = 500
-/** A later tick means SIGSTOP or a suspended machine. */
+/** A tick this late means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
 /** Measures how long this process was suspended; `end` returns it. */

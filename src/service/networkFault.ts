@@ -21,7 +21,7 @@ export class HandshakeEnded extends Error {
 
 const ourCertificate = 'check SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
 
-/** The first code that fits wins. */
+/** The first pattern that fits the code wins. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^PROXY_407/, 'the proxy wants a user name and a password, or refused the given ones: check SERVICE_PROXY'],
   [/^PROXY_40[13]/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
@@ -84,7 +84,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: check SERVICE_CA_FILE; ${ourCertificate}`],
 ]
 
-/** Uses only the code: an error's message may quote headers, and with them a token. */
+/** Uses only the code, because an error's message may quote headers, and with them a token. */
 export function describeNetworkFault(error: unknown, wasSent: boolean): string {
   const code = errorCodeOf(error)
   const meaning =

@@ -157,7 +157,6 @@ const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
   unreachable: { reason: 'unreachable' },
 }
 
-/** @see httpStatusMeanings in src/model/statuses.ts */
 function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMeaning | GetMeaning): PauseCall | null {
   if (answer.kind === 'no-answer') return answer.sent ? null : unanswered(answer.detail)
   const row = meaningOfHttpStatus(answer.status)
@@ -167,7 +166,7 @@ function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMea
   return pause === undefined ? null : called(answer, pause)
 }
 
-/** A longer Retry-After is cut to this (docs/why/contract.md, "What an answer means"). */
+/** A longer Retry-After is cut to this. */
 const throttledMaxMs = 300_000
 
 /** `ownWords` are for the log, which may not quote the service. */

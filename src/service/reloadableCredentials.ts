@@ -3,7 +3,7 @@ import type { CredentialPart, Credentials } from '../config.ts'
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
-  /** @returns a text that says why the part cannot be used */
+  /** @returns the part, or a text that says why it cannot be used */
   read(part: CredentialPart): Partial<Credentials> | string
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
@@ -37,7 +37,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
     return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
 
-  /** For an optional variable, an empty file counts as not set. */
+  /** An empty file counts as not set, so `proxy` is null. */
   function emptied({ proxy }: Partial<Credentials>): string | null {
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
@@ -56,7 +56,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   }
 
   return {
-    /** Returns the same object until something changes. */
+    /** Returns the same object until a credential changes. */
     now: (): Credentials => credentials,
     /**
      * Reads these parts again and uses the valid ones.

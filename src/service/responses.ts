@@ -7,8 +7,8 @@ import { makePerResource, type Resource, serviceResources } from '../resources.t
 import { redactedMark, textOf } from './readJson.ts'
 
 /**
- * An id that can be stored and polled: not `.` or `..`, which vanish from a path even if percent-encoded (RFC 3986,
- * 5.2.4 and 6.2.2), and without control characters, redacted secrets, and texts such as `null`.
+ * An id that can be stored and polled. It has no control characters and no redacted secret. It is not a text such as
+ * `null`, and not `.` or `..`, which vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2).
  */
 const id = z.preprocess(
   textOf,
@@ -24,7 +24,7 @@ const idOrNone = id.nullish().catch(null)
 
 const noId = /^\s*(null|undefined)?\s*$/i
 
-/** docs/reference/interface.md, 2.1. `expires_in` has no unit, and may be text. */
+/** The answer to a token request (docs/reference/interface.md, 2.1). `expires_in` has no unit, and may be text. */
 export const tokenResponseSchema = z.object({
   access_token: z
     .string()
@@ -33,14 +33,14 @@ export const tokenResponseSchema = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** docs/reference/interface.md, 2.3 and 2.6. */
+/** The answer to a POST (docs/reference/interface.md, 2.3 and 2.6). */
 const submitResponse = makePerResource((resource) => z.object({ [serviceResources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 const code = z.string().transform((text) => boundText(text.trim(), textCharsMax.code))
 
-/** docs/reference/interface.md, 2.4 and 2.6. */
+/** The answer to a GET (docs/reference/interface.md, 2.4 and 2.6). */
 const statusResponse = makePerResource((resource) => {
   const { idField, resultField } = serviceResources[resource]
   return z
@@ -112,12 +112,11 @@ const anywhere = /\bE\d{3}\b/
 
 /**
  * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
- * `type` (RFC 9457). A code of the interface's own shape wins over a framework's.
+ * `type` (RFC 9457). A code in the interface's own form, such as E001, wins over a framework's code.
  *
  * In a body that is not JSON, a code counts only with a 5xx, because a gateway's page may quote E003. A refusal that
  * mentions "article E003-17" is about the record, and must not pause all sending.
  *
- * @param json undefined if the body is not JSON
  * @see docs/reference/interface.md, 7.2
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
@@ -126,13 +125,13 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** True for the service's own codes such as E001 (docs/reference/interface.md, 7.2). */
+/** True for the service's own codes such as E001. */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
-  // A text in a list may be any word, so it counts only in the shape of the interface's codes.
+  // A text in a list may be any word, so only a text in the form of the interface's codes counts.
   if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
@@ -144,7 +143,7 @@ function codesIn(json: unknown, depth: number): string[] {
   return [...held, ...typeCode(fields.type)]
 }
 
-/** `"error": "something went wrong"` is not a code. */
+/** Ignores sentences, such as `"error": "something went wrong"`. */
 function plausible(value: string): string[] {
   const code = value.trim()
   return /^[\w.:/-]{1,64}$/.test(code) ? [code] : []

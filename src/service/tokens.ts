@@ -10,7 +10,7 @@ export type TokenFetchReason = 'missing' | 'renewal'
 
 interface TokenCacheDeps {
   clock: Clock
-  /** A token is renewed this long before its end, or after half of a shorter lifetime. */
+  /** A token is renewed this long before its end, but not before half of its lifetime. */
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   spendSlot(
@@ -20,7 +20,7 @@ interface TokenCacheDeps {
   /** True if a token and a request never fit into one window. */
   isOneAtATime(): boolean
   /**
-   * Reads id and secret again.
+   * Reads client id and secret again.
    * @returns true if they changed
    */
   renewSecret(): boolean
@@ -28,15 +28,13 @@ interface TokenCacheDeps {
 }
 
 const assumedLifetimeMs = 300_000
-/** After a failed renewal, so that a failing issuer is not asked with each request. */
+/** The wait after a failed renewal, so that a failing issuer is not asked with each request. */
 const renewalPauseMs = 10_000
 
 /** A token may end this much earlier, because its end is in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
 const outlivedMax = 5
-/**
- * Replaced tokens are kept, because an answer may come after its token was replaced, with short tokens more than once.
- */
+/** Replaced tokens are kept, because an answer may come several short-lived tokens later. */
 const rememberedMax = 10
 
 interface Held {
@@ -47,9 +45,8 @@ interface Held {
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
-  /** Methods for which the service refused this token. */
   refusedFor: Set<Method>
-  /** Methods for which the service refused the token before, and has not accepted this one. */
+  /** Methods for which the service refused the former token, and has not yet accepted this one. */
   unprovenFor: Set<Method>
 }
 
@@ -125,8 +122,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
 
   return {
     /**
-     * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token during a
-     * renewal, and until it expires if the renewal fails.
+     * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
+     * token, and after a failed renewal, until that token expires.
      */
     async ready(): Promise<TokenVerdict> {
       if (held === null || isOver(held)) return shareFetch('missing')

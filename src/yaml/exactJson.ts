@@ -25,7 +25,7 @@ const payloadCharactersMax = 10_000_000
 const quotedCharactersMax = 60
 
 /**
- * Reads a record's payload, every number with its own digits.
+ * Reads a record's payload. Every number keeps its own digits.
  *
  * Refuses a repeated key in one object (which amount is right?) and `__proto__`, which JSON.parse accepts. Refuses
  * nesting deeper than 100, so that recursion is safe.
@@ -38,7 +38,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
   try {
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
-    // Cleaned, because V8 quotes the text around the error, and may cut a surrogate pair.
+    // Cleans the message, because V8 quotes the text around the error and may cut a surrogate pair.
     return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
   if (keyFlaw !== null) return invalid(keyFlaw.message)
@@ -65,7 +65,7 @@ export function toPlainValue(value: PayloadValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toPlainValue(member)]))
 }
 
-/** Cuts the text at 60 characters. */
+/** Quotes the text, cut at 60 characters. */
 export function quoteForMessage(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }
@@ -82,11 +82,11 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
 }
 
 export interface JsonFlaws {
-  /** Ranges of values below `depthMax`. Recursion over them may fail. */
+  /** Ranges of values nested deeper than `depthMax`. Recursion over these values may fail. */
   tooDeep: [start: number, end: number][]
   /** The first repeated key, or `__proto__`; null if the text has neither. */
   keyFlaw: KeyFlaw | null
-  /** The first repeated key, or `__proto__`, in the outermost object. */
+  /** Like `keyFlaw`, but only of the outermost object. */
   topKeyFlaw: KeyFlaw | null
 }
 
@@ -96,7 +96,7 @@ interface KeyFlaw {
 }
 
 /**
- * Examines a text without recursion, only by its strings and brackets, so any text may be given.
+ * Scans the strings and brackets of a text without recursion, so that any text may be given.
  */
 export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
   const keysSeen: Set<string>[] = [] // one per open bracket
@@ -128,7 +128,7 @@ export function findJsonFlaws(text: string, depthMax: number): JsonFlaws {
   return found
 }
 
-/** Index after the closing quote of the string that opens at `start`, or the text's end. */
+/** Returns the index after the closing quote of the string that opens at `start`, or the text's end. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const character = text.charCodeAt(at)
@@ -157,11 +157,11 @@ function unescapeKey(quoted: string): string {
   try {
     return JSON.parse(quoted)
   } catch {
-    return quoted // JSON.parse of the whole text will report it
+    return quoted // JSON.parse of the whole text will report the error
   }
 }
 
-/** `message` continues a sentence that begins with the field's name. Quoted values in it are cut. */
+/** `message` continues a sentence that begins with the field's name. Quoted values in `message` are cut. */
 export interface Invalid {
   readonly kind: 'invalid'
   readonly message: string

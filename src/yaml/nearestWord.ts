@@ -1,6 +1,6 @@
 const charactersMax = 64
 
-/** @param stepsMax the number of letters that may differ; by default a third, or one letter of two */
+/** @param stepsMax how many letters may differ; by default a third of `word`, or one letter of two */
 export function nearestWord(
   word: string,
   candidates: Iterable<string>,

@@ -13,7 +13,6 @@ export interface SchemaProblem {
 type Issue = z.core.$ZodIssue
 
 /**
- * @param value the checked value
  * @param keys the keys that `value` may have
  * @param optionsElsewhere keys that only fields of other types may have
  */

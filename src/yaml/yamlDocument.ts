@@ -14,9 +14,8 @@ export type YamlPath = readonly (string | number)[]
  */
 export class YamlDocument {
   readonly problems: FileProblem[] = []
-  /** Undefined if the file is not YAML. A part that could not be read is null, and a problem. */
+  /** Undefined if the file is not YAML. A part that cannot be read is null here, and is one of `problems`. */
   readonly content: PayloadValue | undefined
-  /** The file's name in problems. */
   readonly file: string
   readonly #lines = new LineCounter()
   /** Offsets of refused values, so that a missing value there is not a second problem. */
@@ -31,7 +30,7 @@ export class YamlDocument {
     this.content = this.#read(text)
   }
 
-  /** Notes a problem with the value at `path`, or with the nearest existing value around it. */
+  /** Notes a problem with the value at `path`, or with the nearest existing value around `path`. */
   report(path: YamlPath, message: string): void {
     const offset = this.#offsetOf(path, 'value')
     if (!this.#refused.has(offset)) this.#reportAt(offset, message)
@@ -70,7 +69,7 @@ export class YamlDocument {
       return undefined
     }
     const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
-    // Only the first few, because one missing bracket can cause hundreds.
+    // Report only the first errors, because one missing bracket can cause hundreds.
     for (const flaw of [...document.errors, ...document.warnings].slice(0, yamlErrorsMax)) {
       this.#reportAt(flaw.pos[0], explainYaml(flaw))
     }

@@ -2,9 +2,9 @@ export interface YamlLine {
   /** The line without its comment; empty if the line is only a comment. */
   readonly text: string
   readonly comment?: string
-  /** The part that the user has to fill in before the file can be loaded. */
+  /** Says what the user has to fill in here before the file can be loaded. */
   readonly fillIn?: string
-  /** Replaces the line in a trial of the file. If absent, a trial leaves the line out. */
+  /** Replaces the line if the file is tried before it is filled in. If absent, the line is left out. */
   readonly trial?: string
 }
 
@@ -12,7 +12,7 @@ const commentColumn = 45
 const widthMax = 130
 const mark = 'FILL IN'
 
-/** Writes the lines. A short comment stands at the end of its line, a long comment above it. */
+/** A short comment stands at the end of its line, a long comment above it. */
 export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
@@ -30,7 +30,7 @@ export function findFillInPlaces(text: string): { line: number; what: string }[]
 
 const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
-/** Adds quotes if YAML would read the text differently. */
+/** Adds quotes if YAML could read the text as something else. */
 export function quoteYaml(text: string): string {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text)
   return isPlain ? text : JSON.stringify(text)
@@ -45,7 +45,7 @@ function writeLine({ text, comment = '', fillIn }: YamlLine): string {
   return beside.length <= widthMax || fillIn !== undefined ? beside : `${wrap(note, indent)}\n${text}`
 }
 
-/** A name from a catalog may contain a line break, which would end the comment. */
+/** Removes line breaks, which would end the comment: a name from the Postgres catalog may contain one. */
 const onOneLine = (note: string): string => note.replace(/[\s\p{Cc}]+/gu, ' ')
 
 function wrap(note: string, indent: string): string {

@@ -8,7 +8,7 @@ import { type Finding, finding, notAskedFinding } from './finding.ts'
 
 const what = 'contract'
 
-/** Questions that create nothing, so that production may be asked. */
+/** Questions that create nothing, so that production may be asked, too. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = ['token-unit', 'address', 'unknown-id', 'bad-token', 'unknown-order', 'unknown-path', 'rate-header']
 const budget = 16
@@ -48,7 +48,7 @@ function compareContract(expected: Contract, answered: readonly AnsweredQuestion
   const changed = pairs.filter(([name, value]) => seen[name] !== undefined && seen[name] !== value)
   const same = pairs.filter(([name, value]) => seen[name] === value).map(([name]) => name)
   const unseen = pairs.filter(([name]) => seen[name] === undefined).map(([name]) => name)
-  // The token says nothing about the service's other answers.
+  // The question about the token cannot explain the service's other answers.
   const open = answered.find(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
   const why = open === undefined ? '' : ` (${open.finding.why})`
   const notSeen = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why}`

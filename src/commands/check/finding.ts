@@ -4,10 +4,10 @@ export interface Finding {
   message: string
 }
 
-/** `warning`: it works, but may not be intended. `not-asked`: it could not be checked. */
+/** `warning` marks what works but may not be intended, `not-asked` what could not be checked. */
 export type FindingMark = keyof typeof findingMarks
 
-/** The text of a mark, and its value of `ok` in JSON. */
+/** The text of each mark, and the value of `ok` in JSON. */
 export const findingMarks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },
@@ -15,7 +15,7 @@ export const findingMarks = {
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
-/** A clock's lead over this host's clock: a range, because two clocks are never read at once. */
+/** A clock's lead over this host's clock, as a range, because two clocks cannot be read at once. */
 export interface ClockReading {
   whose: string
   leastMs: number

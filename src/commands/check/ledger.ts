@@ -20,7 +20,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfi
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
-      const grants = await readMissingGrantStatements(db) // before any table of ours is read
+      const grants = await readMissingGrantStatements(db) // first, because other reads need permissions
       if (grants.length > 0) return problem(grantMessage, ...grants.map(statement))
       await assertMigrated(db, url)
       const cause = await readReadOnlyCause(db)

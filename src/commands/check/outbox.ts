@@ -179,7 +179,7 @@ function judgeTrial(trial: WriteBackTrial): Judged {
   }
 }
 
-/** Names types without a mapping file, then plans the queries that read contents, and runs them on waiting rows. */
+/** Finds types without a mapping file. Plans the queries for contents, and tries these queries on waiting rows. */
 async function checkMappedRows(
   databases: Databases,
   { mappingsDir }: StoreConfig,
@@ -223,7 +223,7 @@ export async function checkChangeCapture({ databaseUrl: url }: StoreConfig): Pro
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readChangeCaptureFaults }).catch(
     () => null,
   )
-  if (trouble === null || trouble.length === 0) return [] // an unreachable database is the finding `outbox`
+  if (trouble === null || trouble.length === 0) return [] // the finding `outbox` reports an unreachable database
   return [
     finding(
       'change capture',

@@ -79,11 +79,11 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch {
-    return null // the files are not visible from here, such as in a container
+    return null // the folder is not visible from here, such as in a container
   }
 }
 
-/** Databases of one server share its connections. */
+/** Databases of one server share the server's connections. */
 export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAskedFinding(what, 'no database can be reached')
@@ -140,9 +140,9 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** Above this, times in the ledger and in logs are hard to compare. */
+/** Above this difference, times in the ledger and in logs are hard to compare. */
 const clockWarningMs = 2_000
-/** The daemon raises the problem clock_off above this. */
+/** Above this difference, the daemon raises the problem clock_off. */
 const clockProblemMs = 5_000
 
 export function judgeClocks(readings: readonly ClockReading[]): Finding {

@@ -21,7 +21,7 @@ import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
  * Requests a token and an unknown transaction. If the answer is 404, also requests a path that cannot exist, to tell
- * the service from a proxy. Takes slots from the budget. Without a readable ledger it asks only with `askAnyway`.
+ * the service from a proxy. Takes slots from the budget. If the ledger is unreadable, asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -95,8 +95,7 @@ async function ask(
 }
 
 /**
- * An answer that differs from `otherPathAnswer` comes from the API. Without `otherPathAnswer`, a bare 404 decides
- * nothing.
+ * A 404 comes from the service if a path that cannot exist got a different answer.
  * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 const lookMs = 500
 
 /**
- * The signal also aborts when the `npx` that started this process ends, because `npx` passes no signal on. Call it
- * before printing that the program is ready.
+ * The signal also aborts when the `npx` that started this process ends, because `npx` passes no signal on. Call this
+ * function before printing that the program is ready.
  * @param signal returned unchanged if `npx` did not start the process
  */
 export function abortWhenNpxEnds(signal: AbortSignal, env: Record<string, string | undefined>): AbortSignal {
@@ -19,7 +19,10 @@ export function abortWhenNpxEnds(signal: AbortSignal, env: Record<string, string
   return AbortSignal.any([signal, gone.signal])
 }
 
-/** If the parent process is the shell of `npx`, adds its parent's id, because the shell outlives `npx`. */
+/**
+ * Returns the id of the parent process. If the parent is the shell of `npx`, adds the id of `npx`, because the shell
+ * outlives `npx`.
+ */
 function startersNow(): string {
   try {
     const [, name, parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${process.ppid}/stat`, 'utf8')) ?? []

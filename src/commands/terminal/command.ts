@@ -7,7 +7,7 @@ export type OptionRow = readonly [
   how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
 ]
 
-/** `<wanted>`, `[optional]` or `[many...]`, its help, and the allowed words if only some are. */
+/** `<required>`, `[optional]` or `[many...]`, with its help and, if limited, the allowed words. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
 /** A module exports its command as `command`. main.ts lists the module under the command's name. */
@@ -20,9 +20,9 @@ interface Help {
   arguments?: readonly ArgumentRow[]
   options?: readonly OptionRow[]
   help?: string
-  /** The command changes nothing, so stdout may close early (`| head`), and a read-only role is enough. */
+  /** The command changes nothing: stdout may close early (`| head`), and a read-only role is enough. */
   onlyLooks?: true
-  /** The command reads no mapping files, or only those that it writes. */
+  /** The command reads no mapping files except those that it writes. */
   withoutMappings?: true
 }
 
@@ -32,7 +32,7 @@ interface Definition<Arguments extends readonly ArgumentRow[], Options extends r
   action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
 }
 
-/** The types of the action follow from the rows. */
+/** Derives the action's types from the arguments and options. */
 export const defineCommand = <
   const Arguments extends readonly ArgumentRow[] = [],
   const Options extends readonly OptionRow[] = [],

@@ -6,9 +6,9 @@ import type { CommandContext } from './context.ts'
 type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
 /**
- * Any answer but y or yes is a no.
+ * Any answer except y or yes is a no.
  * @param inScript the answer if standard input is not a terminal
- * @param otherwise what a no means
+ * @param otherwise the sentence printed after a no
  */
 export async function askForConfirmation(
   context: AskingContext,

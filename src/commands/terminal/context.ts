@@ -11,7 +11,7 @@ export interface CommandContext {
   stderr: NodeJS.WritableStream
   signal: AbortSignal
   onReload(listener: () => void): void
-  /** Called with an uncaught error, right before the process exits with 1. */
+  /** The listener gets an uncaught error right before the process exits with 1. */
   onCrash(listener: (error: unknown) => void): void
 }
 
@@ -33,7 +33,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 
 const sayAgainMs = 2_000
 
-/** Prints at most every two seconds. */
+/** The returned function prints at most every two seconds. */
 export function createProgressPrinter<Told extends unknown[]>(
   { stderr }: Pick<CommandContext, 'stderr'>,
   message: (...told: Told) => string,

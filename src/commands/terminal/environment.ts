@@ -12,19 +12,19 @@ export interface EnvironmentFile {
   impliesMappings: boolean
 }
 
-/** Reads the named file, or in development `.env` if there is one. @throws ConfigInvalid */
+/** Reads the file `named`, or `.env` unless NODE_ENV is production. @throws ConfigInvalid */
 export function findEnvironmentFile(named: string | undefined, env: Environment): EnvironmentFile | null {
   if (named !== undefined) return readEnvironmentFile(named)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside it; otherwise null. */
+/** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside that file; otherwise null. */
 export function findFileImplyingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
 /**
- * Relative paths in the file, and `mappings`, start at the file's folder.
+ * Resolves relative paths in the file, and `mappings`, from the file's folder.
  * @throws ConfigInvalid
  */
 export function readEnvironmentFile(path: string): EnvironmentFile {
@@ -48,13 +48,13 @@ function readText(path: string): string {
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
-/** Variables of the process win over the file unless they are empty. */
+/** Variables of the process win over those of the file unless empty. */
 export function mergeEnvironmentFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
 }
 
-/** Warns of options of Node that give secrets away. */
+/** Warns of Node options that give secrets away. */
 export function findUnsafeNodeOptions({ NODE_OPTIONS = '' }: Environment): string[] {
   return [
     ...(/(^|\s)--tls-keylog/.test(NODE_OPTIONS)
@@ -70,7 +70,7 @@ const known: readonly string[] = Object.entries(variables).flatMap(([name, { sec
   secret ? [name, `${name}_FILE`] : [name],
 )
 
-/** The caller only warns, because other programs have variables, too. */
+/** Callers only warn, because other programs have variables, too. */
 export function findMistypedVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => env[name] && !known.includes(name))
@@ -84,7 +84,7 @@ export function findMistypedVariables(env: Environment): string[] {
 /** Finds the intended variable: at most two letters differ, or the end is missing, as in REQUEST_TIMEOUT. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
-  // A short name resembles many variables, so it must have the same first word.
+  // A short name resembles many variables, so its first word must be the same.
   const begins = name.length < shortBelow ? name.slice(0, name.indexOf('_') + 1) : ''
   const candidates = known.filter((each) => each.startsWith(begins))
   return nearestWord(name, candidates, steps) ?? known.find((each) => each.startsWith(`${name}_`)) ?? null

@@ -20,7 +20,7 @@ function operatorName({ SUDO_USER }: CommandContext['env']): string {
   return `operator ${SUDO_USER || userName()}`
 }
 
-/** user@host, independent of `--as`. */
+/** The account as user@host, whatever `--as` says. */
 const accountName = (): string => `${userName()}@${hostname()}`
 
 function userName(): string {
@@ -48,7 +48,7 @@ export function findActorProblems({ as, reason }: ActorOptions): string[] {
   ]
 }
 
-/** Does a command's work in an operator's name, or prints the problems with its options. */
+/** Does a command's work in an operator's name. If the options have problems, prints these instead. */
 export async function withOperator(
   context: CommandContext,
   options: ActorOptions,

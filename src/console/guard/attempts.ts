@@ -11,7 +11,7 @@ interface Allowance {
 const perAddress: Allowance = { max: 5, everyMs: 60_000 }
 const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
 
-/** If there are more, the oldest is dropped. `ofAllAddresses` still bounds its tries. */
+/** If there are more buckets, the oldest is dropped. `ofAllAddresses` still bounds the tries. */
 const bucketsMax = 10_000
 
 interface Bucket {
@@ -22,7 +22,7 @@ interface Bucket {
 
 /**
  * Bounds password tries per address and of all addresses. A browser that signed in before has separate tries (OWASP's
- * device cookies), so that others cannot lock it out.
+ * device cookies), so that others cannot lock the browser out.
  */
 export interface LoginAttempts {
   /**
@@ -68,7 +68,7 @@ function refill(bucket: Bucket, nowMs: number): void {
   bucket.atMs = nowMs
 }
 
-/** The first 64 bits of an IPv6 address, because one owner has all addresses of that net. */
+/** Returns the first 64 bits of an IPv6 address, because one owner has all addresses of that net. */
 function netOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

@@ -17,7 +17,7 @@ import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends ConsoleHosts {
   access: Access
-  /** `operator NAME` for the log if there is no sign-in. */
+  /** Who acts if there is no sign-in: `operator NAME`, for the log. */
   who: string
   isReadOnly: boolean
 }
@@ -95,7 +95,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
   }
 }
 
-/** Null if the header came twice, because the proxy then passed one from a browser. */
+/** Null if the header came twice, because the proxy then passed on one from a browser. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? normalizePersonName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null

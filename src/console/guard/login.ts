@@ -69,7 +69,7 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
 
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
-  // A link on another site comes without the strict cookie. A refresh from our own page sends it.
+  // A link on another site comes without the strict cookie. A refresh from our own page sends the cookie.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
     return sendPage(reply.header('refresh', '0'), renderGoOn(url))
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']

@@ -8,7 +8,10 @@ export interface PasswordHash {
   tag: Buffer
 }
 
-/** OWASP's parameters take 46 MB and 0.1 s per try. A line with other parameters is refused, because weaker ones make guessing fast. */
+/**
+ * OWASP's parameters take 46 MB and 0.1 s per try. A hash with other parameters is refused, because weaker ones make
+ * guessing fast.
+ */
 const parameters = { memory: 47_104, passes: 1, parallelism: 1, tagLength: 32 }
 const prefix = '$argon2id$v=19$m=47104,t=1,p=1'
 const line = /^\$argon2id\$v=19\$m=47104,t=1,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
@@ -24,13 +27,13 @@ export function readPasswordHash(text: string): PasswordHash | null {
   return whole === undefined ? null : { salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
 }
 
-/** Compares in constant time, on another thread. */
+/** Hashes on another thread, and compares in constant time. */
 export async function isPassword(password: string, { salt, tag }: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await tagOf(password, salt), tag)
 }
 
 function tagOf(password: string, nonce: Buffer): Promise<Buffer> {
-  const message = Buffer.from(password.normalize('NFC')) // an umlaut may be one character or two
+  const message = Buffer.from(password.normalize('NFC')) // an umlaut may be typed as one character or two
   return derive('argon2id', { ...parameters, message, nonce })
 }
 

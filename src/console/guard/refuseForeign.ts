@@ -5,7 +5,7 @@ import { RequestRefused } from '../errors.ts'
 
 export interface ConsoleHosts {
   host: string
-  /** Further names in the address bar (CONSOLE_NAME), in lower case. */
+  /** Further host names of the console (CONSOLE_NAME), in lower case. */
   names: readonly string[]
   isProxy: (address: string) => boolean
 }
@@ -14,7 +14,7 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
 export const isFromProxy = (request: FastifyRequest, { isProxy }: ConsoleHosts): boolean => isProxy(addressOf(request))
 
-/** Against DNS rebinding. @throws RequestRefused if the Host is not a name of this console */
+/** Prevents DNS rebinding. @throws RequestRefused if the Host header does not name this console */
 export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
@@ -27,16 +27,16 @@ export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts):
     )
 }
 
-/** @throws RequestRefused for a form of another site's page, by Origin and Sec-Fetch-Site */
+/** @throws RequestRefused if, by Origin and Sec-Fetch-Site, another site's page sent the form */
 export function refuseForeignForm(request: FastifyRequest, place: ConsoleHosts): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
-  // A proxy may use a different Host than the browser did, so only Sec-Fetch-Site counts then.
+  // Through a proxy, Sec-Fetch-Site is enough, because the proxy may have changed the Host.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
   if (!isOurs) throw new RequestRefused(403, 'A page of another site sent this form. Nothing was changed.')
 }
 
-/** @throws RequestRefused for a frame, picture or stream in another site's page; a link is allowed */
+/** @throws RequestRefused if another site's page embeds the console as frame, picture or stream; a link is allowed */
 export function refuseForeignEmbedding({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return
@@ -53,7 +53,7 @@ function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }
 
-/** The name in a Host header without the port, which a tunnel may change; null if invalid. */
+/** Returns the name in a Host header without the port, which a tunnel may change; null if invalid. */
 function nameInHost(header: string | undefined): string | null {
   if (header === undefined || !/^[\w.:[\]-]+$/.test(header) || !URL.canParse(`http://${header}`)) return null
   return bare(new URL(`http://${header}`).hostname)

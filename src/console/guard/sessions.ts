@@ -30,7 +30,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
   }
 }
 
-/** Browsers send a host's cookies to all its ports, so each port has its own name. */
+/** Browsers send a host's cookies to all its ports, so the cookie's name contains the port. */
 const cookieName = ({ socket }: FastifyRequest) => `outboxd_console_${socket.localPort ?? 0}`
 
 /** Returns the session's id; '' without a cookie, or if another process signed the cookie. */
@@ -53,7 +53,7 @@ export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply)
 const deviceCookieS = 180 * 86_400
 const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${socket.localPort ?? 0}`
 
-/** Signed with the password hash, so that it outlives the process and ends with the password. */
+/** Signs with the password hash, so that the cookie outlives the process and ends with the password. */
 const deviceTag = (device: string, { tag }: PasswordHash) =>
   createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
 
@@ -62,7 +62,7 @@ export function readDeviceCookie(request: FastifyRequest, hash: PasswordHash): s
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
-/** Marks a browser that signed in, so that it has separate tries (attempts.ts). */
+/** Marks a browser that signed in, so that it has its own password tries (attempts.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
   const device = readDeviceCookie(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`

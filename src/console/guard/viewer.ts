@@ -14,9 +14,9 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     needsNoViewer?: true
-    /** Changes nothing in the ledger, so --read-only allows it. */
+    /** The request changes nothing in the ledger, so --read-only allows it. */
     changesNothing?: true
-    /** Polled by each open page, so its errors are not logged. */
+    /** Each open page polls this address, so its errors are not logged. */
     isPolled?: true
   }
 }

@@ -2,7 +2,7 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
-/** A sentence that may quote the ERP or the service. */
+/** Renders a sentence that may quote the ERP or the service. */
 export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
 
 export const section = (id: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
@@ -18,7 +18,7 @@ export const emptyNote = (words: HtmlValue): HtmlSafeString => html`<p class="em
 export type Column = string | { words: HtmlValue } | { number: string }
 
 /**
- * A table that scrolls sideways, also by keyboard.
+ * Renders a table that scrolls sideways, also by keyboard.
  * @param name for screen readers
  */
 export function table(
@@ -44,7 +44,7 @@ export function factList(facts: readonly (readonly [name: HtmlValue, value: Html
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }
 
-/** A text of the ERP or the service: cut, on one line, control and direction characters escaped. */
+/** Renders a text of the ERP or the service: cut, on one line, control and direction characters escaped. */
 export function foreignTextHtml(text: string, charactersMax = 300): HtmlSafeString {
   return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${foreignText(text, charactersMax)}</span>`
 }
@@ -53,7 +53,7 @@ const briefMax = 40
 
 export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
 
-/** In UTC; assets/console.js shows it in the viewer's zone. */
+/** In UTC; assets/console.js shows the time in the viewer's zone. */
 export const momentHtml = (ms: number): HtmlSafeString =>
   html`<time datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${formatInstant(ms)}</time>`
 

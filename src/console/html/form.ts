@@ -5,11 +5,11 @@ interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False if the form changes nothing in the ledger. Then it is shown with --read-only, too. */
+  /** False if the form changes nothing in the ledger, so that --read-only does not hide the form. */
   changes?: boolean
 }
 
-/** Adds the guard's token. Returns '' if the viewer may not make the change. */
+/** Renders a form with the guard's token; '' if the viewer may not make the change. */
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
@@ -49,7 +49,7 @@ export type OptionName = keyof typeof optionWords
 
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
-/** Undefined if the field is empty or came twice. */
+/** Returns undefined if the field is missing, blank or came twice. */
 export function formText(fields: unknown, name: string): string | undefined {
   return textAsTyped(fields, name).trim() || undefined
 }

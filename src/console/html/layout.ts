@@ -15,8 +15,8 @@ interface PageHead {
   current: (typeof pages)[number]['path'] | null
   viewer: Viewer | null
   /**
-   * Address from which assets/console.js polls the page's version. If it changed, the script replaces each `data-live`
-   * element by its id. A page without a version is loaded again as soon as there is one.
+   * assets/console.js polls `path` for the page's version. If the version changed, the script replaces the `data-live`
+   * elements, matched by id. A page without `version` is loaded again as soon as `path` returns one.
    */
   live?: { path: string; version?: string }
 }

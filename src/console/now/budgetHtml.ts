@@ -31,7 +31,7 @@ export function countBudget({ nowMs, capacity, busy }: BudgetSlots) {
   for (const slot of busy) {
     let left = slot.permits
     for (const kind of slot.isTaken ? [] : (['submissions', 'polls', 'others'] as const)) {
-      // A daemon of an older version writes only its submissions and leaves stale counts of polls.
+      // A daemon of an older version writes only its submissions, so a slot may have stale counts of polls.
       const requests = Math.min(slot[kind], left)
       counts[kind] += requests
       left -= requests

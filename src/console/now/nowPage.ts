@@ -60,7 +60,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
-/** The same for all viewers, but for the forms. */
+/** Renders the same page for all viewers, except for the forms. */
 function renderView({ report, slots, needingAttention }: NowView, forms: HtmlValue): HtmlSafeString {
   const { nowMs, standing } = report
   return html`${live('sentences', report.diagnoses.map(sentence))}
@@ -92,7 +92,7 @@ function sentence(diagnosis: Diagnosis): HtmlSafeString {
 
 const causesShown = 8
 
-/** @param count the present number. The causes are read less often. */
+/** @param count the present number of records. The causes may be older. */
 export function attentionSection(
   { causes, lookedAt, isCut }: NowView['needingAttention'],
   count: number,
@@ -205,7 +205,7 @@ interface Step {
   name: string
   count: number | null
   oldestMs?: number | null
-  /** The list's filter; none for rows that are not captured. */
+  /** The list's filter; undefined for rows that are not captured. */
   state?: string
   tone?: 'good' | 'bad' | ''
 }

@@ -7,7 +7,7 @@ import { createStatusReport, type StatusReport } from '../../operations/diagnose
 import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
 import { type ConsoleParts, shareRead } from '../parts.ts'
 
-/** Longest age of each part, so that any number of viewers costs under five statements a second. */
+/** The longest age of each part, so that viewers, however many, cost under five statements a second. */
 const agesMs = { slots: 1_900, ledger: 7_900, causes: 9_900 }
 
 const causesOfMax = 1_000
@@ -18,7 +18,7 @@ export interface NowView {
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
 }
 
-/** Only the snapshot, which has the states and the pauses, is read each time. */
+/** Reads at each call only the snapshot, which has the states and the pauses. */
 export function createNowReader({
   databases,
   config,
@@ -43,12 +43,12 @@ export function createNowReader({
   }
 }
 
-/** Depends on the duration of the last read, because counting millions of rows is slow. */
+/** Grows with the duration of the last read, because counting millions of rows is slow. */
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
-/** The longest wait of a page for the outbox, whose table may be locked. */
+/** The longest time that a page waits for the outbox, whose table may be locked. */
 const patienceMs = 150
 
-/** Reads in the background. Pages get the last value. */
+/** Reads the outbox in the background. Pages get the last status. */
 export function createOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,

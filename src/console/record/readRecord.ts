@@ -12,9 +12,9 @@ export interface RecordView {
   detail: SubmissionDetail
   explanation: Explanation
   row: CurrentRow | null
-  /** Made with the current mapping files. Null without files or payload. */
+  /** The request by the current mapping files; null without mapping files or payload. */
   mapped: MappedRecord | null
-  /** Null if they cannot be read. */
+  /** Null if the mapping files cannot be read. */
   mappings: Mappings | null
 }
 

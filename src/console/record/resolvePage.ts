@@ -21,7 +21,7 @@ import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** Settles a record: first a preview, then the change under the revision that the record's page showed. */
+/** Settles a record: first a preview, then the change, if the record is as its page showed it. */
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
@@ -92,7 +92,7 @@ function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
   return notArrived ? 'It did not arrive: send it again' : 'Take the id back'
 }
 
-/** The forms of a record's page, each for a command that would do something now. */
+/** Renders a form for each command that the record's state allows. */
 export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail } = view
@@ -101,7 +101,7 @@ export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
     .map(({ id, title, means, fields }) => {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
-      // A record that has changed since the page was loaded is skipped.
+      // By the revision, a record that changed after the page was loaded is refused.
       const seen = isBulk ? hiddenField('id', detail.id) : hiddenField('revision', String(view.submission.revision))
       const submit = isBulk
         ? html`<button name="do" value="${id}-ticked">${title} …</button>`

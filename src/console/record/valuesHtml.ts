@@ -103,7 +103,7 @@ export const mask = '•••'
 
 const charactersMax = 20_000
 
-/** Indents JSON and keeps each number's digits. Masks every value, because any may be personal. */
+/** Indents JSON and keeps each number's digits. `isMasked` masks every value, because any may be personal. */
 function shownJson(json: string, isMasked: boolean): { text: string; isCut: boolean } {
   const read = readPayload(json)
   const text =

@@ -29,7 +29,7 @@ import { createLoggedSearch } from '../valueAccess.ts'
 import { recordTable } from './recordsPage.ts'
 import { type FormFields, pageRowsMax, readRecordsQuery } from './recordsQuery.ts'
 
-/** The preview is a form that carries the id and revision of each record that it shows, so nothing else is changed. */
+/** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
 export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const stopping = new AbortController()
   const running = new Set<Promise<unknown>>()
@@ -54,7 +54,7 @@ export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void
 
 const carriedFields = ['do', 'refresh', 'even-if-arrived', 'new-key'] as const
 
-/** Bounds the form and the time of a preview. The commands change more at once. */
+/** Bounds the form and the time of a preview. Commands change more at once. */
 const changedMax = 2_000
 
 const termsOf = (fields: FormFields): ReplayTerms => ({
@@ -73,7 +73,7 @@ const verbOf = (fields: FormFields) => doingOf(fields).verb
 const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayChange(termsOf(fields)) : discardChange)
 
 function readChoice(fields: FormFields): Pick<Choice, 'ids' | 'filters'> {
-  // The list's limit is a page's length, not a limit of the change.
+  // The list's own limit is the length of a page.
   if (!doingOf(fields).isTicked)
     return { ids: [], filters: { ...readRecordsQuery(fields).filters, limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]
@@ -196,7 +196,7 @@ async function carryOut(
 const courseMessage = ({ verb }: BulkChange, done: number, skipped: number) =>
   `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done, 'record')}${skipped > 0 ? `; ${pluralize(skipped, 'record')} skipped` : ''}.`
 
-/** The revision of each record that the preview showed, by id. */
+/** Returns the revision of each record that the preview showed, by id. */
 function readSeen(text: string): Map<string, number> {
   const seen = text.split(' ').map((pair) => pair.split('.'))
   const isValid = seen.every(([id = '', revision = '']) => submissionIdPattern.test(id) && /^\d{1,9}$/.test(revision))

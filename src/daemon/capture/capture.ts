@@ -19,7 +19,7 @@ import {
 import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
-  /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
+  /** The most queued submissions in the ledger. Further rows stay in the outbox, where they cost little. */
   windowMax: number
   knownTypes(): readonly string[]
   readDueCaptureWork(): Promise<DueCaptureWork>
@@ -37,7 +37,7 @@ export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
   publishMappedTypes(types: readonly string[]): Promise<boolean>
-  /** In [0, 1), new for each call. */
+  /** Returns a number in [0, 1), new for each call. */
   random(): number
 }
 
@@ -48,7 +48,9 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
   let published: string | null = null
   let publishAgainAtMs = 0
 
-  /** Publishes again every 10 s, because an instance that was taken for dead has lost its types. */
+  /**
+   * Publishes again every 10 s, because the row of an instance that seemed dead may have been deleted, with its types.
+   */
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
@@ -79,7 +81,7 @@ function waitMs(round: CaptureRoundResult, random: number): number {
   switch (round) {
     case 'again':
       return 0
-    // Random, because otherwise the same instance would always come second.
+    // Waits a random time, because otherwise the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
     case 'waits':
@@ -99,8 +101,8 @@ function waitMs(round: CaptureRoundResult, random: number): number {
 export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
 /**
- * If a batch fails because of a row, the batch is split until that row is alone. Then the row is rejected with the
- * reason. It is skipped if it cannot be rejected, or if only its mark is refused. Other rows go on.
+ * Captures in batches. If a batch fails because of a row, smaller batches follow until that row is alone. The row is
+ * then rejected with the reason, or skipped if it cannot be rejected or only its mark is refused.
  */
 export function createCapture(deps: CaptureDeps) {
   let limit = batchMax
@@ -121,7 +123,10 @@ export function createCapture(deps: CaptureDeps) {
     await deps.reportLater(outboxIds)
   }
 
-  /** A batch takes the lowest rows, so halving the limit isolates a failing row. Later the limit grows by an eighth. */
+  /**
+   * A batch takes the lowest ids, so halving the limit isolates a failing row. A full batch raises the limit by an
+   * eighth.
+   */
   async function captureNew(): Promise<CaptureRoundResult> {
     const batch = await captureBatch(deps, limit, leftToReport())
     if (batch.kind === 'captured') {
@@ -204,8 +209,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
 }
 
 /**
- * Records that wait behind a held one do not count, because they may stay for days. A key with a held record, or with a
- * fortieth of the window, gets no further rows.
+ * Returns the room in the capture window. Records that wait behind a held record take no room, because they may stay
+ * for days. A key with a held record, or with a fortieth of the window, gets no further rows.
  */
 export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
@@ -224,9 +229,9 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * If capture fails, rejects the row. If that fails, too, skips the row.
+ * Captures one row, else rejects it, else skips it.
  *
- * @param failure the failure as part of a batch; null if the row was skipped before and is due again
+ * @param failure how the row failed in a batch; null if the row was skipped before and is due again
  */
 async function captureAlone(
   deps: CaptureDeps,
@@ -253,7 +258,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // The row may have been skipped by an instance that knows its type. This instance may not know the type.
+      // An instance that knows the row's type may have skipped the row. This instance may not know the type.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
       return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },

@@ -13,9 +13,9 @@ import type { Resource } from '../../resources.ts'
 
 export interface CaptureFault {
   blame: 'moment' | 'piece' | 'type' | 'everyone'
-  /** The record type whose query failed, if that is the cause. */
+  /** The record type whose query failed, if a query is the cause. */
   type: string | null
-  /** May quote the row, so it goes only into the ledger. */
+  /** This text may quote the row, so only the ledger gets it. */
   message: string
   /** SQLSTATE or error class, without the row's data. */
   code: string
@@ -25,11 +25,11 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
-  /** Resolves to null if another instance captures. */
+  /** Resolves to null if another instance holds the capture lock. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
   faultOf(error: unknown, isMark: boolean): CaptureFault
-  /** Called before the rows are marked, because the records may already be sent. */
+  /** Called before the rows are marked, because records in the ledger may already be sent. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
@@ -48,7 +48,9 @@ export interface CaptureFailure {
 export type CaptureRowsResult =
   /** See `CaptureRoundResult`. */
   | { kind: 'busy' | 'waits' }
-  /** `read`: number of the `claimed` rows that were read. `unmarked`: captured rows whose mark the table ignored. */
+  /**
+   * `read`: how many of the `claimed` rows were read. `unmarked`: ids of captured rows whose mark the table ignored.
+   */
   | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
@@ -141,9 +143,9 @@ export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: s
 }
 
 /**
- * The mark is right for a new record. If the ledger had the record before, the report corrects the mark.
+ * Returns the mark of a new record. If the ledger had the record before, the report corrects the mark.
  *
- * @param discarded why the record was discarded
+ * @param discarded why the record was discarded, if it was
  */
 export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
   const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'

@@ -1,7 +1,7 @@
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 
 export interface SleepDeps {
-  /** Marks the daemon as asleep. From then on inserts send a NOTIFY. */
+  /** Sets the sleep flag, a lock. While the flag is set, inserts send a NOTIFY. */
   mark(): Promise<Mark>
   isMarked(): boolean
   unmark(): void
@@ -14,19 +14,19 @@ export type Sleep = ReturnType<typeof createSleepUntilNotify>
 
 const restMs = 25
 /**
- * Transactions that inserted before the mark send no NOTIFY. Until these transactions end, the outbox is read again,
- * after waits between these bounds.
+ * Transactions that inserted before the sleep flag was set send no NOTIFY. Until these transactions end, the outbox is
+ * read again, after waits between these bounds.
  */
 const againMinMs = 10
 const againMaxMs = 100
 
 /**
  * Decides between sleeping and polling. A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only
- * while the daemon sleeps.
+ * while the daemon's sleep flag is set.
  *
- * After the mark is set, the outbox is read once more. By then every row without a NOTIFY is visible, because a
- * transaction that inserts without a NOTIFY delays the mark (migrations/outbox_wake.sql). Setting the mark is not
- * awaited, because a half-open connection must not stop capture.
+ * After the flag is set, the outbox is read once more. By then every row without a NOTIFY is visible, because a
+ * transaction that inserts without one delays the flag (migrations/outbox_wake.sql). Setting the flag is not awaited,
+ * because a half-open connection must not stop capture.
  */
 export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
@@ -73,7 +73,7 @@ export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, e
       isInVain = false
       if (took > 0) return lookAgain(restMs)
       if (await hasNew()) {
-        // If these rows cannot be captured now, the sweep each second finds them again.
+        // If rows are found twice, they cannot be captured now. The sweep each second finds them again.
         unmark()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)

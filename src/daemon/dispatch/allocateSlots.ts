@@ -12,7 +12,7 @@ export interface SlotDemand {
   readonly balance: SlotBalance
 }
 
-/** Carried from one decision to the next, so that the shares hold even if slots come one at a time. */
+/** What one allocation leaves to the next, so that the shares hold even if slots become free one at a time. */
 export interface SlotBalance {
   /** The part of a slot that polls may still claim, in [0, 1]. */
   readonly owedToPolls: number
@@ -25,7 +25,7 @@ export interface SlotAllocation {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Time until the next decision if only the pace holds submissions back. */
+  /** Time until the next allocation; undefined unless only the pace holds submissions back. */
   readonly againInMs: number | undefined
   readonly balance: SlotBalance
 }
@@ -37,13 +37,12 @@ export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance
 /**
  * Decides how free slots are spent.
  *
- * - Polls and submissions wait: polls get 3 of 5 slots, so that due polls do not pile up. Never all slots, so that
+ * - If polls and submissions wait, polls get 3 of 5 slots, so that due polls do not pile up. Never all slots, so that
  *   submissions move after an outage. Slots that one kind cannot use go to the other kind.
- * - Only polls wait: a tenth of the capacity stays free for the next submission. This reserve shrinks as polls become
- *   overdue and is gone after a sixth of the window, because near the limit every slot is needed.
- * - A backlog of submissions (more than half of the free slots) is paced. If it were sent at once, it would take all
- *   slots of a window in a second, and polls would wait. The pace costs nothing, because the polls need the other
- *   slots.
+ * - If only polls wait, a tenth of the capacity stays free for the next submission. This reserve shrinks as polls
+ *   become overdue and is gone after a sixth of the window, because near the limit every slot is needed.
+ * - A backlog of submissions (more than half of the free slots) is paced. Unpaced, it would take all slots of a window
+ *   in a second, and polls would wait. The pace costs nothing, because the polls need the other slots.
  * - Rare polls get a twentieth of the capacity, and more only if nothing else waits and half of the slots are idle.
  */
 export function allocateSlots(demand: SlotDemand): SlotAllocation {
@@ -94,7 +93,7 @@ function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: nu
 const RARE_POLLS_SHARE = 0.05
 const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
-/** Above a half, because half of the requests can be submissions, and a lower pace would leave slots unused. */
+/** The submissions' share of the capacity. Above a half, because a lower pace would leave slots unused. */
 const PACE = 0.7
 const PACE_PER_FREE_SHARE = 3
 const ALLOWED_MAX_SHARE = 0.05
@@ -120,7 +119,7 @@ function reserve({ capacity, oldestPollOverdueMs, windowMs }: SlotDemand): numbe
   return Math.floor(capacity * RESERVE_SHARE * Math.min(1, Math.max(0, kept)))
 }
 
-/** Rounds down, except that 5 × 0.6 counts as 3. */
+/** Rounds down, but 2.9999999999 counts as 3 (floating-point errors). */
 function whole(amount: number): number {
   return Math.floor(amount + 1e-9)
 }

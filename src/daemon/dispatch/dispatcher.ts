@@ -63,7 +63,7 @@ export interface JudgedAnswer {
 
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
-/** Counting further hardly changes a poll's price, and costs more than sending. */
+/** Ready records are counted up to this. More hardly change a poll's price, and counting costs more than sending. */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
@@ -242,7 +242,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       await write(interpretTrialQuestion(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
-    /** True while this instance writes a pause, but not after 5 s, when the write counts as blocked by a lock. */
+    /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
     silentRecords: () => streaks.silentRecords,
   }

@@ -1,9 +1,8 @@
 import type { PollJob, Submission } from '../../model.ts'
 
 interface InFlight {
-  /** Null for a trial that asks about an unknown id. */
+  /** Null for a trial that asks for an unknown id. */
   submission: Submission | null
-  /** Null after a POST. */
   job: PollJob | null
 }
 
@@ -11,7 +10,7 @@ export function createInFlightRequests({ onFailed, onRoom }: { onFailed(error: u
   const running = new Map<InFlight, Promise<void>>()
   const polls = () => [...running.keys()].filter(({ job }) => job !== null)
   return {
-    /** @param finishing writes the outcome */
+    /** @param finishing resolves when the outcome is written */
     follow(request: InFlight, finishing: () => Promise<void>): void {
       running.set(request, Promise.resolve())
       const finished = finishing()

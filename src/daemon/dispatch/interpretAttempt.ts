@@ -56,10 +56,10 @@ export interface AttemptInterpretation {
   endsSilence: boolean
 }
 
-/** Unanswered requests in a row that cause a pause. For records, fewer if fewer can be in flight at once. */
+/** Unanswered requests in a row that cause a pause. For records, `maxInFlight` if that is lower. */
 const silentMax = 5
 
-/** Returns what an answer means for its record, and for all other records: pauses, refusals, the budget. */
+/** Returns what an answer means for its own record, and for all other records: pauses, refusals, the budget. */
 export function interpretAttempt(
   attempt: EndedAttempt,
   streaks: FailureStreaks,
@@ -67,7 +67,7 @@ export function interpretAttempt(
 ): AttemptInterpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
-  // A refused poll raises no pause, because only its transaction may be the cause. The next trial decides.
+  // A refused trial poll raises no pause, because only its transaction may be the cause. The next trial decides.
   const said =
     trial && job !== null
       ? { ...trialResult(judged, streaks), pause: null }
@@ -147,7 +147,7 @@ function pauseFor(
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
   const now = countSilence(silent, job === null, streaks)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
-  // After a trial one unanswered record is enough.
+  // For the first record after a pause, one missing answer is enough.
   if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
   return { pause: trial && job === null && !call.answeredByOther ? { ...call, patient: true } : call, streaks: now }
@@ -162,13 +162,16 @@ function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreak
   }
 }
 
-/** Returns fewer remaining requests than expected: another client may spend from the same limit. */
+/**
+ * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
+ * the same limit.
+ */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** Keeps a hanging service from putting one record after another in doubt. */
+/** This pause keeps a hanging service from putting one record after another in doubt. */
 const silence: PauseCall = callAfter('several requests in a row were not answered')
 
 function answeredInstead(summary: string, status: number): PauseCall {
@@ -184,7 +187,7 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
 
 /**
  * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. Never true for E003, because
- * that comes from the service itself.
+ * E003 comes from the service itself.
  */
 function isSilentAnswer(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)

@@ -15,7 +15,7 @@ export interface OutcomeWriterDeps<Written> {
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
   onBared(error: unknown, batch: OutcomeBatch): void
-  /** Called when an outcome is given up. The record stays `sending` until the loop `orphans` settles it. */
+  /** Called when an outcome is given up. The record stays `sending` until the loop `orphans` settles the record. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -44,11 +44,11 @@ interface Piece extends PromiseWithResolvers<void> {
 }
 
 /**
- * Writes outcomes in groups: one write at a time, each with all that have gathered meanwhile. If the database fails,
- * the write is repeated until it succeeds. The fences make repeats harmless.
+ * Writes outcomes in groups: one write at a time, each with all outcomes that have gathered meanwhile. If the database
+ * fails, the write is repeated until it succeeds. The fences make repeats harmless.
  *
- * If one outcome may be the cause, each is written alone. Pauses are written apart, so that they do not wait for a
- * refused step.
+ * If one outcome may be the cause of an error, each outcome is written alone. Pauses are written apart, so that they do
+ * not wait for a refused step.
  *
  *     a passing failure (a lock)       tried again each second, apart from the others
  *     refused by the database          written without the texts of the answer

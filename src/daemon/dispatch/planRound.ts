@@ -28,10 +28,12 @@ export interface InstanceState {
 /** The longest wait until this instance notices what other instances and operators did. */
 export const waitMaxMs = 1_000
 
-/** The wait if other instances took the slots or the due polls. Nothing signals when they are done. */
+/**
+ * The wait if other instances took the slots or the due polls, because no signal says when these instances are done.
+ */
 export const retrySoonMs = 50
 
-/** More lost claims would only keep records from other instances. */
+/** At this many, claiming stops, because lost claims keep their records from other instances. */
 const lostClaimsMax = 4
 
 export function blockedWaitMs(instance: InstanceState): number | null {
@@ -44,7 +46,7 @@ export function blockedWaitMs(instance: InstanceState): number | null {
 /**
  * Plans one round: wait, send a trial, or send.
  *
- * Five things delay sending. They are checked in this order:
+ * Sending is delayed in these cases, checked in this order:
  *
  * - This instance is still writing a pause.
  * - Its heartbeat is late, so other instances may soon take it for dead.
@@ -52,8 +54,8 @@ export function blockedWaitMs(instance: InstanceState): number | null {
  * - The ledger has pauses. When their time is over, only a trial is sent.
  * - A trial succeeded. Then one record is sent alone, and new records follow only after its answer.
  *
- * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up all
- * sending. A trial is never a record, because the record could be lost.
+ * Trials alternate between a due poll and a GET for an unknown id, because one bad poll must not hold up all sending. A
+ * trial never sends a record, because the record could be lost.
  */
 export function planRound(instance: InstanceState, demand: RequestDemand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand

@@ -17,8 +17,8 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
 }
 
 /**
- * Up to a limit of 500, a slot is one request. Above, a slot is several requests, and this instance keeps it for a
- * moment to use all of them.
+ * Holds this instance's slots. Up to a limit of 500, a slot is one request. Above, a slot is several requests, and is
+ * kept for a moment to use all of them.
  *
  * @see docs/why/budget.md
  */
@@ -50,7 +50,7 @@ export function createSlotPool(windowMs: number) {
       }
     },
     hasReturnable: (): boolean => returnable().length > 0,
-    /** Removes the slots that are used up and answered, expired, or unused. */
+    /** Removes the answered slots that are used up or expired, and the unused ones. */
     takeReturnable(): ReturnableSlot[] {
       const taken = returnable()
       for (const slot of taken) held.delete(slot)
@@ -68,7 +68,7 @@ export function createSlotPool(windowMs: number) {
 }
 
 export interface TokenSlotDeps {
-  /** Apart from the pool for records, so that their slots are not spent on tokens. */
+  /** Not the pool for records, so that their slots are not spent on tokens. */
   slotPool: SlotPool
   capacity: number
   stopwatch(): () => number
@@ -90,7 +90,7 @@ export function createTokenSlot<Answered>(deps: TokenSlotDeps) {
       capacity = inForce
     },
     isOneAtATime: (): boolean => capacity === 1,
-    /** @returns `no-slot` if the budget has none */
+    /** @returns `no-slot` if the request did not leave */
     async spend(
       request: (mayLeave: () => boolean) => Promise<Answered | null>,
       need: 'missing' | 'renewal',

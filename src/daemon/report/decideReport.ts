@@ -14,11 +14,11 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A shorter lock is not a problem. */
+/** A lock becomes a problem after this time. */
 const longLockMs = 5_000
 
 /**
- * A lock passes soon. A refusal lasts until the table is changed.
+ * Decides when the row is tried again. A lock passes soon. A refusal lasts until the table is changed.
  *
  * @param failures number of failed tries in a row
  * @param hasEnded false if the record has not ended, so that a later report follows

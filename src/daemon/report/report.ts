@@ -58,7 +58,7 @@ function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
     report.failures,
     endStates.some((state) => state === report.state),
   )
-  // One problem for the table, because thousands of rows may have been edited.
+  // Raises one problem for the whole table, because thousands of rows may have been edited.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
   return { report, againInMs, code, problem: problem && { ...problem, subject } }

@@ -18,13 +18,13 @@ export interface SubmitCircumstances {
   tracked: boolean
   /** Counted from 1. */
   attempt: number
-  /** True if the token had expired when the answer came. Then a 401 may mean only that. */
+  /** True if the token had expired when the answer came. A 401 may mean only that the token expired. */
   tokenOutlived: boolean
 }
 
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
   earlierInDoubt: boolean
-  /** True if the token of this request was fetched after a 401, of this record or of another. */
+  /** True if the token of this request was fetched after a 401 to this or another record. */
   repeatedAfter401: boolean
 }
 
@@ -39,7 +39,7 @@ export type SubmitVerdict =
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Poll the id from Location, or, if `transactionId` is null, the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token. `ofAge`: the old token had expired, so this 401 does not count. */
+  /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
    * All sending pauses, and the record stays queued. `times` counts how often the record met this pause while other
@@ -82,7 +82,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'invalid':
     case 'refused':
     case 'refused-in-doubt':
-    case 'nothing-there': // with the service's own code; without one, it is a pause
+    case 'nothing-there': // with the service's own code; without a code, `pause` is set
       return refused(answer, reading, now.history)
     case 'in-doubt':
     case 'moved':
@@ -96,7 +96,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** Other fields of the answer may say that the record failed. */
+/** Besides the id, the answer may have fields that say that the record failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
@@ -117,7 +117,7 @@ function withId(
 
 /**
  * 300, 303 and 304 say that the request was performed, so the record is never sent again. Without an id in Location the
- * record is uncertain, also under `probe`, because an unknown id would cause another send.
+ * record is uncertain, even under `probe`, because a probe for an unknown id would lead to another send.
  *
  * @see RFC 9110, 15.4.4
  */
@@ -169,8 +169,8 @@ function duplicate(
 }
 
 /**
- * A 400 judges the data, so it holds for an earlier attempt, too. After other refusals an earlier attempt may have
- * arrived. If a refusal names an id, the service may have even this attempt.
+ * A 400 judges the data, so the judgement holds for an earlier attempt, too. After other refusals an earlier attempt
+ * may have arrived. If a refusal names an id, even this attempt may have arrived.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },

@@ -17,11 +17,7 @@ export interface SubmitDeps extends RequestDeps {
   firstPollMs(resource: Resource): number
 }
 
-/**
- * Sends one claimed submission and decides what its answer means. Writes nothing.
- *
- * @param isValid returns false if the submission's slot has expired
- */
+/** Sends one claimed submission and decides what its answer means. Writes nothing. */
 export async function submit(
   deps: SubmitDeps,
   submission: Submission,
@@ -54,7 +50,7 @@ export function interpretSubmitAnswer(
       earlierInDoubt: submission.inDoubt,
       repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
     },
-    // `probe` asks for our id, which the service knows only if the mapping sends it.
+    // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
@@ -67,13 +63,10 @@ export function interpretSubmitAnswer(
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** Waits before a probe, because the request may still be on its way. */
+/** The wait before a probe, because the request may still be on its way. */
 const probeAfterMs = 5_000
 
-/**
- * @param firstPollMs wait before the first poll of an accepted transaction
- * @param freshKey the idempotency key to use if the verdict asks for a new one
- */
+/** @param freshKey the idempotency key to use if the verdict asks for a new one */
 export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,
@@ -117,7 +110,8 @@ export function toSubmitStep(
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
-      // Location has our own id. The record counts as accepted: if GET did not know the id, the record would be sent again.
+      // Location has the submission's own id. The record counts as accepted, because a probe could lead to another
+      // send.
       if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
         return accepted(verdict.transactionId)
       return step(

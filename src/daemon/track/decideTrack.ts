@@ -16,9 +16,8 @@ export interface TrackCircumstances {
   transactionId: string
   ageMs: number
   history: TrackHistory
-  /** True if the token had expired when the answer came. Then a 401 may mean only that. */
+  /** True if the token had expired when the answer came. */
   tokenOutlived: boolean
-  /** The wait before a record that failed with E003 is sent again. */
   unavailableMs: number
 }
 
@@ -33,7 +32,7 @@ export interface TrackHistory
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
-  /** The service has not known the transaction for ten minutes, but never said that it failed. */
+  /** The service has not known the transaction for ten minutes, but never said that the transaction failed. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
   /** An earlier attempt may have arrived, too. */
   | { kind: 'uncertain'; code: string; reason: string }
@@ -54,7 +53,7 @@ export type TrackVerdict =
 const unknownMaxMs = 600_000
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
-/** The longest wait for an old transaction, and the shortest for a stuck one. */
+/** The longest wait between polls of an old transaction, and the shortest for a stuck one. */
 export const oldTransactionBackoffMaxMs = 3_600_000
 
 const resubmissionsMax = 3
@@ -65,7 +64,8 @@ const refusedPollsMax = 2
  * Decides what an answer to a GET means for its transaction (docs/why/guarantee.md, "What each status means"). Never
  * throws.
  *
- * A failed poll never fails the transaction. Only the service can: it says so, or does not know the id for ten minutes.
+ * A failed poll never fails the transaction. A transaction fails only if the service says so, or does not know the id
+ * for ten minutes.
  *
  * @see docs/reference/interface.md, 2.4, 3 and 7
  */
@@ -84,7 +84,7 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
 }
 
-/** If other records get through, only this transaction backs off. A pause of all sending would return at each poll. */
+/** If other records get through, a pause of all sending would return at each poll of this transaction. */
 function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
   const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
@@ -102,7 +102,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'completed', result: read.result }
     case 'failed':
       return decideFailed(read.errorCode, now)
-    // The interface does not show if `accepted` is a state here (docs/reference/interface.md, 3.1).
+    // The interface does not show if `accepted` is a state of a transaction, too (docs/reference/interface.md, 3.1).
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }
@@ -143,7 +143,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   return { kind: 'resubmit', afterMs: code === 'E003' ? unavailableMs : 0, code, reason }
 }
 
-/** If an operator gave the id, it may be a mistake, so the record does not fail. */
+/** If an operator gave the id, the id may be a mistake, so the record does not fail. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < unknownMaxMs) return { ...askAgain(summary, null, now), unknown: true }

@@ -16,10 +16,10 @@ export interface PlannerInput extends Pick<BudgetPressure, 'capacity' | 'submiss
 
 export type PollPlanner = ReturnType<typeof createPollPlanner>
 
-/** Replans without exploring. If each replan drew again, the earliest plan would win. */
+/** For replans: never explores. If each replan drew a number, the earliest plan would win. */
 const noChance = 1 - Number.EPSILON
 
-/** @param random in [0, 1), new for each call */
+/** @param random returns a number in [0, 1), new for each call */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = makePerResource(() => fitProcessingTimes([], windowMs))
   let pressure: BudgetPressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
@@ -101,7 +101,7 @@ export function pollPriceMs(
   return enough
 }
 
-/** The lowest price: 0.24 s at a window of 60 s. It fits a batch every 125 windows. */
+/** The lowest price: 0.24 s at a window of 60 s. It fits if a batch comes every 125 windows. */
 const FLOOR_WINDOWS = 1 / 250
 /** The same share of slots that the dispatcher reserves for submissions. */
 const RESERVE_SHARE = 0.1
@@ -120,7 +120,10 @@ function slotsInSight({ capacity }: BudgetPressure, model: ProcessingTimes): num
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/** Counts slots wanted within the horizon: for the usual inflow, and for the polls of a batch above it. */
+/**
+ * Counts the slots that are wanted within the horizon: for the usual inflow, and for the polls of a batch beyond that
+ * inflow.
+ */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: BudgetPressure,
   awaitedAgesMs: readonly number[],

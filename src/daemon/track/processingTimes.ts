@@ -7,9 +7,9 @@ export interface ObservedProcessingTime {
   readonly untilMs: number
 }
 
-/** `mass[i]` is the probability of being done at an age in (edgesMs[i], edgesMs[i + 1]]. */
+/** `mass[i]` is the probability that a transaction is done at an age in (edgesMs[i], edgesMs[i + 1]]. */
 export interface ProcessingTimes {
-  /** All bounds scale with the rate limit's window, so that compressed time behaves alike. */
+  /** All bounds scale with the rate limit's window, so that tests with a short window behave alike. */
   readonly windowMs: number
   readonly edgesMs: readonly number[]
   readonly mass: readonly number[]
@@ -19,10 +19,10 @@ export interface ProcessingTimes {
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * Each observation is an interval. Its weight is spread over its bins like the distribution so far, so that a late poll
- * does not look like slow processing. Each observation reduces the weight of earlier ones by 1.5 %, so the model
- * follows a change after 50 to 100 observations. The prior's slow tail keeps the model from being certain that a
- * transaction is done.
+ * The weight of an observation is spread over its interval like the distribution so far, so that a late poll does not
+ * look like slow processing. Each observation reduces the weight of earlier ones by 1.5 %, so the model follows a
+ * change after 50 to 100 observations. The prior's slow tail keeps the model from being certain that a transaction is
+ * done.
  *
  * @param observations newest last; uses the newest 300 and ignores impossible ones
  */
@@ -59,7 +59,7 @@ export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
 
-/** Returns an age's position on the scale of bins: 3.5 is the middle of bin 3. */
+/** Returns the bin of an age with a fraction: 3.5 is the middle of bin 3. */
 export function binPositionOfAge(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs

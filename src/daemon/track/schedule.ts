@@ -5,7 +5,7 @@ import { ageMsAtBinPosition, binPositionOfAge, type ProcessingTimes } from './pr
  * `notDoneAgeMs`. Minimises the expected delay plus the price of the polls.
  *
  * @param notDoneAgeMs age since acceptance; 0 before the first poll
- * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md
+ * @param priceMs price of a poll in milliseconds of delay; see docs/why/schedule.md
  * @param random in [0, 1), new for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
@@ -29,9 +29,9 @@ export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, 
   return plan.polls[bin] ?? 1
 }
 
-/** Fewer polls per record would rely on the prior's tail, which was not measured. */
+/** The fewest polls per record. Fewer would rely on the prior's tail, which was not measured. */
 const POLLS_LEAST = 1.03
-/** While there are few observations, polls teach more than they cost. */
+/** Further polls while there are few observations, because polls then teach more than they cost. */
 const POLLS_UNLEARNED = 1.5
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
@@ -39,13 +39,13 @@ const EXPLORING_POLLS = 2
 interface Plan {
   /** For each bin, the expected number of polls of a record that is not done at the bin's lower edge. */
   readonly polls: readonly number[]
-  /** For each bin, the index of the edge at which such a record is polled next. */
+  /** For each bin, the index of the edge at which a record not done before the bin is polled next. */
   readonly next: readonly number[]
 }
 
 const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** Keeps each plan with its model, so that all polls share it. */
+/** Computes each plan of a model once, so that all polls share the plan. */
 function planFor(model: ProcessingTimes, step: number): Plan {
   const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)

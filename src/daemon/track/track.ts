@@ -51,10 +51,7 @@ export async function track(
 
 const probeUnknownMs = 60_000
 
-/**
- * @param freshKey the idempotency key to use if the record is sent again under a new one
- * @param now.askedMs the record's age when it was polled; `answeredMs` is its age when the answer came
- */
+/** @param now.askedMs the record's age when it was polled; `answeredMs` is the age when the answer came */
 export function toTrackStep(
   submission: Submission,
   verdict: TrackVerdict,
@@ -75,7 +72,7 @@ export function toTrackStep(
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
-          // The transaction that an operator named may be another record's.
+          // If an operator named the transaction, it may be another record's.
           mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
         verdict.reason,
@@ -129,7 +126,6 @@ export function toTrackStep(
           errorCode: verdict.code,
           error: verdict.reason,
           notDoneMs: null,
-          // Under the old key the service would repeat the failure.
           idempotencyKey: now.freshKey,
           inDoubt: false,
         },
@@ -155,8 +151,8 @@ export function toTrackStep(
 }
 
 /**
- * Ends a probe. If the unknown id is our own, the request never arrived. If it is from Location, the request was
- * performed.
+ * Ends a probe for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the
+ * request was performed.
  */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission

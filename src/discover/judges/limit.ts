@@ -13,13 +13,13 @@ import {
 import { shortThrottleWaitMs } from '../sender.ts'
 import { idempotencyKeyHeaders, requireAcceptedRecordShape, testRecordBody } from '../testRecord.ts'
 
-/** Finds the size of the limit: a limit per second by bursts of requests, the limit of the window by two counts. */
+/** Finds two limits: the limit per second by bursts of requests, and the limit of the window by two counts. */
 
-/** The requests of a burst: more than a limit that refills usually lets through at once. */
+/** Requests in a burst: more than a limit that refills gradually usually lets through at once. */
 const atOnce = 25
 /**
- * Pauses before the bursts. A limit per second lets the same number through after each pause. A limit that refills does
- * not.
+ * Pauses before the bursts. After each pause, a limit per second lets the same number through. A limit that refills
+ * gradually does not.
  */
 const pausesMs = [shortThrottleWaitMs, 1_300, shortThrottleWaitMs]
 
@@ -39,7 +39,7 @@ const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** Sends even without a free slot. */
+/** Returns a function that sends a record even without a free slot. */
 async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
   const shape = await requireAcceptedRecordShape(parts)
   const { path } = serviceResources.data
@@ -49,7 +49,7 @@ async function createRecordSender(parts: QuestionParts): Promise<() => Promise<E
   }
 }
 
-/** Null if all requests were let in, or if the limit of the window was reached. */
+/** Null if a burst was let in whole, or if the limit of the window was reached. */
 function fewestLetInAtOnce(bursts: readonly number[]): number | null {
   const least = Math.min(...bursts)
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
@@ -77,7 +77,7 @@ export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> 
   return judgePerSecondLimit(await parts.sample(burstsSample), peak, parts.config.rateLimit)
 }
 
-/** Chooses a window with the requests that a second allows. Repeated, it allows no more than the whole window does. */
+/** Chooses a shorter window with the requests of one second. Together, the shorter windows stay within `limit`. */
 function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): Setting[] {
   const requests = Math.min(second, limit)
   const windows = Math.max(1, Math.floor(limit / requests))
@@ -88,19 +88,19 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
   ]
 }
 
-/** The requests until the limit of the window, counted after a window without requests. */
+/** The requests up to the limit of the window, counted after a window without requests. */
 export interface CountToLimit {
   taken: number
   /** False if the limit was not reached within a window. */
   refused: boolean
-  /** The token requests during the count, which may count, too. */
+  /** Token requests during the count, which may use the limit, too. */
   tokens: number
 }
 
-/** Up to three counts. The extra requests come after the first, when the limit is used up. */
+/** Two or three counts, and extra requests after the first count, when the limit is used up. */
 export interface LimitCounts {
   counts: readonly CountToLimit[]
-  /** The extra requests; `stayed` if they were in the window throughout the second count. */
+  /** The extra requests. `stayed` is true if they were in the window throughout the second count. */
   between: { sent: number; refused: number; stayed: boolean }
 }
 
@@ -120,8 +120,8 @@ const limitCountsSample: Sample<LimitCounts> = {
     const first = await countToLimit(parts, send, gapMs)
     const tookMs = lastEndMs() - startedMs
     const secondMs = nextStartMs(startedMs, 1 / 2, lastEndMs(), windowMs)
-    // Late enough that the extra requests are in the window throughout the second count, and early enough that the
-    // first count still fills the limit.
+    // The extra requests are late enough to stay in the window until the second count ends. They are early enough that
+    // the first count still uses the limit up. The slack allows for slow answers.
     const slackMs = windowMs / 15
     await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const betweenMs = parts.nowMs()
@@ -141,14 +141,14 @@ const limitCountsSample: Sample<LimitCounts> = {
 
 /**
  * Chooses the start of the next count: a window after the last request, and in another part of a fixed window than the
- * previous count. Two counts from the same part would agree even if a window ended during both and made both too large.
+ * previous count. Otherwise a window could end during both counts and make both too large alike.
  */
 function nextStartMs(startedMs: number, share: number, lastEndMs: number, windowMs: number): number {
   const windows = Math.ceil((lastEndMs + 1_000 - startedMs) / windowMs + 1 - share)
   return startedMs + (windows + share) * windowMs
 }
 
-/** Counts for one window at most, because a longer count would cover more than one. */
+/** Counts for one window at most, because a longer count would cover two windows. */
 async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
@@ -172,9 +172,9 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
 interface LimitFromCounts {
   /** The smallest count. */
   limit: number
-  /** True if two counts agree. One count is not enough, because a window that ends meanwhile makes it too large. */
+  /** True if two counts agree. One count may be too large, because a window ended during the count. */
   isAgreed: boolean
-  /** True if refused requests counted; null if that cannot be seen. */
+  /** True if refused requests use the limit, too; null if this cannot be seen. */
   throttledCount: boolean | null
 }
 
@@ -183,7 +183,7 @@ export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFro
   const [first, second] = counts
   const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
   if (first === undefined || reached.length === 0) return null
-  // The extra requests may lower the second count: the accepted ones are in the window, the refused ones may count.
+  // The extra requests may lower the second count: the accepted ones use the limit, the refused ones may use it.
   const missing = second?.refused ? first.taken - second.taken : 0
   const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
   const numberOf = (count: CountToLimit) => count.taken + (count === second ? extra : 0)

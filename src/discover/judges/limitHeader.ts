@@ -6,12 +6,12 @@ import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } f
 const refusedBetween = 2
 
 /**
- * Compares X-RateLimit-Remaining on accepted records before and after two refused requests. Does not trust a header
- * that does not fall by one with each record.
+ * Compares X-RateLimit-Remaining of accepted records before and after two refused requests. Trusts the header only if
+ * the number falls by one with each record.
  */
 export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<Finding> {
   let seen = await watchHeader(parts)
-  // A number that rose shows that a window ended meanwhile, so this is repeated.
+  // A number that rose shows that a window ended during the comparison: compare once more.
   if ([...seen.falls, seen.less].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
   const { falls, less } = seen
   if (falls.includes(null)) return unknownFinding('X-RateLimit-Remaining is not on the answers to records')
@@ -25,9 +25,9 @@ export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<F
 }
 
 interface HeaderSeen {
-  /** By how much the number fell with each record; null if the header was missing. */
+  /** By how much X-RateLimit-Remaining fell with each record; null if the header was missing. */
   falls: (number | null)[]
-  /** How much it fell for the refused requests; null if the header is missing or not trusted. */
+  /** By how much the refused requests lowered the header; null if it is missing or not trusted. */
   less: number | null
 }
 
@@ -41,7 +41,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
     return before === null || last === null ? null : before - last
   }
   const falls = [await fall(), await fall()]
-  await parts.waitMs(1_500) // A limit that refills little by little shows it now.
+  await parts.waitMs(1_500) // During this wait, a limit that refills gradually gives requests back.
   falls.push(await fall())
   if (!falls.every((each) => each === 1)) return { falls, less: null }
   for (let i = 0; i < refusedBetween; i++)
@@ -55,7 +55,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   return { falls, less: fell === null ? null : fell - 1 }
 }
 
-/** Leaves out the answers about tokens. */
+/** Leaves out 401 and the issuer's answers, which are about tokens. */
 export async function askRateHeader(parts: QuestionParts): Promise<Finding> {
   const answers = parts.exchanges.filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateRemainingOf(answer) !== null)

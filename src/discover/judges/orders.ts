@@ -26,7 +26,7 @@ interface OrderShape {
   ownId: boolean
 }
 
-/** `testRecordSample` for orders (docs/reference/interface.md, 4.4). */
+/** Does for orders what `testRecordSample` does for records (docs/reference/interface.md, 4.4). */
 const orderSample: Sample<ShapeTrial<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
@@ -72,7 +72,7 @@ const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observ
 export const askOrder = (parts: QuestionParts): Promise<Finding> =>
   askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
-/** The control has an item with sku and quantity. */
+/** The built-in control has an item with sku, quantity and price. */
 export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]

@@ -85,7 +85,7 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
     })
   const foreign = statuses.filter((status) => !readStatuses.has(status.trim().toLowerCase()))
   const ended = said.filter((each) => each.slice(-1).some((status) => isEnd(status) || foreign.includes(status)))
-  // If a transaction begins with an end, its first statuses may have passed unseen.
+  // If the first poll already shows an end, earlier statuses may have passed unseen.
   const isWhole = (each: readonly string[]) => new Set(each).size === statuses.length && !isEnd(each[0] ?? '')
   const agree = said.length > 1 && said.every(isWhole) && ended.length === said.length
   const why = said.map((each) => each.join(', ')).join('; ') + (ended.length === 0 ? '; the end was not seen' : '')
@@ -102,7 +102,7 @@ interface FieldPlaces {
   why: string
 }
 
-/** Sends wrong amounts, because the service refuses them only in the place where it reads the field. */
+/** Sends wrong amounts, because the service refuses them only where it reads the amount. */
 const fieldPlacesSample: Sample<FieldPlaces> = {
   name: 'records with a wrong amount, here and there',
   async take(parts) {
@@ -172,7 +172,7 @@ export async function askAmount(parts: QuestionParts): Promise<Finding> {
   return sureFinding('text', why, { differs: true, advice: ['in the mapping, give total_amount `as: string`'] })
 }
 
-/** A service that accepts this does not read dates. */
+/** No such date exists. A service that accepts it does not read dates. */
 const noDate = '2026-13-42T03:04:05Z'
 
 export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
@@ -194,7 +194,7 @@ export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
 
 const longLength = 1_000
 
-/** The long text repeats the control's characters, so that only a rule on the length can refuse it. */
+/** The long text repeats the control's characters, so that the service can refuse it only for its length. */
 export async function askField2(parts: QuestionParts): Promise<Finding> {
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
@@ -215,13 +215,13 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
   return sureFinding(limits.join(', '), why, { differs: true, advice })
 }
 
-/** A text as long as the control's, with characters that a rule may refuse. */
+/** Returns a text of this length with characters that a service may refuse. */
 export const specialCharacters = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
 const halvings = 2
 
-/** Doubles the body until it is refused, then halves the difference. */
+/** Doubles the body until the service refuses it, then halves the step to the last accepted size. */
 export async function askBodySize(parts: QuestionParts): Promise<Finding> {
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')

@@ -27,11 +27,11 @@ import { customerIdOf, observeTestRecord, testRecordSample, transactionIdIn } fr
 
 interface FirstCall {
   finding: Finding
-  /** Null if more can be asked. */
+  /** Why no more can be asked; null if more can. */
   stop: string | null
 }
 
-/** Asks for a transaction that does not exist. Nothing more is sent unless the service answers. */
+/** Asks for a transaction that does not exist. Unless the service lets this call in, nothing more is sent. */
 const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   async take(parts) {
@@ -53,7 +53,7 @@ export async function requireFirstCallLetIn(parts: QuestionParts): Promise<void>
 export const askAddress = async (parts: QuestionParts): Promise<Finding> =>
   (await parts.sample(firstCallSample)).finding
 
-/** @param beside the answer for a path that the service does not have, asked if `seen` is a success */
+/** @param beside the answer to an unknown path; null unless `seen` is a success */
 function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
   const line = describeAnswer(seen)
   const stop = (why: string) => `the first call with a good token ${why}`
@@ -100,7 +100,7 @@ function judgeStatus(
 const getTwice = async (parts: QuestionParts, path: () => string): Promise<Response> =>
   (await sendTwice(() => parts.get(path()))).answer
 
-/** Asks for an unknown path, because if the API moves, the daemon must notice that no record is the reason. */
+/** Asks for an unknown path. If the API moves, this answer must show that no record is the reason. */
 export async function askUnknownPath(parts: QuestionParts): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
@@ -134,7 +134,7 @@ const judgeUnknownId = (seen: Response, resource: Resource): Finding =>
 export const askUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
   judgeUnknownId(await getTwice(parts, () => `${serviceResources.orders.path}/${randomUUID()}`), 'orders')
 
-/** Also asks with an id in the form of the service's own ids, because a lost transaction has such an id. */
+/** Also asks with an id in the form of the service's own ids, because a lost transaction's id has that form. */
 export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
   const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other, 'data')
@@ -151,8 +151,8 @@ export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
 }
 
 /**
- * Makes an id of the same form that the service has not given: another uuid, or one with many nines, because a service
- * that counts may have given a short one.
+ * Makes an id of the same form that the service has not given: a new uuid, or nines as digits. The nines are many,
+ * because a service that counts may have given any short number.
  *
  * @returns null if the id has no digit
  */
@@ -173,7 +173,7 @@ export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding>
   return likelyFinding('taken', why, { differs: true, advice })
 }
 
-/** @param observed a refusal with a control for a known customer, so that only the customer can be the reason */
+/** @param observed a refusal. A control with a known customer was accepted, so only the customer can be the reason. */
 export function judgeUnknownCustomer({ name, exchange }: Observation): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
@@ -184,9 +184,9 @@ export function judgeUnknownCustomer({ name, exchange }: Observation): Finding {
   return sureFinding(name, why, { differs: true, cannot, contract })
 }
 
-/** Finds out if the daemon reads the codes of refusals (docs/reference/interface.md, 7). */
+/** Finds out if the daemon recognises the error codes of refusals (docs/reference/interface.md, 7). */
 export async function askErrorCode(parts: QuestionParts): Promise<Finding> {
-  // A poll answered with status failed was not itself refused.
+  // A poll that says `failed` was not refused: its transaction failed.
   const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))
     .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))

@@ -20,15 +20,15 @@ import {
 } from '../testRecord.ts'
 
 /**
- * Finds out if the service recognises a record that it got before: by its key, its content, or an id that the record
- * brings.
+ * Finds out if the service recognises a record that it got before: by its idempotency key, its content, or an id that
+ * the record brings.
  */
 
-/** A record sent twice under one key, and then under another, in case the service knows the content. */
+/** A record sent again under the same key, then under another key, in case the service compares the content. */
 interface Repeats {
   first: AnsweredExchange
   again: readonly AnsweredExchange[]
-  /** Null if the key was not recognised. */
+  /** Null if the service did not recognise the first key. */
   otherKey: AnsweredExchange | null
 }
 
@@ -42,11 +42,11 @@ interface KeyTry {
 
 interface KeysSeen {
   tried: readonly KeyTry[]
-  /** The tries with the first header that is recognised, or else with the first that is accepted. */
+  /** The tries with the first header whose key is recognised, or else with the first that is accepted. */
   ofHeader: readonly KeyTry[]
-  /** A record repeated as the daemon does. */
+  /** A repetition like the daemon's: with the same key and id. */
   asDaemon: Repeats
-  /** True if each record brings its id, by which the service may recognise it. */
+  /** True if each record brings its id, by which the service may recognise the record. */
   ownId: boolean
 }
 
@@ -76,7 +76,7 @@ const keysSample: Sample<KeysSeen> = {
 
 async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form'], ownId: boolean): Promise<KeyTry> {
   const key: KeyShape = { headers: [header], form }
-  // With a new id each time, the service can recognise a repetition by its key only.
+  // With a new id each time, the service can recognise a repetition only by its key.
   const repeats = await repeat(parts, key, ownId)
   if (isAcceptedRecord(repeats.first))
     return { header, form, repeats, said: recognised(repeats) === 'no' ? 'not recognised' : 'recognised' }
@@ -126,7 +126,7 @@ const isRecognised = ({ repeats }: KeyTry): boolean => repeats !== null && !['no
 const isDoubtful = ({ tried }: KeysSeen): boolean =>
   tried.some(({ repeats }) => repeats !== null && recognised(repeats) === null)
 
-/** With its own id in each record, a service may recognise the id under any key. */
+/** False if records bring their ids, because the service may recognise an id under any key. */
 const isKnownByContent = ({ asDaemon: { first, otherKey }, ownId }: KeysSeen): boolean =>
   !ownId && otherKey !== null && recognised({ first, again: [otherKey] }) !== 'no'
 

@@ -24,7 +24,7 @@ import {
   unknownFinding,
 } from '../question.ts'
 
-/** The token for all other questions (docs/reference/interface.md, 4.1). */
+/** Requests the token for all other questions (docs/reference/interface.md, 4.1). */
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
   name: 'a token',
   async take(parts) {
@@ -56,7 +56,7 @@ const unitMore = (unit: Unit, assumed: Unit, why: string) => ({
   contract: { expires_in: unit },
 })
 
-/** Finds the unit of expires_in: sure if the token itself agrees, likely if the number makes sense in one unit only. */
+/** Finds the unit of expires_in: sure if the token is a JWT that agrees, likely if only one unit is plausible. */
 export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const expiresIn = expiresInOf(exchange)
@@ -87,7 +87,7 @@ export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
   return likelyFinding(unit, why, unitMore(unit, tokenUnit, why))
 }
 
-/** The lifetime by RFC 7519, 4.1 (exp less iat), in seconds. Null if the token is not a JWT that has both. */
+/** The lifetime by RFC 7519, 4.1 (exp minus iat), in seconds. Null if the token is not a JWT that has both. */
 function jwtLifetimeSeconds(accessToken: string): number | null {
   const [, claims, signature] = accessToken.split('.')
   if (claims === undefined || signature === undefined) return null
@@ -130,7 +130,7 @@ export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
   return sureFinding('ends the first', why, { differs: true, cannot })
 }
 
-/** The ages, counted from the request for the token, at which it was last accepted and first refused. */
+/** The ages at which a token was last accepted and first refused, counted from the request for the token. */
 interface HeldToken {
   expiresIn: number
   goodForMs: number
@@ -140,7 +140,7 @@ interface HeldToken {
 const looksMax = 12
 const heldMaxMs = 75 * 60_000
 
-/** Requests a separate token and tries it until it is refused, around the ends that expires_in means in each unit. */
+/** Requests a token and tries it until it is refused, shortly before and after the end by each unit of expires_in. */
 export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
   if (!parts.given.slow) return unknownFinding('no token was tried until its end: give --slow')
   const grant = await parts.askToken()
@@ -162,7 +162,7 @@ export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
   return unknownFinding('the token did not end, or was refused from the beginning')
 }
 
-/** The ages to look at: around each end, and on the way to the last, so that an early end shows. */
+/** The ages at which to try the token: around each end, and in between, so that an early end shows. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])
@@ -170,12 +170,12 @@ function looksBefore(endsMs: readonly number[]): number[] {
   return [...around, ...onTheWay].toSorted((a, b) => a - b).slice(0, looksMax)
 }
 
-/** What the daemon assumes without a usable expires_in (src/service/tokens.ts). */
+/** The lifetime that the daemon assumes without a usable expires_in (src/service/tokens.ts). */
 const assumedLifetimeMs = 300_000
-/** If a service counts in whole seconds, a token may last longer by up to this time. */
+/** If a service counts in whole seconds, a token may last up to this much longer. */
 const roundedMs = 1_500
 
-/** If the token ended when expires_in says in one unit, that is the unit. */
+/** Reads expires_in in each unit: the unit that fits the token's end is the right one. */
 export function judgeTokenLifetime(
   { expiresIn, goodForMs, overAfterMs }: HeldToken,
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
@@ -187,7 +187,7 @@ export function judgeTokenLifetime(
   const assumed = units.find((unit) => unitsMs[unit] === expiresInUnitMs) ?? 'seconds'
   const unit = fits(saidMs, roundedMs) ? assumed : units.find((each) => fits(expiresIn * unitsMs[each], 0))
   if (unit !== undefined) return likelyFinding(what, why, unitMore(unit, assumed, why))
-  // The daemon renews a token after half its life or later. The token must still be good then.
+  // The daemon renews a token after half of the stated lifetime or later. The token must last until then.
   if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return likelyFinding(what, why)
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {

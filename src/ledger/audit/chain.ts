@@ -9,7 +9,7 @@ export interface ChainEntry {
   id: string
   submissionId: string
   leaf: Buffer
-  /** A digest says that a part was erased or emptied, but the part exists. */
+  /** Set if a digest says that a part was erased or emptied, but the part exists. */
   falseReduction: string | null
   isReduced: boolean
 }
@@ -50,7 +50,7 @@ export async function readEventChainEntries(
   return rows.map(eventEntry)
 }
 
-/** Texts that may be emptied or erased enter the leaf as digests, so that the leaf stays valid without them. */
+/** Texts that may be emptied or erased enter the leaf as digests, so that the leaf stays valid without the texts. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -117,7 +117,7 @@ export async function readActChainEntries(
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** The same as outboxd.digest_of in migrations/0024_chain.sql. */
+/** Must equal outboxd.digest_of in migrations/0024_chain.sql. */
 const digestOf = (a: string | null, b: string | null): string =>
   sha256(`${Buffer.byteLength(a ?? '')}:${a ?? ''}${b ?? ''}`).toString('hex')
 
@@ -155,10 +155,9 @@ export interface BlockEnd {
 
 export const beforeFirstBlock: BlockEnd = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
 
-/** Selects a `BlockEnd`. */
 export const blockEndSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
 
-/** The last block of the chain. Store it elsewhere, because the database's owner can rewrite the chain. */
+/** The chain's last block, which operators store elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
   hash: string
@@ -174,13 +173,13 @@ export interface ChainRound {
   behindMs: number
 }
 
-/** The most entries that one block takes from each log. */
+/** Entries of each log in one block. */
 const entriesMax = 500
 
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-/** Locks neither log, so nothing that writes to the logs waits. */
+/** Locks neither log, so that no writer of the logs waits. */
 export async function appendLogsToChain(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
@@ -202,7 +201,7 @@ interface Ids {
   act: string
 }
 
-/** Reads the ids below which no open transaction can still commit (see `tableWriterTransactionsSql`). */
+/** Reads the ids up to which no open transaction can still commit entries (see `tableWriterTransactionsSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
@@ -226,7 +225,7 @@ async function areWriting(db: Database, writers: readonly string[]): Promise<boo
 
 type Appended = { kind: 'appended'; endOfDay: ChainHead | null } | { kind: 'through' } | { kind: 'elsewhere' }
 
-/** Takes lock 7166, so that one instance extends the chain at a time. */
+/** Takes lock 7166, so that only one instance extends the chain at a time. */
 async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
@@ -269,7 +268,7 @@ async function readLastBlock(db: Database): Promise<BlockEnd & { isOfToday: bool
   return rows[0] ?? { ...beforeFirstBlock, isOfToday: true }
 }
 
-/** Empties blocks whose events are all deleted, because only their digest is still needed. */
+/** Empties blocks whose events are all deleted, because only a block's digest is still needed. */
 async function compact(db: Database): Promise<void> {
   await db.query(
     `with due as (

@@ -15,7 +15,7 @@ import { type AuditedAct, type RecordName, readOperatorActs } from './readOperat
 
 export interface AuditSpan {
   sinceMs: number | null
-  /** Before this time a record must have ended. Open records count as ending now. */
+  /** Records must have ended before this time. Open records count as ending now. */
   untilMs: number | null
   key: string | null
   record: RecordName | null
@@ -71,7 +71,7 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   if (span.untilMs !== null && span.untilMs <= nowMs) return
   const open = readRecords(db, { ...asked, states: openStates }, containing)
   const endedMeanwhile = readRecords(db, { ...asked, states: endStates, sinceMs: nowMs }, containing)
-  // A record that takes a step meanwhile may be read twice.
+  // A record that takes a step during the reading may be read twice.
   const seen = new Set<string>()
   for (const records of [open, endedMeanwhile])
     for await (const each of records) if (seen.size < seen.add(each.id).size) yield each
@@ -107,7 +107,6 @@ async function* readRecords(
 
 type Detail = Pick<AuditedRecord, 'emptiedMs' | 'erasedMs' | 'steps' | 'body'>
 
-/** Leaves out submissions without the text. */
 async function readDetails(
   db: Database,
   submissions: readonly { id: string }[],
@@ -126,7 +125,7 @@ async function readDetails(
   return new Map(rows.map(({ id, ...detail }) => [id, detail]))
 }
 
-/** Pruned records are read in the order of their primary key, because they have no index by time. */
+/** Pruned records are read in the order of their primary key, because their table has no index by time. */
 const prunedRows = 5_000
 
 async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {

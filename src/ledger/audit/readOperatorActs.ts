@@ -5,7 +5,9 @@ import { hasKeySql } from '../operator/selectSubmissions.ts'
 /** `outboxId` names a row that may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }
 
-/** A record that an act concerns. The key is read from the ledger, so that an erasure removes it here, too. */
+/**
+ * A record that an operator's act concerns. The act does not store the key, so that `erase` removes the key here, too.
+ */
 export interface ActRecord {
   /** The submission's id, or `outbox:N` if the row was not captured. */
   id: string
@@ -56,7 +58,7 @@ const isInSpanSql = (log: string) => `${log}.at >= coalesce($2::timestamptz, '-i
   and ${log}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${log}.who), lower(coalesce($4, ''))) > 0`
 
 /**
- * Selects acts after or before id $1, with the records that each names. An act that showed more records than it names
+ * Selects acts after or before id $1, with the records that each names. An act that showed more records than it lists
  * matches a filter for any record.
  */
 const actsSql = (beyond: '>' | '<') => `
@@ -106,9 +108,8 @@ export interface OperatorLogEntry {
   what: string
   reason: string | null
   account: string | null
-  /** The time when a pause ends by itself. */
   untilMs: number | null
-  /** Records that it changed, or whose values it showed. */
+  /** Records that were changed, or whose values were shown. */
   records: ActRecord[]
   /** Number of further records, or `all`. */
   unnamed: string | null
@@ -121,8 +122,8 @@ export interface OperatorLogPosition {
 
 /**
  * Newest first.
- * @param before null for the newest
- * @returns `next` is null at the end
+ * @param before null for the first page
+ * @returns `next` is null on the last page
  */
 export async function readOperatorLog(
   db: Database,

@@ -24,7 +24,7 @@ export interface ChainVerdict {
   reduced: number
   /** Events that were deleted with their submissions. */
   gone: number
-  /** Entries outside the chain. */
+  /** Entries not in the chain yet. */
   waiting: number
 }
 
@@ -42,7 +42,7 @@ function emptyVerdict(): ChainVerdict {
 }
 
 /**
- * Works outside the database, up to the first difference.
+ * Hashes again outside the database, up to the first difference.
  * @param noted a block that the operator stored elsewhere; the chain must have it
  */
 export async function verifyChain(
@@ -72,7 +72,7 @@ export async function verifyChain(
 
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
-/** Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false. */
+/** Returns a function that verifies the last 25 hours in parts. Each call continues where the last call stopped. */
 export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockEnd | null = null
   return async (goOn) => {
@@ -120,7 +120,6 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-/** @returns the first difference */
 async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: ChainVerdict): Promise<string | null> {
   const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
   const isNext = BigInt(number) === BigInt(before.number) + 1n
@@ -141,7 +140,7 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares each body with the digest that was noted when it was last sent. Leaves out replayed submissions. */
+/** Compares each body with the digest that the log got when the body was last sent. Leaves out replayed submissions. */
 async function findChangedBody(db: Database, before: BlockEnd, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -194,7 +193,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** Ignores a submission that was pruned and restored, because its log begins anew. */
+/** Ignores a submission that was pruned and restored, because its log has begun again. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

@@ -24,18 +24,18 @@ export type HistoryCheck =
  * Keeps all instances from sending from a ledger that has lost committed data:
  *
  *     mayClaim          in the transaction that takes slots or records
- *     isComplete        in the transaction that captures, because rows taken early would overtake lost records of their
- *                       key; before rows are written back, because they may know more than the ledger
- *     mayCapture        when capture has read rows: if the ledger is empty, rows may name transactions that it lost
+ *     isComplete        in the transaction that captures, because new rows would overtake lost records of their key;
+ *                       before rows are written back, because the rows may know more than the ledger
+ *     mayCapture        when capture has read rows: if the ledger is empty, rows may name transactions of lost records
  *     rememberClaim     after a claim's COMMIT: the ledger must have that claim from now on
- *     check             every 2 s: writes what it found into the ledger
+ *     check             every 2 s: writes the finding into the ledger
  */
 export type DataLossGuard = ReturnType<typeof createDataLossGuard>
 
 export interface RowWithTransactionSearch {
-  /** Reads the next part of the table for about a second, so it may take many calls until a row is found. */
+  /** Reads the next part of the table for about a second, so a search may take many calls. */
   find(): Promise<NamedRow>
-  /** Reads to the end of the table. */
+  /** Searches again after an earlier result of `none`. */
   findNow(): Promise<NamedRow>
 }
 

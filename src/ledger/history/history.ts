@@ -19,7 +19,7 @@ export interface LastClaim {
   attempt: number
 }
 
-/** The data that the ledger must still have, as this instance knows it. */
+/** What this instance has seen in the ledger, which must still have it. */
 export interface InstanceMemory {
   memory: HistoryMemory | null
   claim: LastClaim | null
@@ -37,8 +37,8 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * A record that was pruned and came back has no attempts. Slots come first, because the search for records reads past
- * pruned rows that are not vacuumed yet.
+ * `hasLastClaim` accepts emptied records, because a restored record has no attempts. `isUnused` checks slots first,
+ * because a search for records reads past pruned rows that are not vacuumed yet.
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
@@ -138,15 +138,15 @@ export async function markHistoryUnchanged(pool: pg.Pool): Promise<void> {
   })
 }
 
-/** If this write is lost, the next check repeats it. */
+/** No wait, because the next check repeats a lost write. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
 const kind = 'ledger_history'
 const standby = 'standby'
 
 /**
- * Stops all instances, because a ledger that may have lost sent records must not send. All slots count as spent for a
- * window after the last possible request, because the budget may be lost, too. Runs in a transaction.
+ * Stops all instances, because the ledger may have lost records that were sent. All slots count as spent for a window
+ * after the last possible request, because the budget may be lost, too. Runs in a transaction.
  */
 export async function raiseHistoryProblem(
   db: Database,
@@ -179,16 +179,16 @@ export async function raiseHistoryProblem(
   )
 }
 
-/** In a transaction. */
+/** Runs in a transaction. */
 export async function acceptHistoryAsDaemon(db: Database, who: string): Promise<void> {
-  await db.query(waitForNoStandby) // a promoted server has none yet
+  await db.query(waitForNoStandby) // a promoted server has no standby yet
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
     [who],
   )
 }
 
-/** Locks the finding. @returns false if it is not the one that the operator has seen */
+/** @returns false if the operator has seen a different loss */
 export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
@@ -197,7 +197,7 @@ export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: numbe
   return (rowCount ?? 0) > 0
 }
 
-/** In a transaction. */
+/** Runs in a transaction. */
 export async function acceptLossByOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
@@ -212,7 +212,7 @@ export async function acceptLossByOperator(db: Database, who: string, isOutboxIn
 export const clockSkewMaxMs = 5_000
 const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
 
-/** Instances compare `agreed_at`, so it must rise even if a clock was set back. */
+/** Instances compare `agreed_at`, so this time must rise even if the clock was set back. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
   marked_event = null, found_at = null, found = null, found_by = null`

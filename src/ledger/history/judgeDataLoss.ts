@@ -1,4 +1,4 @@
-/** What our role may not read is null. */
+/** A value that our role may not read is null. */
 export interface HistoryIdentity {
   systemId: string | null
   timeline: number | null
@@ -14,15 +14,17 @@ export interface HistoryView {
   now: HistoryIdentity
   /** Time since a daemon last found the history unchanged. */
   markedForMs: number
-  /** Position in the write-ahead log that survives a crash. Null if our role may not read it. */
+  /** Position in the write-ahead log that survives a crash. Null if our role may not read the position. */
   safeLsn: string | null
-  /** Rows of a backup were restored: another program wrote the history's row, or the event that it names is gone. */
+  /**
+   * True if rows of a backup were restored: another program wrote outboxd.history, or the event noted there is gone.
+   */
   isPutBack: boolean
   /** True if the server was recovered to a point in time, not to the end of the archive. */
   hasTarget: boolean
   /** True if this session's COMMIT waits for a synchronous standby. */
   isSynchronous: boolean
-  /** True if a finding waits for an operator. */
+  /** True if a suspected loss waits for an operator. */
   isFound: boolean
   hasLastClaim: boolean
   /** True if the write-ahead log is at least as long as this instance has seen it. */
@@ -40,7 +42,7 @@ export interface HistoryMemory {
 /** `synchronous`: a failover promotes only a synchronous standby. */
 export type LedgerStandby = 'none' | 'synchronous'
 
-/** A row that names a transaction. If the ledger has no records, it has lost the record of this row. */
+/** An outbox row that names a transaction. A ledger without records has lost the record of such a row. */
 export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
 
 export type HistoryVerdict =
@@ -52,7 +54,7 @@ export type HistoryVerdict =
   /** An operator must decide. */
   | { kind: 'waits' }
 
-/** If no daemon found the history unchanged for this long, the new server may be a restored backup. */
+/** If no daemon has found the history unchanged for longer than this, the new server may be a restored backup. */
 const promotedWithinMs = 120_000
 
 /**
@@ -62,8 +64,8 @@ const promotedWithinMs = 120_000
  * timeline does not show whether the last commits are there. So sending continues only if LEDGER_STANDBY is synchronous
  * and each instance finds its own last claim.
  *
- * A ledger without records is new, or was restored from a backup without records. In the second case rows of the outbox
- * name transactions.
+ * A ledger without records is new, or was restored from a backup without records. In the second case, rows of the
+ * outbox name transactions.
  */
 export function judgeDataLoss(
   view: HistoryView,

@@ -18,15 +18,15 @@ export interface Adoption {
   identity: OutboxIdentity
   /** `new`: rows whose ids the ledger knows may be different rows. */
   rows: 'same' | 'new'
-  /** Null changes nothing. */
+  /** Null keeps the former start for the same rows, and means no start for new rows. */
   start: StartPosition | null
 }
 
 export interface WorkUnderWay {
   submissions: number
-  /** Outcomes to write back. They are lost if the ledger serves a different outbox. */
+  /** Outcomes that wait to be written back. Adopting new rows drops them. */
   reports: number
-  /** Records that would be sent again if their rows wait and count as new. */
+  /** Records that would be sent again if their rows count as new and still wait. */
   sent: number
 }
 
@@ -68,7 +68,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   await db.query('delete from outboxd.edited_row')
-  // Problems of rows were about the former outbox. If they still exist, they are found again.
+  // Deletes problems of the former outbox's rows. Problems that still exist are found again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
@@ -78,8 +78,8 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
 }
 
 /**
- * Rows up to here are no longer compared with their stamps. If rows differ already, the operator thereby says that the ERP
- * edits rows.
+ * Rows up to the cursor are no longer compared with their stamps. If rows differ already, the operator thereby says
+ * that the ERP edits rows.
  */
 async function declareRowsSame(db: Database): Promise<void> {
   await db.query(
@@ -94,7 +94,7 @@ async function declareRowsSame(db: Database): Promise<void> {
 export interface ServiceChangeFacts {
   served: ServedService | null
   configured: ServedService
-  /** Such as `abcd1234 on erp-1`. */
+  /** Running daemons, such as `abcd1234 on erp-1`. */
   daemons: string[]
   /** Records that the service may have, by state. */
   records: Record<string, number>
@@ -120,8 +120,8 @@ export async function readServiceChangeFacts(db: Database, service: ServiceIdent
 
 export interface ServiceAdoption {
   /**
-   * Any kind but `adopted` is a refusal. `served`: the ledger has this service already. `daemons`: some run. `records`:
-   * the new service does not know records that are under way.
+   * Any kind but `adopted` is a refusal. `served`: the ledger has this service already. `daemons`: daemons are running.
+   * `records`: the new service does not know records that are under way.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
   facts: ServiceChangeFacts

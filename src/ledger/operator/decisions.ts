@@ -14,8 +14,8 @@ import {
 import { hasKeySql } from './selectSubmissions.ts'
 
 /**
- * The parts of a statement that writes an operator's decision about records. `s` is the submission, `f` the submission
- * before the decision, `w` after it, and `r` the record as it was given.
+ * SQL fragments of a statement that writes an operator's decision about records. `s` is the submission, `f` the
+ * submission before the decision, `w` the submission after the decision, and `r` the caller's record.
  */
 interface DecisionParts {
   /** Fields of `r` besides `id` and `revision`. */
@@ -55,7 +55,7 @@ export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: De
    select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
    from written w join former f using (id)`
 
-/** Also removes the polls that the records had before. Runs in a transaction. */
+/** Runs a `decisionSql`, and removes the records' former polls. Runs in a transaction. */
 export async function writeDecisions(
   db: Database,
   sql: string,
@@ -70,7 +70,7 @@ export async function writeDecisions(
 
 const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
-  // The digest keeps the document from being sent again if the service may have it.
+  // The digest keeps a document from being sent again if the service may have the document.
   set: `state = 'discarded', ended_at = clock_timestamp(), job_id = null, poll_at = null, polled_rarely = false,
     request_digest = case when f.state in ('uncertain', 'accepted') or f.may_have_arrived then s.request_digest end`,
   cause: `concat_ws(': ', 'discarded', $3::text)`,
@@ -108,7 +108,7 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRe
 
 /**
  * Erases key, payload, body, result, error and the details of events. Times, states, ids, amounts and digests stay, so
- * the chain stays valid.
+ * the audit chain stays valid.
  */
 export function eraseRecords(
   { ledger, actor }: Operator,
@@ -127,7 +127,7 @@ export function eraseRecords(
     )
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
-    // In a second statement, because the log's trigger allows this change only after the submission is erased.
+    // A second statement, because the log's trigger allows this change only after the submission is erased.
     await db.query(
       `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null
        where submission_id = any($1::uuid[])`,

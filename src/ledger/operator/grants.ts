@@ -14,8 +14,8 @@ interface Changes {
 const all: readonly Act[] = ['insert', 'update', 'delete']
 
 /**
- * The tables that daemons and commands change. They may read every table of our schemas.
- * `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
+ * The tables that daemons and commands change. Both may read every table of our schemas.
+ * `test/ledger/operator/grants.test.ts` compares this list with the statements in `src`.
  */
 export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': { acts: all, holds: 'records, until they are pruned' },

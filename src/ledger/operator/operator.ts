@@ -3,9 +3,10 @@ import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissionsAndRe
 import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
+/** The database connections and the person of a command. */
 export interface Operator {
   readonly ledger: Pool
-  /** For the queue. */
+  /** Address of the queue's database. */
   readonly url: string
   readonly keyOnFailure: KeyOnFailure
   readonly actor: Actor
@@ -46,7 +47,7 @@ export interface ValueAccess {
   records: readonly { id: string; outboxId: string; type: string }[]
   /** Number of further records. */
   unnamed: number | 'all'
-  /** Leaves out the text of a search. */
+  /** Does not contain the text of a search. */
   detail?: Record<string, string | number | null>
 }
 
@@ -76,13 +77,12 @@ export async function logOperatorAct(
   )
 }
 
-/** Members of an event's detail. */
 export const reasonAndAccountJsonSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
 /**
- * Locks these records, their polls, keys and ids in the order of queue.ts, runs `work`, then releases each key's first
- * record.
+ * Locks these submissions, their polls, keys and transaction ids in the order of queue.ts. Runs `work`, then releases
+ * the first record of each key.
  */
 export function withSubmissionsLocked<T>(
   { ledger, keyOnFailure }: Operator,

@@ -2,7 +2,6 @@ import type { Database } from '../../postgres/database.ts'
 import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { hasSynchronousCommits } from '../history/history.ts'
 
-/** Such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
   const { rows } = await db.query<{ version: string }>(`select current_setting('server_version') as version`)
   return rows[0]?.version ?? 'unknown'
@@ -19,7 +18,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
   return rows[0]?.cause ?? null
 }
 
-/** The statements set time limits for our role that a pooler did not pass on. */
+/** Returns statements that set limits for our role which a pooler did not pass on. */
 export async function findMissingTimeoutStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
@@ -30,7 +29,7 @@ export async function findMissingTimeoutStatements(db: Database): Promise<string
 }
 
 export interface Durability {
-  /** Disabled settings, without which a power cut loses COMMITs. */
+  /** Settings that are off, without which a power cut loses COMMITs. */
   off: string[]
   /** True if COMMITs wait for a synchronous standby. */
   isSynchronous: boolean
@@ -43,19 +42,17 @@ export async function readDurabilitySettings(db: Database): Promise<Durability> 
   return { off: rows.map(({ name }) => name), isSynchronous: await hasSynchronousCommits(db) }
 }
 
-/** Says how many more sessions a server accepts. */
 export interface FreeConnections {
   /** An identifier that all databases of one server share. */
   server: string
-  /** The number under the lowest limit. */
+  /** Further sessions under the lowest limit. */
   free: number
-  /** Describes the lowest limit. */
   limit: string
   /** Sessions of daemons with our role. */
   ours: number
 }
 
-/** Considers max_connections and the limits of role and database. */
+/** Considers max_connections and the connection limits of role and database. */
 export async function readFreeConnections(db: Database): Promise<FreeConnections> {
   const { rows } = await db.query<FreeConnections>(
     `with session as (
@@ -88,7 +85,7 @@ export async function readLocalDataFolder(db: Database): Promise<string | null> 
   return rows[0]?.folder ?? null
 }
 
-/** Returns bounds of the milliseconds by which the server's clock is ahead of ours. */
+/** Returns the least and the most milliseconds by which the server's clock is ahead of ours. */
 export async function readServerClockLead(
   db: Database,
   nowMs: () => number,

@@ -32,7 +32,7 @@ export interface ActivePause {
 
 export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'revision'> {
   resource: Resource | null
-  /** When retention or `erase` removed payload and body. */
+  /** The time when retention or `erase` removed payload and body. */
   emptiedMs: number | null
   erasedMs: number | null
   /** As the ERP wrote it. */
@@ -54,7 +54,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   pollMs: number | null
   polls: number
   fruitless: number
-  /** Refusals in a row, while other records got through. */
+  /** Refused polls in a row, while other records got through. */
   refusedPolls: number
   /** The time when the service first said that it does not know the transaction. */
   unknownSinceMs: number | null
@@ -64,7 +64,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   reportAgainMs: number | null
   /** The problem's text if the row with this id is a different row now. */
   conflict: string | null
-  /** The first earlier record of its key that blocks it. */
+  /** The first earlier record of the key that blocks this record. */
   blocker: Blocker | null
   pauses: ActivePause[]
   permitsFree: number
@@ -109,7 +109,7 @@ export async function readSubmissionDetail(
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** The text changes with every step and poll. */
+/** Returns versions by submission id. A version changes with every step and poll. */
 export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,

@@ -30,15 +30,15 @@ import {
 import { settleArrivedRecords } from './resolveSubmission.ts'
 
 /*
- * Used after the ledger lost data. A record whose row names a transaction is tracked. All other records in doubt become
- * uncertain, or new if the operator says so.
+ * Used after the ledger lost data. A record whose row names a transaction is tracked. All other records in doubt
+ * become uncertain, or are sent if the operator says so.
  */
 
 export type RecoveredAs = 'uncertain' | 'new'
 
 export interface DoubtfulRecordCounts {
   queued: number
-  /** When the first and the last of these records were recorded. */
+  /** The times when the oldest and the newest queued record were recorded. */
   oldestMs: number | null
   newestMs: number | null
   /** Records that are being sent, or became uncertain after a daemon last found the history unchanged. */
@@ -78,9 +78,9 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
 
 export interface CheckedTransactionId {
   id: string
-  /** True if the ledger knows the transaction as this record's. */
+  /** True if this record has, or had, the transaction according to the ledger. */
   isFormer: boolean
-  /** The row of another submission that has the transaction. */
+  /** The outbox id of another submission that has the transaction. */
   heldBy: string | null
 }
 
@@ -107,7 +107,7 @@ export async function checkTransactionIdsOfRows(
 
 export interface NamedRecord extends DoubtfulRecord {
   transactionId: string
-  /** Why the transaction id in the row is not believed. Null if it is believed, so that the record is polled. */
+  /** Why the transaction id in the row is not believed. Null if the id is believed, so that the record is polled. */
   whyNot: string | null
 }
 
@@ -120,7 +120,7 @@ const lostDataMessage = (why: string | null): string =>
 
 /**
  * Tracks records by the transactions that their rows name. Safe to repeat.
- * @returns false if the finding is not the one that the operator has seen, so nothing was done
+ * @returns false if the operator has seen a different finding, so that nothing was done
  */
 export function recoverNamedTransactions(
   operator: Operator,
@@ -157,7 +157,7 @@ function recoverRecords<T>(operator: Operator, work: (db: Database, queue: PollQ
   )
 }
 
-/** @returns by submission, the row of another record that has the transaction */
+/** @returns by submission id, the outbox id of another record that has the transaction */
 async function lockAndFindOtherHolders(
   db: Database,
   named: readonly (TransactionRef & { id: string; outboxId: string })[],
@@ -186,7 +186,7 @@ const doubtSql = decisionSql({
 })
 
 export interface LostRecord extends CapturedRecord {
-  /** Null if the row names none, or is not trusted. */
+  /** Null if the row names no transaction, or its id is not believed. */
   transactionId: string | null
 }
 
@@ -194,7 +194,7 @@ export interface LostRecord extends CapturedRecord {
  * Inserts records that the ledger lost although their rows were captured. Safe to repeat.
  *
  * A record whose row names a transaction is tracked, or uncertain if another record has that transaction. A record that
- * no longer maps is rejected and may have arrived.
+ * no longer maps is rejected, and may have arrived if its row names a transaction.
  */
 export function recoverLostRecords(operator: Operator, records: readonly LostRecord[]): Promise<void> {
   const { keyOnFailure, actor } = operator
@@ -226,7 +226,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
 export interface RecoveryTerms {
   as: RecoveredAs
   seenAtMs: number
-  /** True if waiting rows from before the finding may have been sent. */
+  /** True if rows that waited when the loss was found may have been sent. */
   isOutboxInDoubt: boolean
   before: { arrived: number; uncertain: number; rows: number }
 }
@@ -235,8 +235,8 @@ export interface RecoveryTerms {
  * Decides the queued records and agrees to the history, so that sending continues. Runs in a transaction.
  *
  * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. An
- * accepted record is not sent again by itself, because it may have failed and been sent again already.
- * @returns null if the finding is not the one that the operator has seen
+ * accepted record is not sent again automatically, because it may have failed and been sent again already.
+ * @returns the number of queued records decided; null if the operator has seen a different finding
  */
 export async function finishRecovery(
   db: Database,
@@ -259,7 +259,7 @@ export async function finishRecovery(
   return queued
 }
 
-/** Bounds a statement, because one for this many records takes some seconds. */
+/** Records that one statement decides, which takes some seconds. */
 const takenMax = 5_000
 
 /** @param after a `seq` */
@@ -288,7 +288,7 @@ async function decideQueued(
 }
 
 /**
- * Stops all daemons when the operator says that the ledger was restored, which no daemon can notice. Runs in a
+ * Stops all daemons, because the operator says that the ledger was restored and no daemon can notice that. Runs in a
  * transaction.
  */
 export async function declareLedgerRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {

@@ -12,7 +12,7 @@ export interface ReplayableSubmission {
   outboxId: string
   type: string
   key: string | null
-  /** Null if it could not be read at its capture. */
+  /** Null if the payload could not be read at the capture. */
   payload: string | null
   state: State
   revision: number
@@ -26,7 +26,7 @@ export interface ReplayableSubmission {
 export interface Replay {
   id: string
   revision: number
-  /** From the ledger, or from the row if it was read again. */
+  /** From the ledger, or from the row if the row was read again. */
   type: string
   key: string | null
   resource: Resource
@@ -39,7 +39,7 @@ export interface Replay {
   stamp: string | null
 }
 
-/** Leaves out submissions that took a step since. */
+/** Leaves out submissions that took a step since the operator saw them. */
 export async function readReplayableSubmissions(
   db: Database,
   seen: readonly { id: string; revision: number }[],
@@ -56,11 +56,10 @@ export async function readReplayableSubmissions(
 }
 
 /**
- * Queues failed and rejected submissions again. Their `seq`, attempts and log stay. Submissions with a key start held,
- * and `releaseFirstRecordsOfKeys` releases them.
+ * Queues failed and rejected submissions again. Their `seq`, attempts and log stay.
  *
- * The idempotency key is new if the service has answered under the former one. The key stays for a record that may have
- * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. Such a record
+ * The idempotency key is new if the service has answered under the former key. A record that may have arrived keeps its
+ * key, unless the operator wants new keys, so that a service that recognises keys has the record once. Such a record
  * stays in doubt, so the error E002 means that it arrived.
  */
 export async function queueReplays(
@@ -81,8 +80,8 @@ export async function queueReplays(
 }
 
 /**
- * True if the service may have the record under its key and has not processed it to its end. An end under an id that an
- * operator gave does not count, because the id may be another record's.
+ * True if the service may have the record under its idempotency key and has not finished it. An end under a transaction
+ * id that an operator gave does not count, because the id may be another record's.
  */
 export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

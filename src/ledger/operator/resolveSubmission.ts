@@ -14,7 +14,7 @@ export type ArrivalSettled =
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
-/** The record is polled at once. */
+/** The record is polled at once under the transaction's id. */
 export function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -34,8 +34,8 @@ export function resolveAsArrived(
 }
 
 /**
- * The record is sent again. It stays in doubt and keeps its idempotency key (see `queueReplays`), because the operator
- * may be wrong.
+ * The record is sent again. The record stays in doubt and keeps its idempotency key (see `queueReplays`), because the
+ * operator may be wrong.
  *
  * @returns null if the submission took a step since, or nothing is in doubt
  */
@@ -63,8 +63,8 @@ export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord)
 }
 
 /**
- * True if an operator may settle submission `s`. Includes ends under an id that an operator gave, because the id may be
- * another record's.
+ * True if an operator may settle submission `s`. Includes records that ended under an id that an operator gave, because
+ * the id may be another record's.
  */
 const settleableSql = `s.emptied_at is null and (
   s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
@@ -76,7 +76,8 @@ const former = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_c
 
 const arrived = {
   fields: '"transactionId" text, "jobId" uuid',
-  // The age counts from sending, so that this late poll does not teach the schedule that processing is quick.
+  // `accepted_at` is the time of sending, because this poll comes late. A short age would teach the schedule that
+  // processing is quick.
   set: `state = case when s.tracked then 'accepted' else 'completed' end,
     transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsSql('transaction')},
     held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),

@@ -18,14 +18,14 @@ export interface SearchBounds {
 export interface TextSearch {
   ids: string[]
   lookedAt: number
-  /** True if more records match than were searched. */
+  /** True if more records match the filter than were searched. */
   isCut: boolean
 }
 
-/** Few, because payloads can be large and a statement has a time limit. */
+/** Few rows, because payloads can be large and a statement has a time limit. */
 const rowsAtOnce = 200
 
-/** Searches payloads, bodies and keys, newest first, ignoring case. Bounded, because payloads have no index. */
+/** Searches payloads, bodies and keys, newest first, ignoring case. Has bounds, because payloads have no index. */
 export async function searchSubmissionTexts(
   db: Database,
   filter: SubmissionFilter,
@@ -56,7 +56,7 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
 export const submissionContainsSql = (patternsSql: string): string =>
   `coalesce(s.key ilike any(${patternsSql}::text[]) or s.payload ilike any(${patternsSql}) or s.body ilike any(${patternsSql}), false)`
 
-/** One pattern for the text as it is, others as JSON may escape the text. */
+/** Returns a pattern for the text as it is, and patterns for its escaped forms in JSON. */
 export function toLikePatterns(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -71,7 +71,7 @@ export interface Cause {
   state: State
   code: string | null
   mayHaveArrived: boolean
-  /** Their error with values left out. */
+  /** The error of these submissions, with values left out. */
   shape: string
   types: string[]
   firstMs: number

@@ -41,7 +41,7 @@ export interface SubmissionFilter {
   untilMs: number | null
   mayHaveArrived: boolean | null
   transactionId: string | null
-  /** As `countFailureCauses` names it. */
+  /** A `cause` of `countFailureCauses`. */
   cause: string | null
   /** Ids that a search found. */
   among: readonly string[] | null
@@ -140,8 +140,8 @@ const within = (time: string) =>
 /**
  * Selects columns of matching submissions, and `sinceMs`.
  *
- * Finished submissions may be millions, so they are read state by state: an index orders one state only. `offset 0`
- * keeps Postgres from reading the log again for each use of the time.
+ * Finished submissions may be millions, so they are read state by state, because an index orders only one state.
+ * `offset 0` keeps Postgres from reading the log again for each use of the time.
  */
 export function matchingSubmissionsSql(
   columns: string,
@@ -190,7 +190,7 @@ export interface PageWanted {
 /** In the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Where the next page begins; null if this one is the last. */
+  /** Where the next page begins; null after the last page. */
   next: ListPosition | null
 }
 
@@ -215,10 +215,10 @@ export async function selectSubmissionPage(
 
 type Row = ListedSubmission & { seq: string }
 
-/** Exact, because milliseconds as a double resolve a fifth of a microsecond until the year 9999. */
+/** The microseconds are exact, because `sinceMs` resolves a fifth of a microsecond until the year 9999. */
 const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
 
-/** A row comparison is one range of an index. */
+/** A row comparison, because Postgres reads one as a single range of an index. */
 const beyond = (sign: '<' | '>') => (time: string) =>
   `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
 
@@ -233,7 +233,7 @@ export type SubmissionReference =
   | { kind: 'ids'; ids: readonly string[] }
   | { kind: 'range'; from: string; to: string }
 
-/** Returns the submissions of a key newest first, others by id. */
+/** Returns submissions in the order of their ids. If a key was asked for, the newest is first. */
 export async function findSubmissions(
   db: Database,
   reference: SubmissionReference,

@@ -3,22 +3,22 @@ import { baseTypeJoinSql } from '../columns.ts'
 
 export interface CatalogColumn {
   readonly name: string
-  /** The base type, without a length: character varying, numeric, or the name of an enum. */
+  /** The base type without a length: character varying, numeric, or the name of an enum. */
   readonly type: string
   /** As in character varying(20). */
   readonly exactType: string
   readonly notNull: boolean
   readonly isGenerated: boolean
-  /** SQL, as in 'new'::text. */
+  /** SQL, such as 'new'::text. */
   readonly default: string | null
   /**
-   * The values that an enum or a CHECK allows, or else the few that rows have. Empty if they are not known, null if rows
+   * The values that an enum or a CHECK allows, or else the few that rows have. Empty if none are known, null if rows
    * have many.
    */
   readonly words: readonly string[] | null
-  /** True if an enum or a CHECK allows no other values than `words`. */
+  /** True if an enum or a CHECK allows only certain values. */
   readonly isClosed: boolean
-  /** True if it has a unique index of its own, without a condition. */
+  /** True if a unique index without a condition has only this column. */
   readonly isUnique: boolean
   readonly isReadable: boolean
 }
@@ -41,7 +41,7 @@ type Named = Pick<CatalogTable, 'schema' | 'name'>
 
 export const qualifiedTableSql = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
 
-/** Quotes a name only if it needs quotes after an alias or a schema, where keywords need none. */
+/** Quotes a name only if it needs quotes after an alias or a schema. Keywords need none there. */
 export const quoteNameIfNeeded = (name: string): string =>
   /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name)
 
@@ -98,14 +98,14 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
   return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value = '']) => value.replaceAll("''", "'"))
 }
 
-/** A column with more values is not a list of words. */
+/** A column with more different values has no list of known values. */
 const wordsMax = 12
 const rowsLookedAt = 2_000
 
 export async function addWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
   if (asked.length === 0) return table
-  // Does not read long values, because a long value is not a word and Postgres stores it elsewhere.
+  // Does not read long values, because they are not states or types, and Postgres stores them elsewhere.
   const texts = asked.map(({ name }, i) => {
     const column = quoteIdentifier(name)
     return `case when pg_column_size(${column}) <= 500 then ${column}::text end as w${i}`

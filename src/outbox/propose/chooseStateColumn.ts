@@ -26,8 +26,8 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[], warnin
 
 /**
  * Chooses the column that says whether a row waits: a time that is NULL until the row is sent, a flag, a status, or
- * none. If a column may be about goods, the user chooses, because otherwise rows that another program sent would be
- * sent again.
+ * none. If a column may be about goods, the user chooses, because a wrong choice sends rows again that another program
+ * sent.
  * @param isOutbox true if the table was made to be read by a program like outboxd
  */
 export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boolean): StateChoice {
@@ -99,7 +99,7 @@ function statusLines(column: CatalogColumn): YamlLine[] {
   ]
 }
 
-/** Chooses a word that the column has, or else ours if the column can hold it. */
+/** Chooses a value that the column has, or else the state's name if the column can hold it. */
 function wordFor(
   { words: known, isClosed, exactType }: CatalogColumn,
   state: keyof typeof meanings,
@@ -114,7 +114,7 @@ function wordFor(
   return fits && state !== waiting ? state : null
 }
 
-/** Asks the user to choose, and shows each form of a state. */
+/** Asks the user to choose the column, and lists each form of `state:`. */
 function byUser(candidates: readonly CatalogColumn[]): StateChoice {
   const shown = candidates.map(({ name, type, words }) => {
     const has = words === null || words.length === 0 ? '' : `; it has ${words.join(', ')}`

@@ -37,7 +37,7 @@ interface DescribedFile {
 
 type DescribedTable =
   | { readonly kind: 'missing'; readonly nearest: string | null }
-  /** A right is missing, and `problem` has the grant; or the relation is not a table. */
+  /** A permission is missing, and `problem` has the grant; or the relation is not a table. */
   | { readonly kind: 'denied'; readonly problem: string }
   | {
       readonly kind: 'described'
@@ -46,7 +46,7 @@ type DescribedTable =
       readonly warnings: readonly string[]
     }
 
-/** @param endpoint for records of a business table; null for orders if the table has lines */
+/** @param endpoint for records of a business table; null chooses orders if the table has lines */
 export async function proposeFilesForTable(
   pool: pg.Pool,
   named: TableName,
@@ -87,7 +87,7 @@ export async function proposeFilesForTable(
   }
 }
 
-/** Explains why a view is not described: it has no keys, and may be slow. */
+/** Explains why views are not described: a view has no keys, and may be slow. */
 async function viewProblem(pool: pg.Pool, { kind, ...table }: CatalogTable): Promise<string> {
   const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTableSql(table))
   return `${table.schema}.${table.name} is ${relationKindNames[kind]}, for which outboxd proposes no files: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
@@ -108,11 +108,11 @@ interface DescribedDocument {
   readonly sql: readonly string[]
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
-  /** The call of change capture; null for a table without lines, which is read directly. */
+  /** SQL that installs change capture; null for a table without lines, which is read directly. */
   readonly capture: string | null
 }
 
-/** @returns null for a table without lines and lookups */
+/** @returns null for a table without lines and customer */
 async function describeDocument(
   pool: pg.Pool,
   table: CatalogTable,
@@ -142,11 +142,11 @@ async function readFields(pool: pg.Pool, table: CatalogTable, { payload }: Outbo
   return type === 'bytea' || !isReadable ? [] : sourceFieldsOfPayloads(await readSamplePayloads(pool, table, name))
 }
 
-/** The types that rows have; none if they are many or not known. */
+/** The types that rows have; empty if there are many or none is known. */
 const typesOf = ({ type }: OutboxProposal): readonly string[] =>
   'constant' in type ? [type.constant] : (type.column.words ?? [])
 
-/** Chooses the types that get a file: those without one, or one to copy if they are not known. */
+/** Chooses the types that get a mapping file: those without one. If none is known, one file to copy. */
 function typesToMap(
   types: readonly string[],
   { type }: OutboxProposal,
@@ -164,7 +164,7 @@ function typesToMap(
 const mappedWarning = (type: string) =>
   `MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it. \`outboxd map --outbox ID\` shows the request that it makes. If the file is for other records, give these rows another type in outbox.yaml`
 
-/** Finds what `check` would report about the file once it is filled in. */
+/** Finds what `check` would report about outbox.yaml once it is filled in. */
 async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
   if (described === null) return problems.map(({ message }) => message)

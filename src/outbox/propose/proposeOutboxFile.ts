@@ -82,7 +82,7 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
 
 const isTextOrClosed = (column: CatalogColumn) => isTextColumn(column) || column.isClosed
 
-/** Changes a name so that paths need no quotes for it. */
+/** Replaces characters in a name, so that paths need no quotes for it. */
 export const toPathSafeName = (name: string) =>
   name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
@@ -142,7 +142,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   }
 }
 
-/** Orders by time if the id is a uuid or a text, because such ids need not grow. */
+/** Proposes a time as order if the id is a uuid or a text, because such ids need not grow. */
 function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlLine[] {
   const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')
@@ -150,7 +150,7 @@ function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlL
   return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 
-/** Excludes a time that is empty until the row is sent, because it is not the row's creation. */
+/** Excludes a time that is NULL until the row is sent, because it is not the creation time. */
 const isCreatedAt = (column: CatalogColumn) =>
   (isTimeColumn(column) || column.type === 'bigint') && (column.notNull || !isNameAboutSending(column.name))
 
@@ -207,7 +207,7 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
 const isGivenUpTime = (column: CatalogColumn) =>
   chooseByUsualName([column], 'givenUpAt') !== null && !column.notNull && /^timestamp/.test(column.type)
 
-/** Leaves out rows that were given up. In a business table only the user knows which rows to send. */
+/** Proposes a filter against rows that were given up. In a business table, asks the user which rows to send. */
 function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateChoice): YamlLine[] {
   if (isOutbox) {
     const givenUp = state.column === null ? undefined : columns.find(isGivenUpTime)
@@ -233,7 +233,7 @@ interface WrittenColumn {
   readonly line: YamlLine
 }
 
-/** In a business table only names about data count. */
+/** In a business table, only names about the transfer count, such as `sync_error`. */
 function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: StateChoice): WrittenColumn[] {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   const texts = free.filter((column) => isTextColumn(column) && !column.notNull)

@@ -25,7 +25,7 @@ interface Selected {
 }
 
 /**
- * The columns have the names of docs/reference/interface.md.
+ * The query's columns have the names of docs/reference/interface.md.
  *
  * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */
@@ -101,14 +101,16 @@ function findCode({ table, key }: TableLookup): CatalogColumn | null {
   return chooseByUsualName(others, 'code') ?? others.find((column) => isTextColumn(column) && column.isUnique) ?? null
 }
 
-/** Selects the column with a usual name under the service's name, or candidates under their own names. */
+/**
+ * Selects the column with a usual name, under the service's name. Otherwise selects candidates under their own names.
+ */
 function selectUsual(fitting: readonly CatalogColumn[], what: UsualNameKind, isOptional: boolean): Selected[] {
   const chosen = chooseByUsualName(fitting, what)
   if (chosen !== null) return [{ name: what, alias: 'h', column: chosen }]
   return isOptional ? [] : selectEach(fitting, 'h')
 }
 
-/** The parts of an item, each with the type of its column and the table in which it is looked up. */
+/** The fields of an item, each with the usual names and the types of its column. */
 const itemParts = [
   { name: 'article', usual: 'article', fits: () => true },
   { name: 'description', usual: 'description', fits: isTextColumn },
@@ -118,7 +120,7 @@ const itemParts = [
   { name: 'amount', usual: 'lineAmount', fits: isAmount },
 ] as const
 
-/** Makes the ordered list of lines. An article appears by its number, not by its id. */
+/** Returns SQL for the ordered list of lines. An article appears by its number, not by its id. */
 function itemsSql(lines: DocumentLines, key: CatalogColumn): string {
   const { table, column, condition } = lines
   const free = table.columns.filter(({ name }) => name !== column)

@@ -10,7 +10,7 @@ import {
   readCatalogTable,
 } from './catalogTable.ts'
 
-/** An order as an ERP keeps it: a header, its lines, and the tables that both look up. */
+/** A document as an ERP keeps it: a header, its lines, and the tables to which both refer. */
 export interface ErpDocument {
   readonly header: CatalogTable
   /** The header's primary key. */
@@ -32,7 +32,7 @@ export interface DocumentLines {
   readonly column: string
   readonly article: TableLookup | null
   readonly unit: TableLookup | null
-  /** Leaves out headings and notes; null for all lines. The line has the alias l. */
+  /** SQL that leaves out headings and notes; null for all lines. A line has the alias l. */
   readonly condition: string | null
 }
 
@@ -44,7 +44,7 @@ export function tablesOfDocument({ header, customer, lines }: ErpDocument): Cata
 
 /**
  * Uses foreign keys, or names if the database declares no foreign keys (SAP, legacy ERPs).
- * @returns null if the table has neither lines nor lookups, or the primary key is not one column
+ * @returns null if the table has neither lines nor a customer, or the primary key is not one column
  */
 export async function findDocumentTables(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
   const key =
@@ -78,13 +78,15 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
   }
 }
 
-/** The score for tables without a foreign key. Quantity and article are not enough: a stock movement has both. */
+/** Tables without a foreign key need a higher score. Quantity and article are not enough: a stock movement has both. */
 const namedScoreMin = 3
 
-/** Returns how likely these are the lines of a document; 0 for other tables, such as those that link two documents. */
+/**
+ * Returns how likely a table has the lines of a document; 0 for other tables, such as those that link two documents.
+ */
 function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: string): number {
   const others = columns.filter((column) => column.name !== reference)
-  // A key such as (order_id, line_no) with a number beside it: lines of any name.
+  // A key such as (order_id, line_no), with a number beside it, shows lines whatever the table's name.
   const isKeyedByHeader = primaryKey.length > 1 && primaryKey[0] === reference
   const hasNumber = others.some((column) => isNumberColumn(column) && !primaryKey.includes(column.name))
   return (
@@ -95,7 +97,7 @@ function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: stri
   )
 }
 
-/** Leaves out headings and notes, which Tryton and Odoo keep among the lines. */
+/** Returns a condition without headings and notes, which Tryton and Odoo keep among the lines. */
 async function findLinesCondition(db: Database, table: CatalogTable): Promise<string | null> {
   if (table.columns.some(({ name }) => name === 'display_type')) return 'l.display_type is null'
   const kind = table.columns.find(({ name }) => name === 'type')
@@ -128,14 +130,16 @@ async function findCodedLookup(db: Database, table: CatalogTable, reference: str
   return null
 }
 
-/** Reads columns of the same schema that are called like the header's key; first those of tables called like the header. */
+/**
+ * Finds columns of the same schema that are named like the header or its key. Tables named like the header come first.
+ */
 async function readReferencesByName(
   db: Database,
   header: CatalogTable,
   key: CatalogColumn,
 ): Promise<Pick<ForeignKey, 'from' | 'column'>[]> {
   const [table, name] = [normalizeName(header.name), normalizeName(key.name)]
-  // OINV has the lines INV1.
+  // In SAP, OINV has the lines INV1.
   const stem = /^O[A-Z]{3}$/.test(header.name) ? table.slice(1) : table.replace(/(header|head|kopf|en|e|s)$/, '')
   const isGeneral = /^(id|no|nr|code|key)$/.test(name)
   const own = isGeneral ? [`document${name}`, `order${name}`] : [name]
@@ -160,7 +164,7 @@ async function readReferencesByName(
   return rows
 }
 
-/** Reads the table of the same schema whose primary key, or whose own name, is the column's name. */
+/** Finds a table of the same schema whose primary key, or whose own name, is like the column's name. */
 async function readKeyByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<LookupKey | null> {
   const stem = normalizeName(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
   const { rows } = await db.query<LookupKey>(
@@ -194,12 +198,12 @@ interface LookupKey {
 
 interface ForeignKey extends LookupKey {
   readonly from: string
-  /** True if the key leads from the given table. */
+  /** True if the given table has the foreign key. */
   readonly isFrom: boolean
   readonly isTo: boolean
 }
 
-/** Reads the foreign keys of one column that lead from the table or to it. */
+/** Reads foreign keys of one column that lead from the table or to it. */
 async function readForeignKeys(db: Database, table: CatalogTable): Promise<ForeignKey[]> {
   const { rows } = await db.query<ForeignKey>(
     `select format('%I.%I', fs.nspname, f.relname) as "from", a.attname as column, b.attname as key,

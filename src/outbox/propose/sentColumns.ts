@@ -1,7 +1,7 @@
 import { isUsualName, normalizeName, splitNameIntoWords } from '../../mapping/usualNames.ts'
 import { type CatalogColumn, isNumberColumn, isTextColumn, isTimeColumn } from './catalogTable.ts'
 
-/** Words about data. In a business table `delivered` and `sent` are about goods. */
+/** Words only about data. In a business table, `delivered` and `sent` may be about goods. */
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 const german =
@@ -17,7 +17,10 @@ const sendingWord = new RegExp(`^(?:${sending})$`)
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
-/** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
+/**
+ * True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows
+ * which.
+ */
 export function isNameAboutSending(name: string): boolean {
   const words = splitNameIntoWords(name)
   return (
@@ -26,7 +29,7 @@ export function isNameAboutSending(name: string): boolean {
   )
 }
 
-/** True for a column such as `synced_at` or `is_published`. In a business table only words about data count. */
+/** True for a time or flag such as `synced_at` or `is_published`. In a business table, only words about data count. */
 export function isSentMarkColumn(column: CatalogColumn, isOutbox: boolean): boolean {
   const words = isOutbox ? handling : transfer
   const name = normalizeName(column.name)
@@ -60,7 +63,7 @@ export function findWorkflowColumn(columns: readonly CatalogColumn[]): CatalogCo
   return all.find(isOfDocument) ?? all[0] ?? null
 }
 
-/** Words that outboxes use for the states of a row, in the form of `normalizeName`, the likeliest first. */
+/** Values that outboxes use for the states of a row, as `normalizeName` writes them, the likeliest first. */
 const statusWords = {
   new: 'new pending ready open waiting unsent unprocessed created todo initial notsent neu offen'.split(' '),
   queued: 'queued taken claimed processing inprogress inprocess sending busy running inflight started'.split(' '),
@@ -79,11 +82,11 @@ type StatusWordState = keyof typeof statusWords
 export const findStatusWord = (words: readonly string[], state: StatusWordState): string | null =>
   statusWords[state].flatMap((known) => words.filter((word) => normalizeName(word) === known))[0] ?? null
 
-/** Finds words about the business, such as draft and released. */
+/** Finds values about the business, such as draft and released. */
 export const findBusinessWords = (words: readonly string[]): string[] =>
   words.filter((word) => !allStatusWords.includes(normalizeName(word)))
 
-/** Chooses a word for an example of rows that are to be sent. */
+/** Chooses a value for an example of rows that are to be sent. */
 export function chooseExampleWord(words: readonly string[]): string {
   const ended = Object.values(statusWordsAfterNew).flat()
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
@@ -94,7 +97,7 @@ export function wordsOfColumn({ words, default: fallback }: CatalogColumn): stri
   return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]
 }
 
-/** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
+/** Finds columns whose name or values may say whether a row was sent. Only the user knows which do. */
 export const findSentColumnCandidates = (columns: readonly CatalogColumn[]): CatalogColumn[] =>
   columns.filter((column) => {
     const { name, type, notNull, isClosed } = column

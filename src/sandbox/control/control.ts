@@ -41,11 +41,11 @@ const clockBody = z.strictObject({
   advanceSeconds: z.number().min(0, 'the clock cannot go back; DELETE /_sandbox/ledger?everything=true resets it'),
 })
 
-/** Serves /_sandbox/ (docs/start/sandbox.md). Requests to it neither count against the limit nor enter the ledger. */
+/** Serves /_sandbox/ (docs/start/sandbox.md). These requests do not count against the limit, and are not logged. */
 export async function registerControlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, settings } = controls
   const { pool, clients, clock, faults } = parts
-  // Refuses unknown ids, because a misspelt id would look like a client without requests.
+  // Refuses unknown client ids, because a misspelt id would look like a client without requests.
   const knownClient = z
     .string()
     .refine((id) => clients.has(id), `there is no such client; the clients are ${clients.ids.join(', ')}`)
@@ -145,5 +145,5 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   })
 }
 
-/** Shorter than the timeout of a container's health check. */
+/** /health waits for less than the timeout of a container's health check. */
 const healthMs = 2_000

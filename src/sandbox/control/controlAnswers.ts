@@ -24,7 +24,7 @@ export function sendRefusal(reply: FastifyReply, status: number, detail: string)
   return sendAnswer(reply, refusalAnswer(status, detail))
 }
 
-/** Refuses a page that is too large instead of leaving out rows, because tests count the rows. */
+/** Refuses if the rows are too large, instead of leaving out some, because tests count the rows. */
 export function sendRows(reply: FastifyReply, { rows, isCut }: RowsPage): FastifyReply {
   if (isCut)
     return sendRefusal(reply, 413, `The rows have more than ${pageBytesMax} bytes. Ask for fewer with ?limit=.`)

@@ -21,9 +21,9 @@ interface ControlRequest {
 /**
  * Returns a refusal if a request may not use the control API.
  *
- * Without SANDBOX_CONTROL_TOKEN, only programs on this host may use it. A loopback address does not prove that, because
- * a proxy, a web page and DNS rebinding also connect from there. With SANDBOX_CONTROL_TOKEN, every request needs the
- * token, because a proxy can look like a program.
+ * Without SANDBOX_CONTROL_TOKEN, only programs on this host may use the API. A loopback address is not enough, because
+ * proxies, web pages and DNS rebinding also use one. With SANDBOX_CONTROL_TOKEN, every request needs the token, because
+ * a proxy can look like a program.
  *
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
@@ -56,14 +56,14 @@ function refuse(why: string): Answer {
   return refusalAnswer(403, detail)
 }
 
-/** Requires JSON, because pages of other sites can send only forms and text without a preflight request. */
+/** Requires JSON, because a page of another site cannot send JSON without a preflight request. */
 function refuseOtherMediaType(headers: ControlRequest['headers']): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type']?.toString() ?? '')) return undefined
   return refusalAnswer(415, 'Send JSON with Content-Type: application/json (curl: --json instead of -d).')
 }
 
-/** Ignores the port, because a tunnel may change it. False for `*.localhost`, which some resolvers look up in the network. */
+/** Ignores the port, because a tunnel may change it. False for `*.localhost`: some resolvers ask the network for it. */
 function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
   const { hostname } = new URL(`http://${host}`)

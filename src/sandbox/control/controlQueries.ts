@@ -41,7 +41,7 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
   )
 }
 
-/** Keeps the newest `rowsKept` requests, those with an applied idempotency key, and those that count against the limit. */
+/** Keeps the newest `rowsKept` requests, those with an applied idempotency key, and those that the limit counts. */
 export async function deleteOldLedgerRows(pool: pg.Pool, rowsKept: number, countedSinceUs: number): Promise<void> {
   await pool.query(
     `
@@ -63,7 +63,7 @@ export interface RequestRate {
 
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
-/** Counts API calls in sliding windows. Two calls that are exactly one window apart share no window. */
+/** Finds the most API calls in a window. Two calls that are exactly one window apart share no window. */
 export async function readRequestRate(
   pool: pg.Pool,
   windowSeconds: number,

@@ -41,7 +41,7 @@ interface List {
   direction?: 'desc'
 }
 
-/** @param values for the parameters in `where`; the last value is the limit */
+/** @param values the values of the parameters in `where`, followed by the limit */
 async function readPage(pool: pg.Pool, list: List, values: unknown[]): Promise<RowsPage> {
   const { schema = 'sandbox', table, columns, where, order, direction = '' } = list
   const ordered = order.map((column) => `${table}.${column}`)
@@ -101,7 +101,7 @@ export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<Rows
   const where = `
     job.name = $1
     and ($2::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $2))`
-  // created_on has the system's time. The sandbox's clock may stand still.
+  // Orders by created_on, the system's time, because the sandbox's clock may stand still.
   const list = {
     schema: queueSchema,
     table: 'job',

@@ -14,7 +14,7 @@ const patchSchema = z
   .strictObject({
     finish: z.enum(['completed', 'failed']).optional(),
     errorCode: errorCodeSchema.optional(),
-    hold: z.boolean().optional(), // true keeps the record pending until false or finish is sent
+    hold: z.boolean().optional(), // true keeps the record pending until a request sends false, or finish
   })
   .refine(({ finish, hold }) => (finish === undefined) !== (hold === undefined), 'either finish or hold must be given')
   .refine(({ finish, errorCode }) => errorCode === undefined || finish === 'failed', {
@@ -31,7 +31,7 @@ const patches = {
   }),
 }
 
-/** Registers the PATCH routes. They change only pending records, because a client may have read the end of others. */
+/** Registers the PATCH routes. They change only pending records, because a client may have read how others ended. */
 export function registerProcessingRoutes(
   app: FastifyInstance,
   parts: Parts,
@@ -44,7 +44,7 @@ export function registerProcessingRoutes(
     })
 }
 
-/** A `client` of null means the only client that has a record with this id. */
+/** If `client` is null, only one client may have a record with this id. */
 type Asked = Pick<ProcessedRecordRef, 'of' | 'id'> & { client: string | null }
 
 async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: Asked, patch: Patch) {

@@ -51,8 +51,8 @@ function refuseMalformedIdempotencyKey(parts: Parts, { idempotencyKey, client }:
 }
 
 /**
- * Answers a request whose idempotency key was used before; undefined if the request is to be applied. A key counts as
- * used if its request was applied, even if the answer was lost. Under `replay` a different body with the key is E002.
+ * Answers a request whose idempotency key was used before. Returns undefined if the request is to be applied. A key is
+ * used if its request was applied, even if the answer was lost. Under `replay`, the key with another body gets E002.
  *
  * @param replay makes the first answer again
  */
@@ -114,7 +114,7 @@ function parsed(body: string): BodyRead<unknown> {
   }
 }
 
-/** @param customerCode the code if customerId is wrong (docs/reference/interface.md, 7.2) */
+/** @param customerCode the error code if customerId is wrong (docs/reference/interface.md, 7.2) */
 function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'): Answer {
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =

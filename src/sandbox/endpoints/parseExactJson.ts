@@ -28,7 +28,7 @@ function countWrittenDigits(number: string): number {
 
 export const jsonDepthMax = 100
 
-/** Finds the first part of a body that Postgres cannot store, or only in a multiple of its size. */
+/** Finds the first part of a body that Postgres cannot store, or would store in many times its size. */
 export function findUnstorablePart(value: unknown, path: readonly string[] = []): FieldError | undefined {
   const isContainer = typeof value === 'object' && value !== null && findExactNumberText(value) === undefined
   const keys = isContainer && !Array.isArray(value) ? Object.keys(value).join() : ''

@@ -23,7 +23,7 @@ interface Particulars {
 }
 
 /**
- * A refusal. `applyAnswerSettings` gives it the configured shape.
+ * A refusal's body. `applyAnswerSettings` gives it the configured shape.
  * @see RFC 9457
  */
 export class Problem {
@@ -66,7 +66,7 @@ export function refusalAnswer(
 }
 
 /**
- * A refusal of the token endpoint. A 401 challenges with the scheme that the client tried, or Basic. @see RFC 6749, 5.2
+ * Makes a refusal of the token endpoint. A 401 names the scheme that the client tried, or Basic. @see RFC 6749, 5.2
  */
 export function tokenErrorAnswer(status: number, error: string, description: string, authorization?: string): Answer {
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }

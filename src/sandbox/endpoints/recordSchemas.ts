@@ -6,7 +6,7 @@ import { findExactNumberText } from './parseExactJson.ts'
 
 const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
 
-/** Makes one schema per settings object, because that takes a millisecond. A change of settings makes a new object. */
+/** Caches a schema per settings object, because making one takes a millisecond. Changed settings are a new object. */
 function oncePerSettings<S>(make: (live: LiveSettings) => S): (live: LiveSettings) => S {
   const made = new WeakMap<LiveSettings, S>()
   return (live) => {
@@ -58,7 +58,7 @@ function field2Of({ field2Empty, field2LengthMax, field2Pattern }: LiveSettings)
     .meta({ maxLength: field2LengthMax })
 }
 
-/** JSON Schema's maxLength counts characters. It holds for the other units, too: they allow fewer characters. */
+/** maxLength counts characters, and holds for the other units, because 10 of them are at most 10 characters. */
 function upToTen(schema: z.ZodString, { customerIdUnit }: LiveSettings) {
   const length = lengths[customerIdUnit]
   const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
@@ -149,7 +149,7 @@ function itemsOf({ orderItems }: LiveSettings): z.ZodType<unknown[]> {
   }
 }
 
-/** Accepts an object with these keys. A `JSON.rawJSON` is a number here, although it is an object. */
+/** Accepts an object with these keys. Refuses a `JSON.rawJSON`, because that object stands for a number. */
 function objectWith(keys: readonly string[]) {
   const isOne = (value: unknown) =>
     typeof value === 'object' &&

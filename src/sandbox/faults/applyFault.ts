@@ -10,7 +10,7 @@ export type Delivery =
       headers: Record<string, string>
       contentType: string
       body: string | Buffer
-      /** Milliseconds between bytes of the body; 0 sends it whole. */
+      /** Milliseconds between bytes of the body; 0 sends the body whole. */
       dripMs: number
     }
 

@@ -96,7 +96,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
 
 export const faultSchema = kindsWith(which)
 
-/** A fault in a record script. It selects no requests, because the script does. */
+/** A fault in a record script. The script selects the requests that get the fault. */
 export const faultActionSchema = kindsWith({
   times: times.describe('number of times in a row; without it, once'),
 })
@@ -113,7 +113,7 @@ export interface Fault {
 
 export type Faults = Awaited<ReturnType<typeof readFaults>>
 
-/** Reads the faults in use. The statement that writes a request to the ledger also counts the hit of its fault. */
+/** Reads the faults in use. The statement that writes a request to the request log also counts the fault's hit. */
 export async function readFaults(pool: pg.Pool, random: SeededRandom) {
   const { rows } = await pool.query<{ id: string; spec: FaultSpec; hits: number }>(
     'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
@@ -137,7 +137,7 @@ export async function readFaults(pool: pg.Pool, random: SeededRandom) {
     remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
     removeAll: (client: string | null) => remove(ofClient(client)),
     list: ofClient,
-    /** Uses up one of the fault's times. */
+    /** Counts the chosen fault as used once. */
     choose(request: FaultRequest): Fault | undefined {
       const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
       const fault = faults.find((each) => concerns(each, request) && isDrawn(each))

@@ -9,15 +9,15 @@ export interface RateSlot {
   counted: boolean
   remaining: number
   retryAfterSeconds: number
-  /** Takes the request out of the count. @returns the requests that remain in the window */
+  /** Removes the request from the count. @returns how many requests remain in the window */
   giveBack(): number
 }
 
 const secondUs = 1_000_000
 
 /**
- * Rate limits per client, or per address if the client is unknown. No sliding window has more admitted requests than
- * the limit. A refused request does not count, so that a client that retries gets in again.
+ * Rate limits per client, or per address if the client is unknown. By default, no sliding window has more admitted
+ * requests than the limit, and refused requests do not count, so that a client that retries gets in again.
  *
  * @see docs/reference/interface.md, 8
  */
@@ -30,7 +30,7 @@ export class ClientRateLimits {
     this.#live = live
   }
 
-  /** @param nowUs not before that of the last call */
+  /** @param nowUs never earlier than in the last call */
   take(requester: Requester, nowUs: number): RateSlot {
     const live = this.#live(requester.client)
     const { rateLimitRequests, rateLimitPerSecond, rateLimitRefused } = live
@@ -86,7 +86,7 @@ function nameOfLimit(live: LiveSettings, { client, tokenId, address, endpoint }:
   return isApart ? `${name} orders` : name
 }
 
-/** The first moment of the window that ends at `nowUs`, or that contains it if windows are fixed. */
+/** Returns the first moment of the window that ends at `nowUs`, or of the fixed window that contains `nowUs`. */
 function windowBeginUs({ rateLimitKind, rateLimitWindowSeconds }: LiveSettings, nowUs: number): number {
   const windowUs = Math.round(rateLimitWindowSeconds * secondUs)
   return rateLimitKind === 'fixed' ? Math.floor(nowUs / windowUs) * windowUs : nowUs - windowUs + 1

@@ -41,8 +41,8 @@ export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
 }
 
 /**
- * Returns the origin of the web page that sent the request, if it is another site's. @see Fetch Metadata Request
- * Headers (W3C)
+ * Returns the origin of the web page that sent the request, if the page belongs to another site. @see Fetch Metadata
+ * Request Headers (W3C)
  */
 export function findForeignPageOrigin(header: (name: string) => string | undefined): string | undefined {
   const [origin, site] = [header('origin'), header('sec-fetch-site')]
@@ -50,7 +50,7 @@ export function findForeignPageOrigin(header: (name: string) => string | undefin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** The refusal does not count, so that a page cannot use up the limit of its visitor's address. */
+/** Does not count the refusal, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
   const page = findForeignPageOrigin(header)
   if (page === undefined) return undefined
@@ -89,7 +89,7 @@ function notListed({ address, authorization }: Arrival, live: LiveSettings): Ans
   return addressStatus === 401 ? unauthorized(detail, authorization, live) : refusalAnswer(addressStatus, detail)
 }
 
-/** Names no error if the token is missing. @see RFC 6750, 3 */
+/** WWW-Authenticate names no error if the request has no token. @see RFC 6750, 3 */
 function unauthorized(
   detail: string,
   authorization: string | undefined,

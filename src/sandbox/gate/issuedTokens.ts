@@ -14,7 +14,7 @@ type TokenParts = Pick<Parts, 'pool' | 'clock' | 'random' | 'live' | 'clients'>
 
 export type IssuedTokens = Awaited<ReturnType<typeof createIssuedTokens>>
 
-/** The signing key is in the database, so tokens survive a restart. */
+/** Keeps the signing key in the database, so that tokens survive a restart. */
 export async function createIssuedTokens(
   { pool, clock, random, live, clients }: TokenParts,
   givenKey: JWK | undefined,
@@ -73,7 +73,7 @@ async function readOrCreateKey(pool: pg.Pool): Promise<JWK> {
 
 const opaquePrefix = 'o_'
 
-/** Hides the JWT from the client. The token then needs no row in the database. */
+/** Makes a JWT opaque, so that the token needs no row in the database. */
 function toOpaque(jwt: string): string {
   return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
 }
@@ -83,7 +83,7 @@ function asJwt(token: string): string {
   return Buffer.from(token.slice(opaquePrefix.length), 'base64url').reverse().toString()
 }
 
-/** False for another text of the same signature, because decoders ignore the last bits of base64url. */
+/** False for a token with a changed last character, because decoders ignore the last bits of base64url. */
 function isCanonical(token: string): boolean {
   const parts = token.startsWith(opaquePrefix) ? [token.slice(opaquePrefix.length)] : token.split('.')
   return parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

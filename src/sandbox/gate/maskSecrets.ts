@@ -2,19 +2,19 @@ import type { Arrival } from '../exchange.ts'
 
 const masked = '***'
 
-/** Readable fields of a token request. Every other field may hold a secret under a mistyped name. */
+/** Fields of a token request that stay readable. Others may hold a secret under a mistyped name. */
 const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
-/** Bodies that match are parsed for secrets. `\u` is here because an escape may hide a name. */
+/** Only bodies that match are searched for secrets. `\u` matches, because an escape may hide a name. */
 const suspicious = /secret|pass|pwd|token|assertion|authorization|credential|key|\\u/i
 
 type Arrived = Pick<Arrival, 'endpoint' | 'contentType' | 'body'>
 
 /**
- * Masks the values of fields named like a secret. Drops a body that was sent to an unknown path, because that may be a
- * mistyped token path.
+ * Masks the values of fields named like a secret. Drops a body that was sent to an unknown path, because that path may
+ * be a mistyped token path.
  */
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
@@ -28,7 +28,7 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
 }
 
 /**
- * Masks a path that is not an endpoint's: replaces each segment by its length, except plain words and short numbers.
+ * Masks an unknown path: replaces each segment by its length, except plain words and short numbers.
  * After a segment named like a secret, every segment is replaced.
  */
 export function maskPath(path: string): string {
@@ -55,7 +55,7 @@ function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
-/** Masks names, too, because a secret is part of a name if the separator is mistyped. */
+/** Masks field names, too, because a mistyped separator makes the secret a part of the name. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)
@@ -72,8 +72,8 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
 }
 
 /**
- * Masks within the text, because a parser drops the first of two equal names. Undefined if the body is not JSON, or if
- * a secret is a list or an object.
+ * Masks the JSON text itself, because a parser drops the first of two equal names. Returns undefined if the body is not
+ * JSON, or if a secret is a list or an object.
  */
 function maskJson(body: string): string | undefined {
   try {
@@ -96,6 +96,6 @@ function unescaped(text: string): string {
   try {
     return JSON.parse(text)
   } catch {
-    return text // not a name: the match spans two strings
+    return text // not a name: the pattern matched across two strings
   }
 }

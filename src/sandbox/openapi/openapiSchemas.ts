@@ -42,7 +42,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
     }),
   )
 }
-/** Allows added fields in answers (docs/why/contract.md, row 9). Drops a pattern if there is a format. */
+/** Allows added fields in answers (docs/why/contract.md, row 9). Drops `pattern` if the schema has `format`. */
 function loosenSchema(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.format !== undefined) delete schema.pattern

@@ -1,7 +1,7 @@
 interface Distribution {
   form: string
   pattern: RegExp
-  /** @param numbers NaN for one that is left out @param random two numbers from [0, 1) */
+  /** @param numbers NaN for each that the text leaves out @param random two numbers from [0, 1) */
   draw(numbers: readonly number[], random: readonly [number, number]): number
   isValid?(numbers: readonly number[]): boolean
 }

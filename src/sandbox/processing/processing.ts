@@ -10,10 +10,10 @@ import { parseDistribution } from './distribution.ts'
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 
 /**
- * Decides on arrival when and how processing ends.
+ * Decides on a record's arrival when and how its processing ends.
  *
  * @param position in the client's random stream
- * @param field2 may order a failure: `fail:E003`
+ * @param field2 can ask for a failure: `fail:E003`
  */
 export function planProcessing(
   { live, random }: Parts,
@@ -57,7 +57,7 @@ const tables = {
   order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
 }
 
-/** Takes the next step of a record's script, because a poll arrived. @returns the fault, if the step is one */
+/** Takes the next step of a record's script when a poll arrives. @returns the step if it is a fault */
 export async function advanceScriptedStatus(
   parts: Parts,
   which: ProcessedRecordRef,
@@ -93,7 +93,7 @@ export async function findOwningClients(pool: pg.Pool, of: ProcessedRecordRef['o
   return rows.map(({ client }) => client)
 }
 
-/** Changes a pending transaction or order. If two requests finish it, the second one finds it finished. */
+/** Changes a pending transaction or order. If two requests finish the same one, the second gets `finished`. */
 export async function changeProcessing(
   { pool, clock }: Pick<Parts, 'pool' | 'clock'>,
   { of, id, client }: ProcessedRecordRef,
@@ -118,7 +118,7 @@ export async function changeProcessing(
   return { kind: 'finished', outcome: String(found[0]?.outcome), at: String(found[0]?.doneAt) }
 }
 
-/** If an overdue record is let go, it ends now and not in the past, because earlier polls saw it pending. */
+/** If a held record is let go after its planned end, it ends now, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
     when 'finish' then ${timeOfMicrosecondsSql('$3::bigint')}

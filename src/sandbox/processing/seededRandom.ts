@@ -3,16 +3,16 @@ import type { JWK } from 'jose'
 
 const anySeed = 1
 
-/** How many values were drawn for a client. `stored` counts over restarts, the others since the process started. */
+/** How many random values a client has drawn. `stored` counts over restarts, the other counts since the last start. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 export type SeededRandom = ReturnType<typeof createSeededRandom>
 
 /**
- * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and time in every run,
- * independent of other clients.
+ * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and processing time in every
+ * run, independent of other clients.
  *
- * @param nextPositions the next position of each client
+ * @param nextPositions the position of each client's next record
  */
 export function createSeededRandom(seed: () => number | null, nextPositions: ReadonlyMap<string, number>) {
   const counts = new Map<string, Counts>()
@@ -47,19 +47,19 @@ export function createSeededRandom(seed: () => number | null, nextPositions: Rea
 /** Header of a private Ed25519 key (RFC 8410). */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Derives the key from the seed and the client secrets, because the seed is public. */
+/** Derives the key from the client secrets, too, because the seed is public. */
 export function deriveSigningKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
   return key.export({ format: 'jwk' })
 }
 
-/** The n-th number from [0, 1) of a seeded stream. */
+/** Returns the n-th number from [0, 1) of a seeded stream. */
 export function drawFraction(seed: number, stream: string, n: number): number {
   return drawBytes(seed, stream, n).readUIntBE(0, 6) / 2 ** 48
 }
 
-/** Depends only on its arguments, so that a restart changes nothing. */
+/** Depends only on the arguments, so that a restart changes nothing. */
 function drawBytes(seed: number, stream: string, n: number): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([seed, stream, n]))

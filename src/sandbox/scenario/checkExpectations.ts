@@ -16,7 +16,7 @@ export interface ExpectationVerdict {
   found: number
   /** Sequence numbers of the first requests that match. */
   sequences: number[]
-  /** If too few requests match: those that differ least, and meet at least one criterion. */
+  /** If too few requests match: the requests that differ least and meet at least one criterion. */
   nearest: NearMiss[]
 }
 
@@ -26,7 +26,7 @@ const shownMax = 10
 const nearestMax = 3
 const pageRows = 1000
 
-/** Searches the whole ledger. */
+/** Searches the whole request log. */
 export async function checkExpectations(
   pool: pg.Pool,
   expectations: readonly Expectation[],

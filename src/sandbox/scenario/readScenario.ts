@@ -11,7 +11,7 @@ import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 
 type Issue = z.core.$ZodIssue
 
-/** @throws FilesInvalid with all problems, by line and column */
+/** @throws FilesInvalid with all problems, sorted by line and column */
 export function readScenario(file: string, text: string): Scenario {
   const document = new YamlDocument(file, text)
   const { content } = document
@@ -21,7 +21,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
-/** If a value may have several forms, reports only the first form whose errors are all inside the value. */
+/** If a value may have several forms, reports only errors of the first form whose errors are all inside the value. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath): void {
   const path = [...within, ...(issue.path as YamlPath)]
   if (issue.code === 'unrecognized_keys') {
@@ -37,7 +37,7 @@ function isInside({ path, code }: Issue): boolean {
   return path.length > 0 || code === 'unrecognized_keys'
 }
 
-/** @param given a file name, or the scenario @throws FilesInvalid for a file, SettingsWrong for an object */
+/** @param given a file name, or the scenario @throws FilesInvalid for a wrong file, SettingsWrong for a wrong object */
 export function loadScenario(given: string | object | undefined): Scenario | undefined {
   if (given === undefined) return undefined
   return typeof given === 'string'
@@ -63,7 +63,7 @@ function readText(file: string): string {
   }
 }
 
-/** Does nothing if the database has already started the same scenario. */
+/** Starts the scenario, unless the database has started the same one before. */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)

@@ -33,7 +33,7 @@ export function createRecordScripts(pool: pg.Pool, scripts: readonly RecordScrip
   }
 }
 
-/** Returns how often this record was answered before. */
+/** Returns how often the record was answered before. */
 async function countAnswer(pool: pg.Pool, key: string): Promise<number> {
   const { rows } = await pool.query<{ before: number }>({
     name: 'sandbox-count-answer',

@@ -42,7 +42,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string) {
   return rows[0]
 }
 
-/** The request that first used an idempotency key and was applied. */
+/** The first request with an idempotency key that was applied. */
 export interface AppliedBefore {
   transactionId: string | null
   orderId: string | null
@@ -72,7 +72,7 @@ export async function findAppliedRequest(
   return rows[0]
 }
 
-/** Returns the first free position of each client, so that no id is drawn twice. */
+/** Returns the first free position in each client's random stream, so that no id is drawn twice. */
 export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
@@ -86,7 +86,7 @@ export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<str
 }
 
 export interface CountedArrivals {
-  /** Null if unknown. The limit then holds for the address. */
+  /** Null for an unknown client, whose limit holds for the address. */
   client: string | null
   address: string
   arrivalsUs: number[]

@@ -9,7 +9,7 @@ const tenYearsSeconds = 315_360_000
 
 export type OrderEvents = Awaited<ReturnType<typeof openOrderEvents>>
 
-/** @param pool runs pg-boss's statements. Its background work is off. */
+/** Starts pg-boss without background work. @param pool runs the statements of pg-boss */
 export async function openOrderEvents(pool: pg.Pool) {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },

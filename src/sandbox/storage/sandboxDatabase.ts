@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type PrivatePostgres, startPrivatePostgres } from '../../embedded/privatePostgres.ts'
 import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
-/** @throws Error if the embedded server cannot start */
+/** @throws Error if the embedded PostgreSQL cannot start */
 export async function openDatabase(settings: DatabasePlace): Promise<Omit<PrivatePostgres, 'pid'>> {
   const { databaseUrl, dataDir } = settings
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
@@ -13,8 +13,8 @@ export async function openDatabase(settings: DatabasePlace): Promise<Omit<Privat
 }
 
 /**
- * The pool's `query` throws DatabaseAway, and is only for statements that may be repeated. The timeouts let a request
- * be answered within seconds, even if a table is locked.
+ * The pool's `query` throws DatabaseAway, and is only for statements that may be repeated. Because of the timeouts, a
+ * request is answered within seconds, even if a table is locked.
  */
 export function openPool(databaseUrl: string, synchronousCommit: 'on' | 'off'): pg.Pool {
   const pool = new pg.Pool({
@@ -56,7 +56,7 @@ export class DatabaseAway extends Error {
   }
 }
 
-/** @throws DatabaseAway; nothing was written */
+/** @throws DatabaseAway. Nothing was written then. */
 export async function takeConnection(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
@@ -65,14 +65,14 @@ export async function takeConnection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** SQLSTATEs of errors whose cause is the database, not a statement. 25006: it is read-only. */
+/** SQLSTATEs of errors whose cause is the database, not a statement. 25006: the database is read-only. */
 const ofTheDatabase = /^(08|25006|40|53|55|57|58)/
 
 /** SQLSTATEs that end a session, perhaps after its commit. */
 const ofTheSession = /^(08|57P|58)/
 
 /**
- * Leaves the error unchanged if a statement or its values are the cause.
+ * Returns the error unchanged if a statement or its values are the cause.
  * @param isCommitting true if a commit may have been under way
  */
 export function wrapAsDatabaseAway(error: unknown, isCommitting: boolean): unknown {

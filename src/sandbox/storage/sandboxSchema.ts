@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Numbers in sandbox.steps: of the newest schema, and of 0.2.0's schema, which has no column `hits`. */
+/** Versions in sandbox.steps: of the newest schema, and of outboxd 0.2.0's schema, which has no column `hits`. */
 const [newest, withoutHits] = [8, 7]
 
 const hitsSql = `

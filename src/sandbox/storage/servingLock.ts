@@ -2,20 +2,20 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
-/** An advisory lock in its own session: one sandbox serves a database. */
+/** An advisory lock in its own session, so that only one sandbox serves a database. */
 interface ServingLock {
   readonly session: pg.Client
-  /** Resolves with the reason if the session was lost and another sandbox got the lock. Tries to lock again before. */
+  /** Resolves with the reason if the session was lost and another sandbox got the lock before this one got it again. */
   readonly lost: Promise<string>
   release(): Promise<void>
 }
 
 const retryMs = 250
 
-/** Postgres notices within half a minute that the host of a session vanished, and then frees the lock. */
+/** With these settings, Postgres notices within half a minute that a session's host vanished, and frees the lock. */
 const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 
-/** @throws Error if another sandbox holds the lock after `waitMs`, pg's errors if the database cannot be reached */
+/** @throws Error if another sandbox has the lock after `waitMs`, pg's errors if the database cannot be reached */
 export async function takeServingLock(databaseUrl: string, waitMs: number): Promise<ServingLock> {
   const first = await connect(databaseUrl)
   try {

@@ -5,11 +5,11 @@ import type { ScriptStep } from '../scenario/scenarioSchema.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { replaceNulCharacters, takeConnection, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
 
-/** `body` has masked secrets. */
+/** Secrets in `body` are masked. */
 type LedgerRow = Pick<Exchange, 'endpoint' | 'method' | 'path' | 'address' | 'idempotencyKey' | 'body'> &
   Pick<Admission, 'arrivedUs' | 'client' | 'counted'> & { status: number | null; faultId: number | null }
 
-/** The record that a request creates. `items` is JSON, and is stored unchanged. */
+/** The record that a request creates. `items` is JSON text, and is stored unchanged. */
 export type Effect = {
   id: string
   customerId: string
@@ -25,9 +25,9 @@ export type Effect = {
 type Stores = { pool: pg.Pool; events: OrderEvents }
 
 /**
- * Commits a request with its effect and its event, before the answer goes out.
+ * Commits a request with its record and its event, before the answer goes out.
  *
- * @throws DatabaseAway; pg's DatabaseError if a value is the cause and nothing is stored
+ * @throws DatabaseAway; pg's DatabaseError, with nothing stored, if a value is the cause
  */
 export async function writeRequest({ pool, events }: Stores, row: LedgerRow, effect: Effect | undefined) {
   const session = await takeConnection(pool)
@@ -43,7 +43,7 @@ export async function writeRequest({ pool, events }: Stores, row: LedgerRow, eff
     if (hasEvent) await session.query('commit')
     session.release()
   } catch (error) {
-    session.release(true) // ends it, so that Postgres rolls back
+    session.release(true) // ends the session, so that Postgres rolls back
     throw wrapAsDatabaseAway(error, isCommitting)
   }
 }
@@ -78,11 +78,11 @@ function writeStatement(row: LedgerRow, effect: Effect | undefined) {
 }
 
 const commonColumns = 'client, id, customer_id, position, statuses, held, done_at'
-/** @param id the parameter for the record's id */
+/** @param id the SQL parameter with the record's id */
 const commonSql = (id: string) =>
   `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timeOfMicrosecondsSql('$17::bigint')}`
 
-/** Items are json, because it keeps their digits. */
+/** Items are json, because json keeps their digits. */
 const effectSql = {
   nothing: '',
   transaction: `, effect as (
