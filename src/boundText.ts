@@ -33,13 +33,13 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
  * Escapes characters beyond ASCII for JSON, so that Postgres stores an id, a key or a body unchanged or refuses it. A
  * session may replace unescaped characters.
  */
-export function toExactJsonText(text: string): string | { readonly rawJSON: string } {
+export function escapeNonAscii(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text
 }
 
-export const toExactJsonFields = (record: object): Record<string, unknown> =>
+export const escapeNonAsciiFields = (record: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? toExactJsonText(value) : value]),
+    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? escapeNonAscii(value) : value]),
   )
 
 const beyondAscii = /[\u0080-\uffff]/

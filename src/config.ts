@@ -3,11 +3,11 @@ import { join, resolve } from 'node:path'
 import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
 import { findAuthorityFileProblem, findCertificateKeyProblem } from './pem.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
-import { type Reader, variables } from './variables.ts'
+import { type VariableReader, variables } from './variables.ts'
 
 /** The validated variables. Durations are in milliseconds, although the variables are in seconds. */
 export type Config = ReturnType<typeof readConfig>
-export type StoreConfig = ReturnType<typeof readStoreConfig>
+export type DatabaseConfig = ReturnType<typeof readDatabaseConfig>
 export type ServiceSettings = Config['service']
 export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
 export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
@@ -18,7 +18,7 @@ export function readConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
   return reader.done({
-    ...storeConfig(reader, env),
+    ...databaseConfig(reader, env),
     service: serviceSettings(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
@@ -39,9 +39,9 @@ export function readConfig(env: Environment) {
  * Reads the variables of commands that do not ask the service.
  * @throws ConfigInvalid
  */
-export function readStoreConfig(env: Environment) {
+export function readDatabaseConfig(env: Environment) {
   const reader = createReader(env)
-  return reader.done(storeConfig(reader, env))
+  return reader.done(databaseConfig(reader, env))
 }
 
 /** Requires only the service's URLs and credentials. @throws ConfigInvalid */
@@ -73,7 +73,7 @@ export function readConsoleConfig(env: Environment) {
   })
 }
 
-function createReader(env: Environment): Reader {
+function createReader(env: Environment): VariableReader {
   const reader = createVariableReader(variables, env)
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     reader.mistake(
@@ -82,7 +82,7 @@ function createReader(env: Environment): Reader {
   return reader
 }
 
-function storeConfig(reader: Reader, env: Environment) {
+function databaseConfig(reader: VariableReader, env: Environment) {
   const { value } = reader
   return {
     ...databaseUrls(reader),
@@ -98,12 +98,12 @@ function storeConfig(reader: Reader, env: Environment) {
   }
 }
 
-const rateLimit = ({ value }: Reader) => ({
+const rateLimit = ({ value }: VariableReader) => ({
   requests: value('RATE_LIMIT_REQUESTS'),
   windowMs: value('RATE_LIMIT_WINDOW_SECONDS'),
 })
 
-function serviceSettings(reader: Reader) {
+function serviceSettings(reader: VariableReader) {
   const { value } = reader
   return {
     baseUrl: value('SERVICE_BASE_URL'),
@@ -122,7 +122,7 @@ function serviceSettings(reader: Reader) {
   }
 }
 
-function sharedValues({ value }: Reader): Record<string, string> {
+function sharedValues({ value }: VariableReader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
   )
@@ -137,19 +137,19 @@ export function formatInVariableUnit(name: string, value: unknown): string {
 /** The settings that a running daemon reads again: client id, secret, PEM texts and the proxy. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
-const readSecret = ({ value }: Reader) => ({
+const readSecret = ({ value }: VariableReader) => ({
   clientId: value('SERVICE_CLIENT_ID'),
   clientSecret: value('SERVICE_CLIENT_SECRET'),
 })
 
-function readAuthority({ fileText, mistake }: Reader) {
+function readAuthority({ fileText, mistake }: VariableReader) {
   const ca = fileText('SERVICE_CA_FILE')
   const problem = ca === null ? null : findAuthorityFileProblem(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
 
-function readCertificate({ fileText, together, mistake }: Reader) {
+function readCertificate({ fileText, together, mistake }: VariableReader) {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
@@ -158,7 +158,7 @@ function readCertificate({ fileText, together, mistake }: Reader) {
   return { cert, key }
 }
 
-const readProxy = ({ value }: Reader) => ({ proxy: value('SERVICE_PROXY') ?? null })
+const readProxy = ({ value }: VariableReader) => ({ proxy: value('SERVICE_PROXY') ?? null })
 
 const credentialReaders = {
   secret: readSecret,
@@ -180,14 +180,14 @@ export const readCredentials = (env: Environment, part: CredentialPart): Partial
 
 export type DatabaseUrls = ReturnType<typeof databaseUrls>
 
-const databaseUrls = ({ value }: Reader) => {
+const databaseUrls = ({ value }: VariableReader) => {
   const databaseUrl = value('DATABASE_URL')
   return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
 }
 
 export const readDatabaseUrls = (env: Environment): DatabaseUrls | VariablesProblem => readAgain(env, databaseUrls)
 
-function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | VariablesProblem {
+function readAgain<T>(env: Environment, read: (reader: VariableReader) => T): T | VariablesProblem {
   const reader = createVariableReader(variables, env)
   try {
     return reader.done(read(reader))

@@ -15,11 +15,11 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of Node's version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, findFileImplyingMappingsFolder, mergeEnvironmentFile } = await import(
+const { findEnvironmentFile, pathOfFileBesideMappings, mergeEnvironmentFile } = await import(
   './commands/terminal/environment.ts'
 )
 const { explainError } = await import('./operations/explainError.ts')
-const { declareCommand } = await import('./commands/terminal/command.ts')
+const { configureCommand } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
 const { escapeControlInLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
@@ -68,7 +68,7 @@ const program = new Command('outboxd')
     context.env = mergeEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
     const { explainMappingsFolder } = await import('./config.ts')
-    const note = explainMappingsFolder(context.env, findFileImplyingMappingsFolder(context.env, context.envFile))
+    const note = explainMappingsFolder(context.env, pathOfFileBesideMappings(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeControlInLines(note)}\n`)
   })
   .configureOutput({
@@ -119,7 +119,7 @@ for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()
   if (name === wanted) given = command
-  declareCommand(program.command(name), command).action((...words) =>
+  configureCommand(program.command(name), command).action((...words) =>
     finish(command.action(context, ...(words as never[]))),
   )
 }

@@ -7,9 +7,9 @@ export const slotHoldMs = (windowMs: number): number => Math.max(windowMs / 60, 
 export const permitValidMs = (windowMs: number): number => slotHoldMs(windowMs) + Math.max(windowMs / 12, 2_000)
 
 /** After this time, each request of the slot has its answer or has timed out. */
-export const slotReachMs = (windowMs: number, requestTimeoutMs: number): number =>
+export const slotRequestsEndAfterMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(permitValidMs(windowMs)) + requestTimeoutMs
 
 /** A slot stays taken until its last request has ended, plus one window. */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  slotReachMs(windowMs, requestTimeoutMs) + windowMs
+  slotRequestsEndAfterMs(windowMs, requestTimeoutMs) + windowMs

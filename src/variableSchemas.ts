@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { serviceResources } from './resources.ts'
 
 /** Accepts only digits: `1e3`, ` 5` and an empty value are mistakes. */
-export const integerBetween = (min: number, max: number) =>
+export const integerSchema = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d{1,12}$/, 'must be a whole number')
@@ -11,7 +11,7 @@ export const integerBetween = (min: number, max: number) =>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 
 /** Reads seconds as milliseconds. Decimals are for tests and benchmarks, which use short times. */
-export const secondsAsMs = (secondsMax: number) =>
+export const secondsAsMsSchema = (secondsMax: number) =>
   z
     .string()
     .regex(/^\d{1,9}(\.\d{1,3})?$/, 'must be a number of seconds')
@@ -24,9 +24,9 @@ export const secondsAsMs = (secondsMax: number) =>
     )
 
 /** Reads seconds as milliseconds, and 0 (never) as null. */
-export const secondsOrNeverAsMs = (secondsMax: number) =>
+export const secondsOrNeverAsMsSchema = (secondsMax: number) =>
   z.union(
-    [z.literal('0').transform(() => null), secondsAsMs(secondsMax)],
+    [z.literal('0').transform(() => null), secondsAsMsSchema(secondsMax)],
     'must be a number of seconds, or 0 for never',
   )
 

@@ -5,13 +5,13 @@ import {
   discoveredContractSchema,
   filePathSchema,
   hostNamesSchema,
-  integerBetween,
+  integerSchema,
   nonEmptyTextSchema,
   postgresUrlSchema,
   proxyHeaderNameSchema,
   proxyUrlSchema,
-  secondsAsMs,
-  secondsOrNeverAsMs,
+  secondsAsMsSchema,
+  secondsOrNeverAsMsSchema,
   serviceAuthUrlSchema,
   serviceBaseUrlSchema,
 } from './variableSchemas.ts'
@@ -106,27 +106,27 @@ export const variables = {
   },
   RATE_LIMIT_REQUESTS: {
     instances: 'same: reported',
-    schema: integerBetween(1, 10_000_000).default(100),
+    schema: integerSchema(1, 10_000_000).default(100),
     about: 'requests per window, for all instances together',
   },
   RATE_LIMIT_WINDOW_SECONDS: {
     instances: 'same: reported',
-    schema: secondsAsMs(86_400).default(60_000),
+    schema: secondsAsMsSchema(86_400).default(60_000),
     about: 'length of the rate limit’s window',
   },
   REQUEST_TIMEOUT_SECONDS: {
     instances: 'same: reported',
-    schema: secondsAsMs(3_600).default(30_000),
+    schema: secondsAsMsSchema(3_600).default(30_000),
     about: 'time for a whole request, its answer included',
   },
   MAX_IN_FLIGHT: {
     instances: 'own: as much as this host can do',
-    schema: integerBetween(1, 1_000).default(8),
+    schema: integerSchema(1, 1_000).default(8),
     about: 'requests at once, per instance. A crash leaves at most this many records in doubt',
   },
   TOKEN_REFRESH_SECONDS: {
     instances: 'own: each instance has a token of its own',
-    schema: secondsAsMs(86_400).default(300_000),
+    schema: secondsAsMsSchema(86_400).default(300_000),
     about: 'a token is renewed this long before it expires, or at half its lifetime if that is later',
   },
   TOKEN_EXPIRES_IN_UNIT: {
@@ -142,28 +142,28 @@ export const variables = {
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
-    schema: secondsAsMs(86_400).default(300_000),
+    schema: secondsAsMsSchema(86_400).default(300_000),
     about: 'pause after the error E003: the service is unavailable',
   },
   UNAUTHORIZED_PAUSE_SECONDS: {
     instances: 'same: reported',
-    schema: secondsAsMs(86_400).default(60_000),
+    schema: secondsAsMsSchema(86_400).default(60_000),
     about: 'pause after a new token got 401, too',
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
-    schema: secondsOrNeverAsMs(366 * 86_400).default(86_400_000),
+    schema: secondsOrNeverAsMsSchema(366 * 86_400).default(86_400_000),
     about: 'age at which a sent record without an outcome becomes a problem; 0: never',
   },
   RETENTION_DAYS: {
     instances: 'same: reported',
-    schema: integerBetween(0, 36_500).default(90),
+    schema: integerSchema(0, 36_500).default(90),
     about:
       'days after which completed and discarded records are deleted; their ids, and records that need attention, stay. 0: keep all',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
-    schema: integerBetween(0, 36_500).default(30),
+    schema: integerSchema(0, 36_500).default(30),
     about:
       'days after which payloads, bodies and results of completed and discarded records are emptied. 0: when the record is deleted',
   },
@@ -200,13 +200,13 @@ export const variables = {
   },
   CAPTURE_WINDOW: {
     instances: 'same: reported',
-    schema: integerBetween(1, 1_000_000).default(1000),
+    schema: integerSchema(1, 1_000_000).default(1000),
     about:
       'most submissions queued at once, and a 40th of this number per key. Submissions behind a record that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
-    schema: integerBetween(1, 100_000_000).default(1_000_000),
+    schema: integerSchema(1, 100_000_000).default(1_000_000),
     about: 'largest payload. A record with a larger one is rejected',
   },
   MAPPINGS_DIR: {
@@ -222,7 +222,7 @@ export const variables = {
   },
   HTTP_PORT: {
     instances: 'own: a port of this host',
-    schema: integerBetween(0, 65_535).default(9464),
+    schema: integerSchema(0, 65_535).default(9464),
     about: 'port of /metrics, /livez, /readyz; 0: any free one',
   },
   LOG_LEVEL: {
@@ -259,4 +259,4 @@ export const variables = {
   },
 } as const satisfies Record<string, Variable>
 
-export type Reader = ReturnType<typeof createVariableReader<typeof variables>>
+export type VariableReader = ReturnType<typeof createVariableReader<typeof variables>>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { boundText, toExactJsonFields, toExactJsonText } from '../src/boundText.ts'
+import { boundText, escapeNonAscii, escapeNonAsciiFields } from '../src/boundText.ts'
 
 const anyText = fc.string({ unit: fc.constantFrom('a', '\0', '\ud800', '\udc00', '😀', '\u202e', '\n', '…') })
 
@@ -26,12 +26,12 @@ test('a text that is short and whole stays as it is, and no pair is torn', () =>
 test('an exact text is the same after JSON, in ASCII', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
-      const json = JSON.stringify({ a: toExactJsonText(text) })
+      const json = JSON.stringify({ a: escapeNonAscii(text) })
       expect(json).toMatch(/^[\0-\x7f]*$/)
       expect(JSON.parse(json)).toEqual({ a: text })
     }),
   )
-  expect(JSON.stringify(toExactJsonFields({ id: 'Ł"', n: 1, none: null }))).toBe(
+  expect(JSON.stringify(escapeNonAsciiFields({ id: 'Ł"', n: 1, none: null }))).toBe(
     '{"id":"\\u0141\\"","n":1,"none":null}',
   )
 })

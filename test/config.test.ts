@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfig, readCredentials, readStoreConfig } from '../src/config.ts'
+import { readConfig, readCredentials, readDatabaseConfig } from '../src/config.ts'
 import { ConfigInvalid, type Variable } from '../src/createVariableReader.ts'
 import { variables } from '../src/variables.ts'
 import { createAuthority } from './support/certificates.ts'
@@ -100,7 +100,7 @@ describe('what is set and what is not', () => {
 
   test('commands on the databases need the databases alone', () => {
     const { DATABASE_URL } = complete
-    expect(readStoreConfig({ DATABASE_URL, SERVICE_BASE_URL: 'nonsense' }).databaseUrl).toBe(DATABASE_URL)
+    expect(readDatabaseConfig({ DATABASE_URL, SERVICE_BASE_URL: 'nonsense' }).databaseUrl).toBe(DATABASE_URL)
   })
 })
 
@@ -141,7 +141,7 @@ describe('mistakes', () => {
   })
 
   test('the databases’ mistakes are reported at once too, when only they are read', () => {
-    expect(() => readStoreConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
+    expect(() => readDatabaseConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
   })
 
   test.each([
@@ -221,7 +221,7 @@ describe('mistakes', () => {
 
   test.each([
     readConfig,
-    readStoreConfig,
+    readDatabaseConfig,
   ])('Node told to believe any certificate is a mistake, with what to do instead', (read) => {
     expect(problemsOf({ ...complete, NODE_TLS_REJECT_UNAUTHORIZED: '0' }, read)).toEqual([
       expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED=0 .*set SERVICE_CA_FILE/),

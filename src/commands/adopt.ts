@@ -7,18 +7,18 @@ import {
   adoptService,
   countWorkUnderWay,
   judgeServiceChange,
-  readServiceChangeFacts,
+  readServiceChangeImpact,
   type ServiceAdoption,
   type WorkUnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
-import { hiddenRowsMessage, startPositionMessage } from '../operations/databaseMessages.ts'
+import { rowsBeforeStartMessage, startPositionMessage } from '../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
 import {
   countRowsBeforeStart,
   findStartPositionProblem,
   type RowsBeforeStart,
-  readStartPositionForNow,
+  readPositionForStartNow,
 } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { formatIsoInstant, parseEpochMs } from '../time.ts'
@@ -68,7 +68,7 @@ Examples:
     if (options.service && problems.length === 0) return moveService(context, options)
     return withOperator(context, options, problems, async (databases, operator) => {
       const served = await readServedOutbox(databases.ledger)
-      const identity = await withOutbox(databases, (outbox) => outbox.identify())
+      const identity = await withOutbox(databases, (outbox) => outbox.readIdentity())
       const isServed =
         served.identity === null || describeOutboxIdentity(served.identity) === describeOutboxIdentity(identity)
       if (!isServed && !options.same && !options.new) {
@@ -77,7 +77,7 @@ Examples:
           `the ledger belongs to the outbox ${its}. Give --same if ${describeOutboxIdentity(identity)} has the same rows, or --new if its rows are different`,
         ])
       }
-      const position = start === 'now' ? await withOutbox(databases, readStartPositionForNow) : start
+      const position = start === 'now' ? await withOutbox(databases, readPositionForStartNow) : start
       const whyNotAllowed =
         position === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, position))
       if (whyNotAllowed !== null) return printUsageErrors(context, [whyNotAllowed])
@@ -109,10 +109,10 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
   return withOperator(context, options, [], async ({ ledger }, operator) => {
-    const facts = await readServiceChangeFacts(ledger, service)
-    const kind = judgeServiceChange(facts, isSame)
+    const impact = await readServiceChangeImpact(ledger, service)
+    const kind = judgeServiceChange(impact, isSame)
     if (kind === 'adopted') {
-      const former = facts.served?.baseUrl ?? 'no service yet'
+      const former = impact.served?.baseUrl ?? 'no service yet'
       const others = former === service.baseUrl ? ' with the configured SERVICE_AUTH_URL and SERVICE_CLIENT_ID' : ''
       const meaning = isSame ? 'It is the same service, and knows all records' : 'It is a different service'
       context.stderr.write(
@@ -122,15 +122,15 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
         return exitCodes.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
-    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, facts }
+    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, impact }
     if (options.json)
-      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.facts })
+      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.impact })
     if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
     return adoption.kind === 'adopted' || adoption.kind === 'served' ? exitCodes.done : exitCodes.failed
   })
 }
 
-function serviceMessage({ kind, facts: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
+function serviceMessage({ kind, impact: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
   switch (kind) {
     case 'adopted':
       return `The ledger belongs to the service ${baseUrl}.`
@@ -180,7 +180,7 @@ function preview(
       ? `The ledger has already sent ${pluralize(sent, 'record')} of this outbox. If their rows still wait (in a table without a state: if they still exist), they are sent AGAIN.`
       : null,
     startPositionMessage(start),
-    hiddenRowsMessage(hidden),
+    rowsBeforeStartMessage(hidden),
     notCaptured > 0
       ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
       : null,

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import { ConfigInvalid } from '../createVariableReader.ts'
 import { type AnsweredQuestion, askQuestions, type QuestionPlan } from '../discover/askQuestions.ts'
-import { QuestionParts } from '../discover/questionParts.ts'
+import { QuestionContext } from '../discover/questionParts.ts'
 import { describeSideObservations } from '../discover/report.ts'
 import { createInMemorySlots, type Slots } from '../discover/sender.ts'
 import { openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
@@ -16,19 +16,19 @@ interface Asking {
   plan: QuestionPlan
   budget: number
   /** True if requests are counted in memory. */
-  ownCount: boolean
+  countsInMemory: boolean
   onAnswered(answered: AnsweredQuestion): void
 }
 
 export async function askDiscoverQuestions(
   context: CommandContext,
-  { config, plan, budget, ownCount, onAnswered }: Asking,
+  { config, plan, budget, countsInMemory, onAnswered }: Asking,
 ) {
   const { signal } = context
   const { service } = config
   const { nowMs } = systemClock
-  await using lender = ownCount ? null : await openLedgerSlots(config)
-  if (!ownCount && lender === null)
+  await using lender = countsInMemory ? null : await openLedgerSlots(config)
+  if (!countsInMemory && lender === null)
     context.stderr.write('The database has no budget yet, so no daemon uses one: requests are counted in memory.\n')
   const slots: Slots = lender ?? createInMemorySlots(config.rateLimit, nowMs)
   const http = createHttpClient({
@@ -39,7 +39,7 @@ export async function askDiscoverQuestions(
     settings: () => service,
     onCertificate() {},
   })
-  const parts = new QuestionParts({
+  const parts = new QuestionContext({
     config,
     given: plan.given,
     run: randomBytes(4).toString('hex'),

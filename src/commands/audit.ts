@@ -7,18 +7,18 @@ import {
   type AuditLine,
   type AuditSum,
   type AuditSums,
-  addToSums,
-  auditCsv,
-  auditCsvHead,
-  auditJson,
+  addToAuditSums,
+  auditCsvHeaderLine,
+  auditLineCsv,
+  auditLineJson,
+  auditLineText,
   auditSumsCsv,
   auditSumsText,
-  auditText,
   readAmountFieldNames,
-  sortSums,
+  sortAuditSums,
   toAuditLine,
 } from '../operations/audit.ts'
-import { readTimeSpan } from '../operations/filters.ts'
+import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -64,7 +64,7 @@ Examples:
   outboxd audit --verify --noted 4711:9f86d081…     with a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
   async action(context, options): Promise<number> {
-    const span = readTimeSpan(options, systemClock.nowMs())
+    const span = parseTimeSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = parseRecordName(options.record, problems)
@@ -116,11 +116,11 @@ interface Form {
 
 function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
   const end = () => ''
-  if (csv) return { head: auditCsvHead(names), line: (line) => auditCsv(line, names), end }
-  if (!json) return { head: '', line: auditText, end }
+  if (csv) return { head: auditCsvHeaderLine(names), line: (line) => auditLineCsv(line, names), end }
+  if (!json) return { head: '', line: auditLineText, end }
   return {
     head: '[',
-    line: (line, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(auditJson(line))}`,
+    line: (line, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(auditLineJson(line))}`,
     end: () => '\n]\n',
   }
 }
@@ -131,10 +131,10 @@ function sumForm({ csv, json }: AuditOptions): Form {
   return {
     head: '',
     line(line) {
-      addToSums(sums, line)
+      addToAuditSums(sums, line)
       return ''
     },
-    end: () => show(sortSums(sums)),
+    end: () => show(sortAuditSums(sums)),
   }
 }
 

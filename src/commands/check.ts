@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
+import { type Config, type DatabaseConfig, readConfig, readDatabaseConfig } from '../config.ts'
 import { ConfigInvalid } from '../createVariableReader.ts'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -10,14 +10,14 @@ import {
   type ClocksAndCertificates,
   type Finding,
   type FindingMark,
-  finding,
   findingMarks,
-  notAskedFinding,
+  makeFinding,
+  makeUncheckedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkChangeCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
-import { checkService, judgeCertificates, readOwnCertificateEnds } from './check/service.ts'
+import { checkService, judgeCertificates, readConfiguredCertificateExpiries } from './check/service.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
@@ -41,7 +41,7 @@ Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be inten
 there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
-    const { config, storeConfig } = configured
+    const { config, databaseConfig } = configured
     const noticed: ClocksAndCertificates = { clocks: [], certificates: [] }
     const findings: Finding[] = []
     function tell(found: readonly Finding[]): void {
@@ -51,19 +51,19 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
         context.stdout.write(`${findingMarks[mark].shown} ${what}: ${indented(message)}\n`)
     }
     tell([checkConfiguration(configured, context.env)])
-    if (storeConfig === null) tell(notAsked(ofDatabases, wrongConfiguration))
+    if (databaseConfig === null) tell(notAsked(ofDatabases, wrongConfiguration))
     else {
-      tell(await orProblem(['ledger'], () => checkLedger(storeConfig)))
-      tell(await orProblem(['outbox', 'types'], () => checkOutbox(storeConfig)))
-      tell(await checkChangeCapture(storeConfig))
-      tell(await orProblem(['mappings'], async () => checkMappings(storeConfig)))
-      tell(await checkServers(storeConfig, noticed))
+      tell(await orProblem(['ledger'], () => checkLedger(databaseConfig)))
+      tell(await orProblem(['outbox', 'types'], () => checkOutbox(databaseConfig)))
+      tell(await checkChangeCapture(databaseConfig))
+      tell(await orProblem(['mappings'], async () => checkMappings(databaseConfig)))
+      tell(await checkServers(databaseConfig, noticed))
     }
     if (config === null) tell(notAsked(['service', ...(options.contract ? ['contract'] : [])], wrongConfiguration))
     else {
       tell(await checkService(config, context.signal, options.askAnyway ?? false, noticed))
       if (options.contract) tell(await checkContract(context))
-      const ends = [...readOwnCertificateEnds(config.service), ...noticed.certificates]
+      const ends = [...readConfiguredCertificateExpiries(config.service), ...noticed.certificates]
       tell(judgeCertificates(ends, systemClock.nowMs()))
     }
     tell([judgeClocks(noticed.clocks)])
@@ -82,14 +82,14 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
 const ofDatabases = ['ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'durability']
 const wrongConfiguration = 'the configuration is wrong'
 
-const notAsked = (of: readonly string[], why: string) => of.map((what) => notAskedFinding(what, why))
+const notAsked = (of: readonly string[], why: string) => of.map((what) => makeUncheckedFinding(what, why))
 
 /** Turns an error into a finding, so that the next check still runs. */
 async function orProblem([what, ...others]: [string, ...string[]], look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()
   } catch (error) {
-    return [finding(what, 'problem', explainError(error).message), ...notAsked(others, `the ${what} has a problem`)]
+    return [makeFinding(what, 'problem', explainError(error).message), ...notAsked(others, `the ${what} has a problem`)]
   }
 }
 
@@ -108,14 +108,14 @@ function summary(findings: readonly Finding[]): string {
 /** The valid part of the configuration: all of it, only the variables of the databases, or nothing. */
 interface Configured {
   config: Config | null
-  storeConfig: StoreConfig | null
+  databaseConfig: DatabaseConfig | null
   problems: readonly string[]
 }
 
 function readConfigured(env: CommandContext['env']): Configured {
   const whole = readOrProblems(() => readConfig(env))
-  if (whole.config !== null) return { ...whole, storeConfig: whole.config }
-  return { ...whole, storeConfig: readOrProblems(() => readStoreConfig(env)).config }
+  if (whole.config !== null) return { ...whole, databaseConfig: whole.config }
+  return { ...whole, databaseConfig: readOrProblems(() => readDatabaseConfig(env)).config }
 }
 
 function readOrProblems<T>(read: () => T): { config: T | null; problems: readonly string[] } {
@@ -133,19 +133,19 @@ function checkConfiguration({ config, problems }: Configured, env: CommandContex
   const proxy = config?.service.proxy ?? null
   const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
   const said = config === null ? problems : ['every variable is valid']
-  return finding('configuration', mark, ...said, ...[...doubts, ...way].map((line) => `note: ${line}`))
+  return makeFinding('configuration', mark, ...said, ...[...doubts, ...way].map((line) => `note: ${line}`))
 }
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')
 
-function checkMappings({ mappingsDir }: StoreConfig): Finding[] {
+function checkMappings({ mappingsDir }: DatabaseConfig): Finding[] {
   const mappings = [...loadMappings(mappingsDir).values()]
   const names = mappings.map(({ type, endpoint }) => `${type} to ${endpoint}`)
   return [
-    finding('mappings', 'ok', `${names.sort().join(', ')} (${mappingsDir})`),
+    makeFinding('mappings', 'ok', `${names.sort().join(', ')} (${mappingsDir})`),
     ...mappings.flatMap((mapping) => {
       const warnings = findBodyWarnings(mapping)
-      return warnings.length === 0 ? [] : [finding(`mapping of ${mapping.type}`, 'warning', ...warnings)]
+      return warnings.length === 0 ? [] : [makeFinding(`mapping of ${mapping.type}`, 'warning', ...warnings)]
     }),
   ]
 }

@@ -1,23 +1,23 @@
 import { spawn } from 'node:child_process'
 import { platform } from 'node:os'
 import { systemClock } from '../clock.ts'
-import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
+import { readConfig, readConsoleConfig, readDatabaseConfig } from '../config.ts'
 import { createConcurrencyLimit } from '../console/bounds.ts'
 import { createConsole } from '../console/createConsole.ts'
 import { consoleErrorMessage } from '../console/errors.ts'
-import { type Access, readConsoleAccess } from '../console/guard/access.ts'
+import { readConsoleAccess, type SignInMethod } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { openLazily } from '../console/parts.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
-import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
+import { askServiceForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeControlInLines } from '../plainText.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
-import { readSecret } from './terminal/confirm.ts'
+import { askForSecret } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printUsageErrors, slotWaitOptions, untilAborted } from './terminal/context.ts'
-import { actorOf, findActorProblems, openDatabasesOf } from './terminal/operator.ts'
+import { actorFromOptions, findActorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
@@ -61,11 +61,11 @@ Examples:
   async action(context, options): Promise<number> {
     if (options.hashPassword) return printHash(context)
     const { host, port } = options
-    const config = readStoreConfig(context.env)
+    const config = readDatabaseConfig(context.env)
     const read = readConsoleAccess(host, readConsoleConfig(context.env))
     const problems = ['problems' in read ? read.problems : [], findActorProblems(options)].flat()
     if ('problems' in read || problems.length > 0) return printUsageErrors(context, problems)
-    const { who } = actorOf(context, options)
+    const { who } = actorFromOptions(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeControlInLines(line)}\n`)
     await using opened = openLazily(() => openDatabasesOf(config, sessions))
     await using app = await createConsole(
@@ -91,7 +91,7 @@ type ConsoleOptions = OptionsOf<typeof command>
 /** Reads the service's credentials here, because the console starts without them. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<TransactionAnswer> {
   try {
-    return await askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
+    return await askServiceForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
   } catch (error) {
     return { kind: 'silent', message: `the service cannot be asked: ${explainError(error).message}` }
   }
@@ -107,7 +107,7 @@ async function listen(begin: () => Promise<string>, { host, port }: ConsoleOptio
   }
 }
 
-function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Access): string {
+function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: SignInMethod): string {
   const changes = readOnly ? ', read-only' : ''
   const asked = { open: '', password: ' It asks for the password.', proxy: ' It answers only its proxy.' }[kind]
   const clear =
@@ -118,7 +118,7 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
 }
 
 async function printHash(context: CommandContext): Promise<number> {
-  const password = await readSecret(context, 'The password that operators will share: ')
+  const password = await askForSecret(context, 'The password that operators will share: ')
   const problem = passwordProblem(password)
   if (problem !== null) return printUsageErrors(context, [problem])
   context.stdout.write(`${await hashPassword(password)}\n`)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Installation, installDemo } from '../demo/installation.ts'
+import { type Installation, startDemo } from '../demo/installation.ts'
 import { formatExpectedMinutes, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
 import { mainFile } from '../demo/startCommand.ts'
 import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
@@ -39,7 +39,7 @@ Examples:
     const signal = abortWhenNpxEnds(context.signal, env)
     const print = (message: string) => void stderr.write(`${message}\n`)
     try {
-      await using installation = await installDemo({ env, signal, hasConsole: keep, print })
+      await using installation = await startDemo({ env, signal, hasConsole: keep, print })
       print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
       stderr.write(formatExpectedMinutes(records))
       print('outboxd status --watch')

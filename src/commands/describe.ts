@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { exampleMappingsDir, readDirForNewMappings, readStoreConfig } from '../config.ts'
-import { loadUsableMappings } from '../mapping/loadMappings.ts'
+import { exampleMappingsDir, readDatabaseConfig, readDirForNewMappings } from '../config.ts'
+import { loadMappingsOrNone } from '../mapping/loadMappings.ts'
 import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
 import { escapeControlInLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -30,7 +30,7 @@ Examples:
   outboxd describe sales_order --write     then fill in, and outboxd check`,
   /** @returns 3 if the user sees no such table, 1 if outboxd cannot read it or `--write` meets an existing file */
   async action(context, table, options): Promise<number> {
-    const { databaseUrl: url } = readStoreConfig(context.env)
+    const { databaseUrl: url } = readDatabaseConfig(context.env)
     const mappingsDir = readDirForNewMappings(context.env)
     const name = parseTableName(table)
     if (name === null)
@@ -46,11 +46,11 @@ Examples:
       return printUsageErrors(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing was written. Set MAPPINGS_DIR to a folder of your own`,
       ])
-    const mapped = loadUsableMappings(mappingsDir)
+    const mapped = loadMappingsOrNone(mappingsDir)
     const described = await inspectDatabase({
       variable: 'DATABASE_URL',
       url,
-      look: (pool) => proposeFilesForTable(pool, name, mapped, endpoint),
+      read: (pool) => proposeFilesForTable(pool, name, mapped, endpoint),
     })
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })

@@ -1,5 +1,5 @@
 import { statesNeedingAttention } from '../model.ts'
-import { discardChange, discardSubmissions } from '../operations/discard.ts'
+import { discardRules, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
@@ -25,11 +25,11 @@ Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
   async action(context, ids: readonly string[], options): Promise<number> {
-    const problems = findSelectionProblems(discardChange, ids, options)
+    const problems = findSelectionProblems(discardRules, ids, options)
     if (ids.length === 0 && !hasFilters(options))
       problems.push('give ids, such as outbox:4711, or a filter, such as --state rejected')
     return withOperator(context, { ...options, reason: options.reason ?? '' }, problems, (databases, operator) =>
-      changeSubmissions(context, databases, discardChange, { ids, options }, async (submissions, run) =>
+      changeSubmissions(context, databases, discardRules, { ids, options }, async (submissions, run) =>
         options.dryRun
           ? { done: submissions.map(({ id }) => id), skipped: [] }
           : discardSubmissions(operator, submissions, run),

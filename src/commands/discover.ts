@@ -9,17 +9,17 @@ import { questions } from '../discover/questions.ts'
 import {
   discoveredContractValue,
   discoveredSettings,
-  discoverReport,
-  isSettingsFile,
-  settingsFileText,
+  isWrittenByDiscover,
+  renderDiscoverReport,
+  renderSettingsFile,
 } from '../discover/report.ts'
 import { formatExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
-import { customerIdOf, pickGivenBodies } from '../discover/testRecord.ts'
+import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
 import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
 import { formatIsoInstant } from '../time.ts'
 import { version } from '../version.ts'
-import { nearestWord } from '../yaml/nearestWord.ts'
+import { findNearestWord } from '../yaml/nearestWord.ts'
 import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
@@ -86,7 +86,7 @@ Examples:
       config,
       plan,
       budget,
-      ownCount: options.ledger === false,
+      countsInMemory: options.ledger === false,
       onAnswered: ({ question, finding }) =>
         context.stderr.write(escapeControlInLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
     })
@@ -128,7 +128,7 @@ const bothForOneEndpoint =
   '--record: both files are records, or both are orders. Give one file with a record and one with an order'
 
 function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): GivenOptions {
-  const { record, order } = pickGivenBodies(records.filter((each) => each.kind === 'record'))
+  const { record, order } = recordAndOrderOf(records.filter((each) => each.kind === 'record'))
   return {
     record,
     order,
@@ -146,7 +146,7 @@ function misnamed(only: readonly string[]): string[] {
   return only
     .filter((name) => !names.includes(name))
     .map((name) => {
-      const near = nearestWord(name, names)
+      const near = findNearestWord(name, names)
       return `there is no question "${name}"${near === null ? '' : `: did you mean ${near}?`} (outboxd discover --list)`
     })
 }
@@ -158,7 +158,7 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
       `discover creates records, and ${service.baseUrl} is not marked as a test environment: set SERVICE_IS_TEST=yes, or give --yes-this-is-a-test-environment`,
     )
   if (options.write !== undefined && existsSync(options.write)) {
-    if (!isSettingsFile(readFileSync(options.write, 'utf8')))
+    if (!isWrittenByDiscover(readFileSync(options.write, 'utf8')))
       problems.push(`${options.write} exists, and discover did not write it: name another file`)
     else if (!options.yes) problems.push(`${options.write} exists: name another file, or give --yes to overwrite it`)
   }
@@ -167,7 +167,7 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   return problems
 }
 
-function announce({ asked, left, given }: QuestionPlan, { service }: DiscoverConfig, budget: number): string {
+function announce({ asked, notAsked, given }: QuestionPlan, { service }: DiscoverConfig, budget: number): string {
   const isCreating = customerIdOf(given) !== '' || given.orderCustomer !== null
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(budget, 'request')} at most.`,
@@ -175,9 +175,9 @@ function announce({ asked, left, given }: QuestionPlan, { service }: DiscoverCon
       ? `It creates up to ${pluralize(budget, 'test record')} in the service, ${given.record === null ? 'each with a field2 that begins with outboxd' : 'with the contents of --record'}.`
       : 'No record is created.',
     `It asks: ${asked.map(({ name }) => name).join(', ')}.`,
-    ...(left.length === 0
+    ...(notAsked.length === 0
       ? []
-      : [`Not asked: ${left.map(({ question, why }) => `${question.name} (${why})`).join('; ')}.`]),
+      : [`Not asked: ${notAsked.map(({ question, why }) => `${question.name} (${why})`).join('; ')}.`]),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -194,7 +194,7 @@ function tell(
     }))
     const [set, contract] = [discoveredSettings(answered), discoveredContractValue(answered)]
     printJson(context, { requests, questions: told, seen, set, contract })
-  } else context.stdout.write(escapeControlInLines(discoverReport(answered, seen)))
+  } else context.stdout.write(escapeControlInLines(renderDiscoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
 }
 
@@ -208,7 +208,7 @@ function writeSettings(
   const unfinished = `${file}.${process.pid}`
   writeFileSync(
     unfinished,
-    settingsFileText(answered, { baseUrl: service.baseUrl, at: formatIsoInstant(systemClock.nowMs()) }),
+    renderSettingsFile(answered, { baseUrl: service.baseUrl, at: formatIsoInstant(systemClock.nowMs()) }),
   )
   renameSync(unfinished, file)
   context.stderr.write(`Written: ${file}. Read it, then give it to commands with --env-file, or copy its lines.\n`)
@@ -219,7 +219,10 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   chmodSync(dir, 0o700)
   const saved = (name: string, text: string) => writeFileSync(join(dir, name), text, { mode: 0o600 })
   for (const [i, exchange] of masked.entries())
-    saved(`${String(i + 1).padStart(3, '0')}-${exchange.of.replace(/[^\w-]+/g, '-')}.txt`, formatExchange(exchange))
+    saved(
+      `${String(i + 1).padStart(3, '0')}-${exchange.purpose.replace(/[^\w-]+/g, '-')}.txt`,
+      formatExchange(exchange),
+    )
   saved('discover.har', `${JSON.stringify(toHttpArchive(masked, version), null, 2)}\n`)
   context.stderr.write(
     `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,

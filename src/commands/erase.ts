@@ -1,7 +1,7 @@
-import { erasedRecordsMax, eraseRecords, type KeyRecord, readRecordsOfKey } from '../ledger/operator/decisions.ts'
+import { erasedRecordsMax, eraseRecords, type RecordOfKey, readRecordsOfKey } from '../ledger/operator/decisions.ts'
 import { carryOutInBatches, listSkippedAsChanged, type SkippedRecord } from '../operations/bulkChange.ts'
 import { pluralize } from '../plainText.ts'
-import { printChangeResult, skippedLines } from './selection.ts'
+import { printChangeResult, renderSkippedRecords } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { createProgressPrinter, exitCodes } from './terminal/context.ts'
@@ -56,7 +56,7 @@ Examples:
             showProgress()
             return { done: [...erased], skipped: listSkippedAsChanged(batch, erased) }
           })
-      if (!options.json) context.stderr.write(skippedLines(skipped))
+      if (!options.json) context.stderr.write(renderSkippedRecords(skipped))
       return printChangeResult(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })
   },
@@ -66,16 +66,16 @@ const batchSize = 100
 
 const eraseWords = { verb: 'erase', did: 'erased' }
 
-function preview(erasable: readonly KeyRecord[], kept: readonly SkippedRecord[], found: number): string {
+function preview(erasable: readonly RecordOfKey[], kept: readonly SkippedRecord[], found: number): string {
   const more =
     found === erasedRecordsMax ? ` (at most ${erasedRecordsMax} at once: run the command again for the rest)` : ''
   return [
     `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted with each step.\n`,
-    skippedLines(kept),
+    renderSkippedRecords(kept),
   ].join('')
 }
 
-function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
+function whyNotErased({ mayBeErased, state, reportDue }: RecordOfKey): string | null {
   if (mayBeErased) return null
   if (state === 'completed' || state === 'discarded')
     return reportDue ? `is ${state}, but its outbox row does not say so yet: try again later` : `is ${state}`

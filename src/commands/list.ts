@@ -4,7 +4,7 @@ import { type SubmissionFilter, selectSubmissions } from '../ledger/operator/sel
 import { readProblems } from '../ledger/problems.ts'
 import { statesNeedingAttention } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
-import { createTextSearch, hasFilters, narrowFilterByText, readListFilters } from '../operations/filters.ts'
+import { createTextSearch, hasFilters, narrowFilterByText, parseListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessages.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
@@ -43,7 +43,7 @@ Examples:
   outboxd list --state uncertain --csv      for the operator of the service, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
   async action(context, options): Promise<number> {
-    const read = readListFilters(options, systemClock.nowMs())
+    const read = parseListFilters(options, systemClock.nowMs())
     const problems = read.kind === 'invalid' ? read.problems : []
     if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
     if (options.csv && options.json) problems.push('give --csv or --json, not both')

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { readMappingsDir, readStoreConfig } from '../config.ts'
+import { readDatabaseConfig, readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { parseLimitOption } from '../operations/filters.ts'
@@ -87,7 +87,7 @@ async function previewRows(
   id: string | null,
   limit: number,
 ): Promise<MapPreview[]> {
-  await using databases = await openDatabasesOf(readStoreConfig(context.env))
+  await using databases = await openDatabasesOf(readDatabaseConfig(context.env))
   return await withOutbox(databases, async (outbox) => {
     const records =
       id === null

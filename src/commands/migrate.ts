@@ -1,14 +1,14 @@
-import { readStoreConfig, type StoreConfig } from '../config.ts'
+import { type DatabaseConfig, readDatabaseConfig } from '../config.ts'
 import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrantStatements, readRoleCreationStatements } from '../ledger/operator/grants.ts'
-import { loadUsableMappings } from '../mapping/loadMappings.ts'
+import { loadMappingsOrNone } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
 import { existingDocumentsQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
 import { readNeededOutboxGrants, readNeededQueryGrants } from '../outbox/outboxGrants.ts'
-import { describeStandardTable, type OutboxTable, qualifiedNameSql } from '../outbox/outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql, standardOutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -45,7 +45,7 @@ Examples:
         '--read-only needs --print-grants, such as: outboxd migrate --print-grants outboxd_look --read-only',
       ])
     if (options.plan) return printMigrationPlan(context, { json })
-    const config = readStoreConfig(context.env)
+    const config = readDatabaseConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
     const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.stateDatabaseUrl)
     if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
@@ -72,14 +72,14 @@ function namesOf(migrations: readonly string[]): string {
 }
 
 async function createOutbox(
-  config: StoreConfig,
+  config: DatabaseConfig,
   { wake = null }: { wake?: boolean | null | undefined },
 ): Promise<string> {
-  const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
-  return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
+  const { hasWakeTrigger, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
+  return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage({ wakes: hasWakeTrigger ? 'sleepers' : 'never', preparedMax })}`
 }
 
-async function describeHistory(config: StoreConfig): Promise<string | null> {
+async function describeHistory(config: DatabaseConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)
     return initialBacklogMessage(await withOutbox(databases, readInitialBacklog))
@@ -92,12 +92,12 @@ async function printGrants(
   context: CommandContext,
   { role, kind, json }: { role: string; kind: RoleKind; json: boolean },
 ): Promise<number> {
-  const config = readStoreConfig(context.env)
-  const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
+  const config = readDatabaseConfig(context.env)
+  const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
   const ledger = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url: config.stateDatabaseUrl,
-    async look(db) {
+    async read(db) {
       await assertMigrated(db, config.stateDatabaseUrl)
       return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrantStatements(db, role, kind))]
     },
@@ -119,15 +119,15 @@ async function printGrants(
 
 /** Includes permissions for what queries read. Returns null if the outbox table is missing. */
 function readGrantsOfTable(
-  config: StoreConfig,
+  config: DatabaseConfig,
   table: OutboxTable,
   { role, kind }: { role: string; kind: RoleKind },
 ): Promise<string[] | null> {
-  const mappings = loadUsableMappings(config.mappingsDir)
+  const mappings = loadMappingsOrNone(config.mappingsDir)
   return inspectDatabase({
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
-    async look(db) {
+    async read(db) {
       const grants = await readNeededOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withSearchPathOfRole(db)

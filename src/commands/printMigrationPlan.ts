@@ -1,4 +1,4 @@
-import { readStoreConfig } from '../config.ts'
+import { readDatabaseConfig } from '../config.ts'
 import { type MigrationCost, readMigrationPlan, type TableCost, type TableSize } from '../ledger/migrations.ts'
 import type { QueueVersions } from '../ledger/queue.ts'
 import { pluralize } from '../plainText.ts'
@@ -6,8 +6,8 @@ import { formatDuration } from '../time.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 
 export async function printMigrationPlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
-  const { missing, sizes, queue } = await readMigrationPlan(readStoreConfig(context.env).stateDatabaseUrl)
-  const planned = missing.map((cost) => planMigration(cost, sizes))
+  const { missing, sizes, queue } = await readMigrationPlan(readDatabaseConfig(context.env).stateDatabaseUrl)
+  const planned = missing.map((cost) => estimateMigration(cost, sizes))
   const aboutMs = planned.reduce((ms, each) => ms + each.aboutMs, 0)
   if (json) printJson(context, { missing: planned, aboutMs, pgboss: queue })
   else for (const each of planned) context.stdout.write(`${describe(each).join('\n')}\n`)
@@ -89,7 +89,7 @@ const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
 /** Estimates how long a migration takes. A missing table counts as empty, because an earlier migration creates it. */
-export function planMigration(
+export function estimateMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,
 ): PlannedMigration {

@@ -1,16 +1,16 @@
-import type { StoreConfig } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
   countPrunableSubmissions,
   type PrunableCount,
-  type Pruned,
+  type PrunedCounts,
   type PruneEnd,
   type PruneRound,
   runPruneRound,
 } from '../ledger/retention.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
-import { findExistingRows } from '../outbox/readRows.ts'
+import { findExistingIds } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
@@ -55,24 +55,24 @@ Examples:
   },
 })
 
-const nothing: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
+const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
 
 /** Adds the logs to the audit chain, because other entries are not deleted. Then deletes and empties what is due. */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   context: CommandContext,
-): Promise<{ pruned: Pruned; end: PruneEnd }> {
+): Promise<{ pruned: PrunedCounts; end: PruneEnd }> {
   const { retention } = databases.config
   const goOn = () => !context.signal.aborted
   const showProgress = createProgressPrinter(
     context,
-    ({ submissions, emptied }: Pruned) => `Deleted ${submissions}, emptied ${emptied} so far …`,
+    ({ submissions, emptied }: PrunedCounts) => `Deleted ${submissions}, emptied ${emptied} so far …`,
   )
   await appendLogsToChain(ledger, goOn)
   let pruned = nothing
   const outbox = {
-    findExistingRows: (ids: readonly string[]) => withOutbox(databases, (outbox) => findExistingRows(outbox, ids)),
+    findExistingRows: (ids: readonly string[]) => withOutbox(databases, (outbox) => findExistingIds(outbox, ids)),
   }
   const round: PruneRound = {
     ...{ retention, turn: 'wait', goOn },
@@ -103,7 +103,7 @@ function wouldMessage(due: readonly PrunableCount[]): string {
   return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')} (delete the contents only).`
 }
 
-function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
+function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneEnd): string {
   const rest =
     end === 'through'
       ? ''
@@ -111,7 +111,7 @@ function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 
-function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string {
+function nothingMessage({ days, payloadDays }: DatabaseConfig['retention']): string {
   if (days === null && payloadDays === null)
     return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0, so the ledger keeps everything.'
   return 'No record is old enough to be pruned.'

@@ -1,5 +1,5 @@
 import { readSuspectedLoss } from '../ledger/history/history.ts'
-import { readReadOnlyCause } from '../ledger/operator/readServer.ts'
+import { findReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
@@ -12,12 +12,12 @@ import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import type { Databases } from '../operations/databases.ts'
 import { lastRecoveryMessage, ledgerLossJson, ledgerLossMessages } from '../operations/lossMessages.ts'
 import {
-  compareAfterRecovery,
   countRowsNamingTransaction,
   exceptRowsNamingTransactionText,
   findLedgerLoss,
   type LedgerLoss,
   recaptureLostRows,
+  reportEndedRecordsAgain,
 } from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
@@ -111,7 +111,7 @@ Examples:
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
-        if (!options.dryRun) await compareAfterRecovery({ databases, operator, say, goOn })
+        if (!options.dryRun) await reportEndedRecordsAgain({ databases, operator, say, goOn })
         return exitCodes.nothing
       }
       if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
@@ -150,7 +150,7 @@ function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names
 }
 
 async function whyUnusable(databases: Databases, { restored }: RecoverOptions): Promise<string | null> {
-  const cause = await readReadOnlyCause(databases.ledger)
+  const cause = await findReadOnlyCause(databases.ledger)
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeDaemonsOfOtherLedgers(databases)
   if (others !== null) return `${others}. Rows that it captured are not lost, and recovering them could send them twice`

@@ -1,6 +1,6 @@
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { replayableStates, replayChange, replaySubmissions } from '../operations/replay.ts'
+import { replayableStates, replayRules, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
@@ -33,7 +33,7 @@ Examples:
   async action(context, ids: readonly string[], options): Promise<number> {
     const { refresh = false, evenIfArrived = false, newKey = false } = options
     const terms = { refresh, evenIfArrived, newKey }
-    const change = replayChange(terms)
+    const change = replayRules(terms)
     const problems = findSelectionProblems(change, ids, options)
     return withOperator(context, options, problems, (databases, operator, { mappingsDir }) => {
       const parts = { databases, mappings: loadMappings(mappingsDir), operator: options.dryRun ? null : operator }

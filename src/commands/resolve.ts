@@ -3,12 +3,12 @@ import { readConfig } from '../config.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import {
+  type LineToSettle,
   type MatchedAnswers,
   matchAnswersToRecords,
-  readAnswersFile,
-  type SettlingLine,
+  parseAnswersFile,
 } from '../operations/answersFile.ts'
-import { askForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
+import { askServiceForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
   findResolveOptionProblems,
@@ -104,7 +104,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
     const parts = {
       operator,
       askService: (transaction: TransactionRef) =>
-        askForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
+        askServiceForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }
     return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
@@ -162,7 +162,7 @@ async function resolveFile(context: CommandContext, path: string, options: Resol
   if (problems.length > 0) return printUsageErrors(context, problems)
   const text = await readText(path)
   if (typeof text !== 'string') return printUsageErrors(context, [text.problem])
-  const read = readAnswersFile(text)
+  const read = parseAnswersFile(text)
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   const { unanswered } = read
   const { dryRun = false, yes, json } = options
@@ -263,14 +263,14 @@ const silent: TransactionAnswer = {
 async function settleLines(
   context: CommandContext,
   operator: Operator,
-  lines: readonly SettlingLine[],
+  lines: readonly LineToSettle[],
 ): Promise<Concluded[]> {
   const progress = createProgressPrinter(context, (done: number) => `Settled ${done} of ${lines.length} …`)
   let isSilent = false
   async function askService(transaction: TransactionRef): Promise<TransactionAnswer> {
     if (isSilent) return silent
     const asking = { ...slotWaitOptions(context), slotWaitMs }
-    const testimony = await askForTransaction(readConfig(context.env), transaction, asking)
+    const testimony = await askServiceForTransaction(readConfig(context.env), transaction, asking)
     isSilent = testimony.kind === 'silent'
     return testimony
   }

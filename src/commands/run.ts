@@ -84,7 +84,7 @@ export async function run(context: CommandContext): Promise<number> {
     credentials: config.service,
     nowMs: systemClock.nowMs,
     read: (part) => readCredentials(context.env, part),
-    holdsAt: isCertificateValidAt,
+    isValidAt: isCertificateValidAt,
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(findEarliestExpiryEpochMs(cert), { certificate: 'client' })
       metrics.certificateExpiry.set(findEarliestExpiryEpochMs(ca), { certificate: 'ca' })

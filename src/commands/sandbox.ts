@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isWildcardAddress } from '../sandbox/gate/addresses.ts'
-import { settingChoices } from '../sandbox/interfaceGapSettings.ts'
-import { readEnvironment, settingVariables } from '../sandbox/readEnvironment.ts'
+import { allowedWordsOfSetting } from '../sandbox/interfaceGapSettings.ts'
+import { readSettingsFromEnvironment, settingVariables } from '../sandbox/readEnvironment.ts'
 import { isEmbedded, type SandboxSettings } from '../sandbox/sandboxSettings.ts'
 import { type Sandbox, SettingsWrong, startSandbox } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
@@ -30,7 +30,7 @@ export const command = defineCommand({
   async action(context, options): Promise<number> {
     const { json, data, seed, ...others } = options
     const given = { ...others, dataDir: data, seed: seed && Number(seed) }
-    const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), given)
+    const read = readSettingsFromEnvironment(context.env, (path) => readFileSync(path, 'utf8'), given)
     if (read.kind === 'invalid') {
       context.stderr.write(`outboxd: ${read.problems.join('\noutboxd: ')}\n`)
       return 2
@@ -108,7 +108,7 @@ async function startUnlessTold(settings: SandboxSettings, signal: AbortSignal): 
 function help(): string {
   const settings = Object.values(settingVariables).map(({ names, schema: field, secret }) => {
     const fallback = field.safeParse(undefined).data
-    const others = settingChoices(field).filter((each) => each !== fallback)
+    const others = allowedWordsOfSetting(field).filter((each) => each !== fallback)
     const values = [fallback, ...others].filter((each) => each !== undefined && each !== null).join(', ')
     const shown = values === '' ? '' : ` (${values})`
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''

@@ -2,19 +2,19 @@ import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
 import {
-  type BulkChange,
+  type BulkChangeRules,
+  type BulkChangeRun,
   type BulkOutcome,
-  type BulkRun,
-  changedAtOnceMax,
   chooseSubmissions,
   findChoiceProblems,
-  groupSubmissions,
-  previewedMax,
+  groupSubmissionsByKind,
+  previewedRecordsMax,
+  recordsPerChangeMax,
   type SkippedRecord,
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
-import { arrivalNote } from '../operations/submissionFacts.ts'
+import { mayHaveArrivedNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -41,16 +41,16 @@ interface BulkOptions extends FilterOptions {
   json?: boolean | undefined
 }
 
-export function findSelectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
+export function findSelectionProblems(change: BulkChangeRules, ids: readonly string[], options: BulkOptions): string[] {
   return findChoiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
 
 export async function changeSubmissions(
   context: CommandContext,
   databases: Databases,
-  change: BulkChange,
+  change: BulkChangeRules,
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
-  carryOut: (submissions: readonly ListedSubmission[], run: BulkRun) => Promise<BulkOutcome>,
+  carryOut: (submissions: readonly ListedSubmission[], run: BulkChangeRun) => Promise<BulkOutcome>,
 ): Promise<number> {
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
   const onCut = (message: string) => void context.stderr.write(`${message}\n`)
@@ -79,7 +79,7 @@ export async function changeSubmissions(
     const would = new Set(done)
     const changing = submissions.filter(({ id }) => would.has(id))
     context.stdout.write(preview(change, changing, skipped, submissions.length))
-  } else if (!options.json) context.stderr.write(skippedLines(skipped))
+  } else if (!options.json) context.stderr.write(renderSkippedRecords(skipped))
   const exitCode = printChangeResult(context, change, { done, skipped }, options)
   return options.dryRun && submissions.length > 0 ? exitCodes.done : exitCode
 }
@@ -95,7 +95,7 @@ export function printChangeResult(
   { verb, did }: ChangeWords,
   { done, skipped }: BulkOutcome,
   { dryRun = false, json }: BulkOptions,
-  of = '',
+  textBeforeCount = '',
 ): number {
   if (json)
     printJson(context, {
@@ -105,43 +105,45 @@ export function printChangeResult(
     })
   const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
   const said = dryRun ? `Would ${verb}` : capitalize(did)
-  context.stderr.write(`${said} ${of}${pluralize(done.length, 'record')}${left}.\n`)
+  context.stderr.write(`${said} ${textBeforeCount}${pluralize(done.length, 'record')}${left}.\n`)
   if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Run the command again.\n')
   return skipped.length > 0 || context.signal.aborted ? exitCodes.failed : exitCodes.done
 }
 
 function preview(
-  change: BulkChange,
+  change: BulkChangeRules,
   submissions: readonly ListedSubmission[],
   skipped: readonly SkippedRecord[],
   chosen: number = submissions.length,
 ): string {
-  const more = submissions.length - previewedMax
+  const more = submissions.length - previewedRecordsMax
   const cap =
-    chosen === changedAtOnceMax ? ` (at most ${changedAtOnceMax} at once: run the command again for the rest)` : ''
+    chosen === recordsPerChangeMax
+      ? ` (at most ${recordsPerChangeMax} at once: run the command again for the rest)`
+      : ''
   return [
     `This would ${change.verb} ${pluralize(submissions.length, 'record')}${cap}:\n\n`,
     renderTable(
       ['COUNT', 'STATE', 'TYPE', 'CODE', 'NOTE'],
-      groupSubmissions(submissions).map((group) => [
+      groupSubmissionsByKind(submissions).map((group) => [
         String(group.count),
         group.state,
         truncate(group.type, 24),
         truncate(group.code ?? '-', 16),
-        arrivalNote(group),
+        mayHaveArrivedNote(group),
       ]),
     ),
-    `\n${submissionTable(submissions.slice(0, previewedMax))}`,
+    `\n${submissionTable(submissions.slice(0, previewedRecordsMax))}`,
     more > 0 ? `... and ${more} more\n` : '',
     '\n',
     change.riskOf(submissions),
-    skippedLines(skipped),
+    renderSkippedRecords(skipped),
   ].join('')
 }
 
 const skippedShownMax = 20
 
-export function skippedLines(skipped: readonly SkippedRecord[]): string {
+export function renderSkippedRecords(skipped: readonly SkippedRecord[]): string {
   const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
   return renderFirstLines(lines, skippedShownMax)
 }

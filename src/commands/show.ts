@@ -7,7 +7,7 @@ import type { Databases } from '../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
 import {
   explainMissingRecord,
-  explainMissingRow,
+  explainMissingRecordOfRow,
   type FoundSubmissions,
   findEachSubmissionByName,
   findSubmissionsByName,
@@ -16,12 +16,12 @@ import {
 } from '../operations/references.ts'
 import {
   type CurrentRow,
-  conflictLines,
   eventDetails,
   missingContentText,
   readCurrentRow,
-  type SubmissionFact,
-  submissionFacts,
+  rowConflictLines,
+  type SubmissionDetailValue,
+  submissionDetailRows,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { formatInstant, formatInstantAndDistance, replaceEpochMsByIsoTimes } from '../time.ts'
@@ -50,7 +50,7 @@ Examples:
       if (several !== null) return printSeveral(context, name, several, options)
       const found = await findByIdOrRow(context, databases, name)
       if (found.kind === 'invalid') {
-        const row = await explainMissingRow(databases, name)
+        const row = await explainMissingRecordOfRow(databases, name)
         if (row === null) return printUsageErrors(context, found.problems)
         context.stderr.write(`outboxd: ${row}\n`)
         return exitCodes.nothing
@@ -112,9 +112,9 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Cur
   const lines = [
     `${detail.state}: ${why}`,
     ...`next: ${next}`.split('\n'),
-    ...(detail.conflict === null ? [] : ['', ...conflictLines(detail, row)]),
+    ...(detail.conflict === null ? [] : ['', ...rowConflictLines(detail, row)]),
     '',
-    ...submissionFacts(detail).map(([name, fact]) => `${name.padEnd(17)}${factText(fact, detail.nowMs)}`),
+    ...submissionDetailRows(detail).map(([name, fact]) => `${name.padEnd(17)}${factText(fact, detail.nowMs)}`),
     '',
     'events',
     ...detail.events.flatMap(eventLines),
@@ -128,7 +128,7 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Cur
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
-const factText = (fact: SubmissionFact, nowMs: number) =>
+const factText = (fact: SubmissionDetailValue, nowMs: number) =>
   typeof fact === 'string' ? fact : formatInstantAndDistance(fact.atMs, nowMs)
 
 function eventLines(event: LoggedEvent): string[] {

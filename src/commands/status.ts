@@ -7,7 +7,7 @@ import { createStatusReport, type StatusReport } from '../operations/diagnose.ts
 import { explainError } from '../operations/explainError.ts'
 import { readLedgerStatus, readOutboxStatus } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
-import { performanceJson } from '../operations/serviceTargets.ts'
+import { servicePerformanceJson } from '../operations/serviceTargets.ts'
 import { escapeControl, escapeControlInLines } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { formatDuration, formatInstant, formatIsoInstant, formatIsoInstantOrNull, parseDurationMs } from '../time.ts'
@@ -110,7 +110,7 @@ function statusJson(report: StatusReport) {
     },
     heldForPerson: report.heldForPerson,
     reportsDue: { number: report.reportsDue, oldest: formatIsoInstantOrNull(report.oldestReportDueMs) },
-    service: performanceJson(report.recent),
+    service: servicePerformanceJson(report.recent),
     budget: {
       capacity: report.rateCapacity,
       available: report.rateAvailable,

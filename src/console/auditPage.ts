@@ -10,16 +10,16 @@ import {
   readOperatorLog,
 } from '../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { auditCsv, auditCsvHead, readAmountFieldNames, toAuditLine } from '../operations/audit.ts'
+import { auditCsvHeaderLine, auditLineCsv, readAmountFieldNames, toAuditLine } from '../operations/audit.ts'
 import type { Databases } from '../operations/databases.ts'
-import { readTimeSpan } from '../operations/filters.ts'
+import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
-import { emptyNote, foreignText, momentHtml, table } from './html/elements.ts'
-import { formText, textAsTyped } from './html/form.ts'
-import { layout, sendPage } from './html/layout.ts'
+import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
+import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
+import { renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 import { logDownload } from './valueAccess.ts'
 
@@ -31,7 +31,7 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
     const filter = { ...span, who: given.get('who') ?? null }
     const { entries, next } = await readOperatorLog(ledger, filter, readPosition(query), pageRows)
-    return sendPage(reply, layout({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, entries, next)))
+    return sendPage(reply, renderPage({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, entries, next)))
   })
   app.get('/audit.csv', async ({ query, viewer }, reply) => {
     const { span } = readAuditQuery(query, parts.clock.nowMs())
@@ -55,9 +55,9 @@ const filterNames = ['since', 'until', 'who', 'key', 'record'] as const
 
 /** @throws RequestRefused for a wrong filter */
 function readAuditQuery(query: unknown, nowMs: number) {
-  const texts = filterNames.map((name) => [name, textAsTyped(query, name)] as const)
+  const texts = filterNames.map((name) => [name, fieldTextAsTyped(query, name)] as const)
   const given = new Map(texts.filter(([, text]) => text !== ''))
-  const read = readTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
+  const read = parseTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
   const problems = read.kind === 'invalid' ? read.problems : []
   const record = parseRecordName(given.get('record'), problems)
   if (read.kind === 'invalid' || problems.length > 0)
@@ -68,7 +68,7 @@ function readAuditQuery(query: unknown, nowMs: number) {
 type NamedSpan = ReturnType<typeof readAuditQuery>['span']
 
 function readPosition(query: unknown): OperatorLogPosition | null {
-  const [event = '', act = ''] = [formText(query, 'event'), formText(query, 'act')]
+  const [event = '', act = ''] = [trimmedFieldText(query, 'event'), trimmedFieldText(query, 'act')]
   return [event, act].every((id) => /^\d{1,18}$/.test(id)) ? { event, act } : null
 }
 
@@ -88,10 +88,10 @@ async function* csvLines(
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
   const names = readAmountFieldNames(config.mappingsDir)
-  let head = auditCsvHead(names)
+  let head = auditCsvHeaderLine(names)
   try {
     for await (const entry of readAuditEntries(ledger, span)) {
-      yield head + auditCsv(toAuditLine(entry), names)
+      yield head + auditLineCsv(toAuditLine(entry), names)
       head = ''
     }
     if (head !== '') yield head
@@ -111,7 +111,7 @@ function auditHtml(given: Given, acts: readonly OperatorLogEntry[], next: Operat
   const csv = new URLSearchParams([...given].filter(([name]) => name !== 'who')).toString()
   const none = given.size > 0 ? 'No act matches.' : 'No operator has changed anything yet.'
   return html`${filterForm(given)}
-<section>${acts.length === 0 ? emptyNote(none) : actsTable(acts)}${older}</section>
+<section>${acts.length === 0 ? nothingToShow(none) : actsTable(acts)}${older}</section>
 <p class="quiet"><a href="/audit.csv?${csv}" download>As CSV</a>: a line per record that ended in this time, with its amounts, the times of its steps, and what
 operators did, like <code>outboxd audit --csv</code>. Downloads are logged.</p>`
 }
@@ -132,9 +132,9 @@ function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],
     acts.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
-      momentHtml(atMs),
+      instantHtml(atMs),
       escapeControl(who),
-      html`${escapeControl(what)}${untilMs === null ? '' : html` until ${momentHtml(untilMs)}`}`,
+      html`${escapeControl(what)}${untilMs === null ? '' : html` until ${instantHtml(untilMs)}`}`,
       recordsCell(records, unnamed),
       reason === null ? '' : html`<span class="foreign reason">${escapeControl(reason)}</span>`,
       escapeControl(account ?? ''),
@@ -148,7 +148,7 @@ function recordsCell(records: readonly ActRecord[], unnamed: string | null): Htm
   if (unnamed === 'all') return 'all records'
   const links = records.slice(0, recordsShown).map(({ id, outboxId, type, key }, i) => {
     const name = html`<a href="/records/${encodeURIComponent(id)}">${escapeControl(`outbox:${outboxId}`)}</a>`
-    return html`${i > 0 ? ', ' : ''}${name} ${escapeControl(type)}${key === null ? '' : `, key ${foreignText(key, 40)}`}`
+    return html`${i > 0 ? ', ' : ''}${name} ${escapeControl(type)}${key === null ? '' : `, key ${cutAndEscapeText(key, 40)}`}`
   })
   const more = Math.max(0, records.length - recordsShown) + Number(unnamed ?? 0)
   return more > 0 ? [links, ` and ${more} more`] : links

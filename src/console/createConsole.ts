@@ -14,7 +14,7 @@ import { addNowRoutes } from './now/nowPage.ts'
 import type { ConsoleParts } from './parts.ts'
 import { addRecordRoutes } from './record/recordPage.ts'
 import { addResolveRoutes } from './record/resolvePage.ts'
-import { addChangeRoutes } from './records/changePage.ts'
+import { addBulkChangeRoutes } from './records/changePage.ts'
 import { addRecordsRoutes } from './records/recordsPage.ts'
 
 const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
@@ -50,7 +50,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   assetRoutes(app)
   addNowRoutes(app, parts)
   addRecordsRoutes(app, parts)
-  addChangeRoutes(app, parts)
+  addBulkChangeRoutes(app, parts)
   addRecordRoutes(app, parts)
   addResolveRoutes(app, parts)
   addMappingRoutes(app, parts)

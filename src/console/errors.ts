@@ -5,7 +5,7 @@ import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice, paragraph } from './html/elements.ts'
-import { layout, sendPage } from './html/layout.ts'
+import { renderPage, sendPage } from './html/layout.ts'
 import { nowVersionPath } from './parts.ts'
 
 export class RequestRefused extends Error {
@@ -93,5 +93,5 @@ function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: Er
   const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
   const said = words.split('\n').map((line) => paragraph(line.trim()))
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
-  return sendPage(reply.code(status), layout(head, notice('bad', [said, hope])))
+  return sendPage(reply.code(status), renderPage(head, notice('bad', [said, hope])))
 }

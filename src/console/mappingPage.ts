@@ -18,12 +18,20 @@ import { pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
-import { emptyNote, factList, foreignTextHtml, notice, paragraph, section, table } from './html/elements.ts'
-import { form, hiddenField, textAsTyped } from './html/form.ts'
-import { layout, sendPage } from './html/layout.ts'
+import {
+  descriptionListHtml,
+  nothingToShow,
+  notice,
+  paragraph,
+  section,
+  table,
+  untrustedTextHtml,
+} from './html/elements.ts'
+import { fieldTextAsTyped, formHtml, hiddenField } from './html/form.ts'
+import { renderPage, sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
-import { jsonText, mappedTable } from './record/valuesHtml.ts'
-import { createUnmaskPermissions, logValuesShown, maskedNote } from './valueAccess.ts'
+import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'
+import { createUnmaskPermissions, logValuesShown, maskedValuesNote } from './valueAccess.ts'
 
 /** Mapping a larger form would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
@@ -45,7 +53,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     map: (mappings: Mappings) => Promise<MapResult | null>,
     typed: MappingForm = { type: '', payload: '' },
   ): Promise<FastifyReply> {
-    const page = (main: HtmlValue) => layout({ title: 'Mapping', current: '/mapping', viewer }, main)
+    const page = (main: HtmlValue) => renderPage({ title: 'Mapping', current: '/mapping', viewer }, main)
     const files = readMappingFiles(config)
     if (files.kind === 'invalid') return sendPage(reply, page(notice('bad', lines(files.problem))))
     const result = await map(files.mappings)
@@ -74,7 +82,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   )
 
   app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body, viewer }, reply) => {
-    const typed = { type: textAsTyped(body, 'type'), payload: textAsTyped(body, 'payload') }
+    const typed = { type: fieldTextAsTyped(body, 'type'), payload: fieldTextAsTyped(body, 'payload') }
     return send([viewer, reply], async (mappings) => mapTyped(mappings, typed), typed)
   })
 
@@ -114,7 +122,7 @@ function pasteSection(mappings: Mappings, { type, payload }: MappingForm, viewer
   const options = types.map((each) => html`<option${each === type ? html` selected` : ''}>${each}</option>`)
   return section('try', 'Try a payload', [
     html`<p class="quiet">Shows the request that it would become. Nothing is sent or kept.</p>`,
-    form({ action: '/mapping', viewer, class: 'paste', changes: false }, [
+    formHtml({ action: '/mapping', viewer, class: 'paste', changes: false }, [
       html`<p><label>Type<select name="type">${options}</select></label></p>`,
       html`<p><label for="payload">Payload, or one per line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
 ${payload}</textarea></p>`,
@@ -131,20 +139,20 @@ function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): H
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
   const warnings = findPreviewWarnings(mappings, previews)
   const asking = isMasked
-    ? html`<p>${maskedNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
+    ? html`<p>${maskedValuesNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
     : html`<p>You see the values for a quarter of an hour.</p>`
   const [first] = previews
-  const title = html`What ${previews.length === 1 ? foreignTextHtml(first?.name ?? '', 60) : 'they'} would become`
+  const title = html`What ${previews.length === 1 ? untrustedTextHtml(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
     previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
     warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '',
-    outboxId === null ? '' : form({ action: '/mapping/show', viewer, changes: false }, asking),
+    outboxId === null ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
     previews
       .slice(0, previewsShown)
       .map((preview) => [
         previews.length > 1 ? html`<h3>${preview.name}</h3>` : '',
-        mappedTable(preview, mappings.get(preview.type), isMasked),
-        preview.kind === 'mapped' ? jsonText(preview.body, isMasked, `The request of ${preview.name}`) : '',
+        mappedFieldsTable(preview, mappings.get(preview.type), isMasked),
+        preview.kind === 'mapped' ? jsonHtml(preview.body, isMasked, `The request of ${preview.name}`) : '',
       ]),
     previews.length > previewsShown ? html`<p class="quiet">… and ${previews.length - previewsShown} more</p>` : '',
   ])
@@ -155,12 +163,12 @@ const waitingShown = 20
 async function waitingRows(databases: Databases): Promise<HtmlValue> {
   try {
     const waiting = await withOutbox(databases, (outbox) => readWaitingRows(outbox, waitingShown))
-    if (waiting.length === 0) return emptyNote('No row waits in the outbox.')
+    if (waiting.length === 0) return nothingToShow('No row waits in the outbox.')
     const rows = waiting.map(({ outboxId, type, key, createdAt }) => [
-      html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreignTextHtml(outboxId, 36)}</a>`,
-      foreignTextHtml(type, 24),
-      key === null ? '–' : foreignTextHtml(key, 24),
-      foreignTextHtml(createdAt ?? '–', 40),
+      html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${untrustedTextHtml(outboxId, 36)}</a>`,
+      untrustedTextHtml(type, 24),
+      key === null ? '–' : untrustedTextHtml(key, 24),
+      untrustedTextHtml(createdAt ?? '–', 40),
     ])
     return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
   } catch (error) {
@@ -175,7 +183,7 @@ const filesSection = (mappings: Mappings, dir: string): HtmlValue =>
   ])
 
 const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
-${factList([
+${descriptionListHtml([
   ['becomes', html`<code>POST ${serviceResources[endpoint].path}</code>`],
   ['tracked', track ? 'until the service has finished it' : 'no: done when it is accepted'],
   ['sends its id', sendsSubmissionId ? 'yes' : null],

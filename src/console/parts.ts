@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { StoreConfig } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import type { TransactionAnswer } from '../operations/askForTransaction.ts'
@@ -9,7 +9,7 @@ import type { ConcurrencyLimit } from './bounds.ts'
 
 export interface ConsoleParts {
   databases(): Promise<Databases>
-  config: StoreConfig
+  config: DatabaseConfig
   clock: Clock
   searches: ConcurrencyLimit
   /** Asks with slots of the budget. Never throws. */
@@ -23,7 +23,7 @@ export const nowVersionPath = '/now/version'
 type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
 /** Reads the files at each call, so that a correction shows at once. */
-export function readMappingFiles({ mappingsDir }: Pick<StoreConfig, 'mappingsDir'>): MappingFiles {
+export function readMappingFiles({ mappingsDir }: Pick<DatabaseConfig, 'mappingsDir'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(mappingsDir) }
   } catch (error) {
@@ -52,11 +52,11 @@ export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): A
 /**
  * Shares a read that is under way or ended a short time ago. Drops a failed read.
  *
- * @param forMs the longest age, or a function of how long the read took
+ * @param maxAgeMs the longest age, or a function of how long the read took
  */
-export function shareRead<T>(
+export function shareRecentRead<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
-  forMs: number | ((tookMs: number) => number),
+  maxAgeMs: number | ((tookMs: number) => number),
   read: () => Promise<T>,
 ): () => Promise<T> {
   let reading: Promise<T> | undefined
@@ -69,7 +69,7 @@ export function shareRead<T>(
     isOld = () => false
     begun.then(
       () => {
-        const [ageMs, restMs] = [stopwatch(), typeof forMs === 'number' ? forMs : forMs(tookMs())]
+        const [ageMs, restMs] = [stopwatch(), typeof maxAgeMs === 'number' ? maxAgeMs : maxAgeMs(tookMs())]
         isOld = () => ageMs() >= restMs
       },
       () => {

@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { findReasonProblem } from '../operations/actor.ts'
-import { operatorOf } from '../operations/databases.ts'
+import { operatorWithDatabases } from '../operations/databases.ts'
 import {
-  type PauseRead,
+  type ParsedPauseRequest,
   type PauseRequest,
   parsePauseRequest,
   pauseMessage,
@@ -17,21 +17,21 @@ import {
 import { pauseEndText } from '../operations/renderStatus.ts'
 import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
-import { ageHtml, emptyNote, foreignTextHtml, momentHtml, notice, paragraph } from './html/elements.ts'
-import { checkbox, form, formText, hiddenField } from './html/form.ts'
-import { layout, sendPage } from './html/layout.ts'
+import { instantHtml, nothingToShow, notice, paragraph, relativeTimeHtml, untrustedTextHtml } from './html/elements.ts'
+import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
+import { renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /** @param onChanged called after a change, so that the page Now shows the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
-    const page = renderPausePreview(formText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())
+    const page = renderPausePreview(trimmedFieldText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())
     return sendPage(reply, page)
   })
 
   app.post('/pause', async ({ viewer, body }, reply) => {
     const { reason, forMs } = readPauseForm(body)
-    await raiseOperatorPause(operatorOf(await databases(), { who: viewer.who, reason }), forMs)
+    await raiseOperatorPause(operatorWithDatabases(await databases(), { who: viewer.who, reason }), forMs)
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -44,10 +44,10 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
   })
 
   app.post('/resume', async ({ viewer, body }, reply) => {
-    const reason = formText(body, 'reason') ?? null
+    const reason = trimmedFieldText(body, 'reason') ?? null
     const wrong = reason === null ? null : findReasonProblem(reason)
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
-    await resumeSending(operatorOf(await databases(), { who: viewer.who, reason }), resumeTerms(body))
+    await resumeSending(operatorWithDatabases(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -55,8 +55,8 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
-function readPauseForm(fields: unknown): Extract<PauseRead, { kind: 'value' }> {
-  const read = parsePauseRequest({ reason: formText(fields, 'reason'), for: formText(fields, 'for') })
+function readPauseForm(fields: unknown): Extract<ParsedPauseRequest, { kind: 'value' }> {
+  const read = parsePauseRequest({ reason: trimmedFieldText(fields, 'reason'), for: trimmedFieldText(fields, 'for') })
   if (read.kind === 'value') return read
   throw new RequestRefused(
     400,
@@ -65,13 +65,13 @@ function readPauseForm(fields: unknown): Extract<PauseRead, { kind: 'value' }> {
 }
 
 const resumeTerms = (fields: unknown): ResumeTerms => ({
-  all: formText(fields, 'all') !== undefined,
-  believeRefusals: formText(fields, 'believeRefusals') !== undefined,
+  all: trimmedFieldText(fields, 'all') !== undefined,
+  believeRefusals: trimmedFieldText(fields, 'believeRefusals') !== undefined,
 })
 
 function renderPausePreview(
   duration: string,
-  { reason, forMs }: Extract<PauseRead, { kind: 'value' }>,
+  { reason, forMs }: Extract<ParsedPauseRequest, { kind: 'value' }>,
   viewer: Viewer,
   nowMs: number,
 ): string {
@@ -79,9 +79,9 @@ function renderPausePreview(
     notice('attention', [
       paragraph(pauseMessage(forMs, { dryRun: true, nowMs })),
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
-      html`<p>Why: ${foreignTextHtml(reason, 1_000)}</p>`,
+      html`<p>Why: ${untrustedTextHtml(reason, 1_000)}</p>`,
     ]),
-    form({ action: '/pause', viewer }, [
+    formHtml({ action: '/pause', viewer }, [
       hiddenField('reason', reason),
       hiddenField('for', duration),
       html`<button class="main">Pause now</button> <a href="/">Cancel</a>`,
@@ -96,7 +96,7 @@ function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewe
     .map((name) => hiddenField(name, 'on'))
   return page('Resume', viewer, [
     notice('attention', would.map(paragraph)),
-    form({ action: '/resume', viewer }, [
+    formHtml({ action: '/resume', viewer }, [
       chosen,
       html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">Cancel</a>`,
     ]),
@@ -110,28 +110,28 @@ const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
     : notice('quiet', paragraph('This console was started with --read-only: you cannot change anything here.'))
 
 const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
-  layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
+  renderPage({ title, current: '/', viewer }, html`<section>${main}</section>`)
 
 type Pause = LedgerSnapshot['pauses'][number]
 
 export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
   const standing: HtmlValue =
-    pauses.length === 0 ? emptyNote('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
+    pauses.length === 0 ? nothingToShow('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
   return html`<h2>Pauses</h2>${standing}`
 }
 
 function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
-    html`<p><strong>${pause.reason}</strong>, began ${ageHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
-<p>${foreignTextHtml(pause.detail, 400)}</p>`,
+    html`<p><strong>${pause.reason}</strong>, began ${relativeTimeHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
+<p>${untrustedTextHtml(pause.detail, 400)}</p>`,
   )
 }
 
 function endOf(pause: Pause, nowMs: number): HtmlValue {
   const { untilMs } = pause
   if (untilMs === null || untilMs <= nowMs) return pauseEndText(pause, nowMs)
-  return html`until ${momentHtml(untilMs)}, ${ageHtml(untilMs, nowMs)}`
+  return html`until ${instantHtml(untilMs)}, ${relativeTimeHtml(untilMs, nowMs)}`
 }
 
 export function pauseForms({ canChange }: Viewer): HtmlValue {

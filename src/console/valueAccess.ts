@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
 import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import { operatorOf } from '../operations/databases.ts'
+import { operatorWithDatabases } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
 import { BoundedMap } from './bounds.ts'
@@ -14,8 +14,8 @@ import type { ConsoleParts } from './parts.ts'
  * hour. With --read-only, the console's own log has the entry, because the ledger cannot be written.
  */
 
-type Noting = Pick<ConsoleParts, 'databases' | 'say'>
-type Who = Pick<Viewer, 'who' | 'canChange'>
+type AccessLogParts = Pick<ConsoleParts, 'databases' | 'say'>
+type LoggedViewer = Pick<Viewer, 'who' | 'canChange'>
 
 const namedMax = 100
 
@@ -24,17 +24,17 @@ const namedMax = 100
  * @throws Error if the log cannot be written: show nothing then
  */
 export async function logValuesShown(
-  { databases, say }: Noting,
-  { who, canChange }: Who,
-  sight: ValueAccess,
+  { databases, say }: AccessLogParts,
+  { who, canChange }: LoggedViewer,
+  access: ValueAccess,
 ): Promise<void> {
-  if (canChange) await logValueAccess(operatorOf(await databases(), { who, reason: null }), sight)
-  else say(`${who} ${sightWords(sight)}`)
+  if (canChange) await logValueAccess(operatorWithDatabases(await databases(), { who, reason: null }), access)
+  else say(`${who} ${sightWords(access)}`)
 }
 
 export function logDownload(
-  parts: Noting,
-  viewer: Who,
+  parts: AccessLogParts,
+  viewer: LoggedViewer,
   records: ValueAccess['records'] | null,
   detail: { file: string } & ValueAccess['detail'],
 ): Promise<void> {
@@ -61,7 +61,7 @@ export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchB
   }
 }
 
-export const maskedNote = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
+export const maskedValuesNote = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
   `Values are masked, because they may be personal. ${
     canChange
       ? 'If you ask for them, the audit log notes it.'

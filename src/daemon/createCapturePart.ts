@@ -17,7 +17,7 @@ import { redactError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContents } from '../outbox/readRecordContents.ts'
-import { hasNewRows } from '../outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../outbox/readRows.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { CaptureFault } from './capture/captureRows.ts'
@@ -37,10 +37,10 @@ export function createCapturePart(daemon: DaemonContext): LoopPart {
 
 function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
   return createSleepUntilNotify({
-    mark: async () => (await listener?.mark()) ?? 'unavailable',
-    isMarked: () => listener?.isMarked() ?? false,
-    unmark: () => listener?.unmark(),
-    hasNew: () => hasNewRows(outbox),
+    setSleepFlag: async () => (await listener?.setSleepFlag()) ?? 'unavailable',
+    isSleepFlagSet: () => listener?.isSleepFlagSet() ?? false,
+    clearSleepFlag: () => listener?.clearSleepFlag(),
+    hasNewRows: () => mayHaveWaitingRows(outbox),
     wake: wakeups.capture.wake,
     elapsedMs: clock.stopwatch(),
   })
@@ -49,19 +49,19 @@ function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonCont
 function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: DaemonContext): CaptureDeps {
   const { ledger, outbox } = databases
   return {
-    windowMax: config.captureWindow,
+    queuedMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
     elapsedMs: clock.stopwatch(),
-    claim: (request) => databases.ifServing(() => claimRows(outbox, request), noRows),
-    claimOne: (outboxId) => databases.ifServing(() => claimRow(outbox, outboxId), noRows),
+    claim: (request) => databases.runIfOwnFileInUse(() => claimRows(outbox, request), noRows),
+    claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), noRows),
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readDueCaptureWork() {
       const { served, ...agenda } = await readDueCaptureWork(ledger)
-      return { ...agenda, hasNew: () => hasNewRows(outbox, served) }
+      return { ...agenda, hasNewRows: () => mayHaveWaitingRows(outbox, served) }
     },
-    skip: (rows) => skipRows(ledger, rows),
-    forget: (outboxId) => forgetSkippedRow(ledger, outboxId),
+    skipRows: (rows) => skipRows(ledger, rows),
+    forgetSkippedRow: (outboxId) => forgetSkippedRow(ledger, outboxId),
     async reportLater(outboxIds) {
       await makeReportsDueAgain(ledger, outboxIds)
       wakeups.report.wake()
@@ -101,13 +101,13 @@ const noRows: ClaimedRows = {
   async [Symbol.asyncDispose]() {},
 }
 
-/** @param whileMarking true if rows were being marked, which the table's own triggers may refuse */
-export function toCaptureFault(error: unknown, whileMarking: boolean): CaptureFault {
+/** @param isMarking true if rows were being marked, which the table's own triggers may refuse */
+export function toCaptureFault(error: unknown, isMarking: boolean): CaptureFault {
   const { code, class: name } = redactError(error)
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null
   return {
-    blame: failed?.blame ?? blameForDatabaseError(error, whileMarking ? 'mark' : 'claim'),
+    blame: failed?.blame ?? blameForDatabaseError(error, isMarking ? 'mark' : 'claim'),
     type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
     message: boundText(message, textCharsMax.message),

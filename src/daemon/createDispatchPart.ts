@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { createSubmissionClaimer } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readRequestDemand } from '../ledger/snapshot.ts'
-import { firstUsedResource } from '../mapping/loadMappings.ts'
-import type { Answer, PauseView, RequestDemand, Submission } from '../model.ts'
+import { firstMappedResource } from '../mapping/loadMappings.ts'
+import type { Answer, CurrentPause, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameForDatabaseError } from '../postgres/database.ts'
@@ -20,7 +20,12 @@ import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { createDispatcher, type JudgedAnswer, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcome, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
-import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
+import {
+  createSlotPool,
+  createTokenRequestBudget,
+  type SlotPool,
+  type TokenRequestBudget,
+} from './dispatch/slotPool.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
@@ -46,7 +51,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
   let lapsedPermits = 0
-  const tokenSlot = createTokenSlot<TokenAnswer>({
+  const tokenSlot = createTokenRequestBudget<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
@@ -65,8 +70,11 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
-      tokenSlot.sawCapacity(demand.capacity)
-      planner.updatePressure({ ...toPlannerInput(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
+      tokenSlot.updateCapacity(demand.capacity)
+      planner.updatePressure({
+        ...toPollPlannerInput(demand, config.captureWindow, outboxWaiting()),
+        nowMs: runningMs(),
+      })
     },
     mayClaim,
     claim: claims.claim,
@@ -79,7 +87,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       return submit(stages.submit, submission, accessToken, isValid)
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
-    ask: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
+    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
     judgeAnswer: (answer, accessToken) => judgeAnswer(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
@@ -101,7 +109,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   }
 }
 
-const inEpochMs = (pauses: readonly PauseView[], nowMs: number): SendingReadiness['pauses'] =>
+const inEpochMs = (pauses: readonly CurrentPause[], nowMs: number): SendingReadiness['pauses'] =>
   pauses.map(({ reason, leftMs, forMs }) => ({
     reason,
     sinceMs: nowMs - forMs,
@@ -130,7 +138,7 @@ function createWriter(
         outboxId: transitions[0]?.submission.outboxId,
         count: transitions.length,
       }),
-    onBared: (error, { transitions }) =>
+    onTextsLeftOut: (error, { transitions }) =>
       log.error('database refused an outcome: the daemon writes it without the texts of the answer', {
         error,
         submissionId: transitions[0]?.submission.id,
@@ -146,7 +154,7 @@ function createWriter(
 
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
-  tokenSlot: TokenSlot<TokenAnswer>,
+  tokenSlot: TokenRequestBudget<TokenAnswer>,
 ): TokenCache {
   return createTokenCache({
     clock,
@@ -194,7 +202,7 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
   return {
     fingerprint: refusalFingerprint(answer),
     outcome: requestOutcomeOf(answer),
-    judged: { verdict, isTokenOutlived },
+    judged: { verdict, hasTokenExpired: isTokenOutlived },
   }
 }
 
@@ -204,7 +212,7 @@ async function askHarmlessly(
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
-  const question = createHarmlessRequest(firstUsedResource(mappings()))
+  const question = createHarmlessRequest(firstMappedResource(mappings()))
   const answer = await client.send(question, accessToken, isValid)
   if (answer === null) return null
   tokens.used(accessToken, answer)
@@ -216,15 +224,15 @@ async function askHarmlessly(
  * Adds the outbox's waiting rows only while the ledger holds many queued records. Otherwise these rows may have been
  * captured since they were counted, and would count twice.
  */
-export function toPlannerInput(
+export function toPollPlannerInput(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
   captureWindow: number,
-  outboxWaiting: number,
+  outboxRowsWaiting: number,
 ): Omit<PlannerInput, 'nowMs'> {
   const isFull = submissionsReady >= Math.min(captureWindow, readyCountMax) / 2
   return {
     capacity,
-    submissionsWaiting: submissionsReady + (isFull ? outboxWaiting : 0),
+    submissionsWaiting: submissionsReady + (isFull ? outboxRowsWaiting : 0),
     submissionsSent: spentOnSubmissions,
     accepted: tracked,
   }

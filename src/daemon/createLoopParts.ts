@@ -1,6 +1,6 @@
 import { answerReload, replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
-import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
+import { readPlannedPolls, reschedulePolls } from '../ledger/queue.ts'
 import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
@@ -68,10 +68,10 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
     stopwatch: clock.stopwatch,
     readDue: (limits) => readDueReports(ledger, limits),
     writeBack: (due) =>
-      databases.ifServing(() => writeBackRows(outbox, () => readReportsToWriteBack(databases, due)), {
+      databases.runIfOwnFileInUse(() => writeBackRows(outbox, () => readReportsToWriteBack(databases, due)), {
         kind: 'busy' as const,
       }),
-    async write(told) {
+    async writeResults(told) {
       await writeReportResults(ledger, told)
       telemetry.reported(told)
     },
@@ -85,7 +85,7 @@ function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonCon
     windowMs: config.rateLimit.windowMs,
     readProcessingTimes: (limit) => readProcessingTimes(ledger, limit),
     readPlannedPolls: (limit) => readPlannedPolls(ledger, limit),
-    movePolls: (moves) => inTransaction(ledger, (db) => movePolls(db, queue, moves)),
+    movePolls: (moves) => inTransaction(ledger, (db) => reschedulePolls(db, queue, moves)),
     onMoved: wakeups.dispatch.wake,
   })
 }
@@ -122,7 +122,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): Proble
         },
         clock.nowMs(),
       ),
-    tell: (problems) => replaceInstanceProblems(heartbeats, instance.id, problems),
+    replaceProblems: (problems) => replaceInstanceProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('problems of this instance could not be written: the daemon tries again', { error }),
   })
 }

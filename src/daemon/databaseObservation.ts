@@ -1,6 +1,11 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
-import { countOperatorActions, type LedgerSnapshot, readLastEventId, readLedgerSnapshot } from '../ledger/snapshot.ts'
+import {
+  countReplaysAndDiscards,
+  type LedgerSnapshot,
+  readLastEventId,
+  readLedgerSnapshot,
+} from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowCheck } from '../outbox/lockedRows.ts'
@@ -53,7 +58,7 @@ export function createDatabaseObservation(
 
   async function countActs(): Promise<void> {
     lastEventId ??= await readLastEventId(ledger)
-    const { lastId, ...acts } = await countOperatorActions(ledger, lastEventId, instance.id)
+    const { lastId, ...acts } = await countReplaysAndDiscards(ledger, lastEventId, instance.id)
     lastEventId = lastId
     telemetry.operatorActed(acts)
   }

@@ -57,19 +57,19 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
 
 export interface ProblemReporterDeps<Problem> {
   problems(): readonly Problem[]
-  tell(problems: readonly Problem[]): Promise<void>
+  replaceProblems(problems: readonly Problem[]): Promise<void>
   onFailed(error: unknown): void
 }
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
 /** Never throws, because the next round tries again. */
-export function createProblemReporter<Problem>({ problems, tell, onFailed }: ProblemReporterDeps<Problem>) {
+export function createProblemReporter<Problem>({ problems, replaceProblems, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
   return {
     /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
     runOnce(): Promise<void> {
-      underWay ??= tell(problems())
+      underWay ??= replaceProblems(problems())
         .catch(onFailed)
         .finally(() => {
           underWay = null
@@ -78,7 +78,7 @@ export function createProblemReporter<Problem>({ problems, tell, onFailed }: Pro
     },
     async clear(): Promise<void> {
       await underWay
-      await tell([]).catch(onFailed)
+      await replaceProblems([]).catch(onFailed)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { assertLedgerBelongsToService, bindLedgerToService, readLedgerName } from '../ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToService, readUniqueLedgerName } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
@@ -19,14 +19,14 @@ import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
-import { readNextSliceUnderWay } from '../outbox/rowsUnderWay.ts'
+import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
+import { slotLeaseMs, slotRequestsEndAfterMs } from '../slotReach.ts'
 
 type Pool = InstanceLedger['ledger']
 
@@ -82,15 +82,15 @@ async function connect(
   const queue = await openLedger(options, ledger, settings)
   closing.push(queue.close)
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
-  const readTable = () => outbox.readName()
+  const readTable = () => outbox.readQualifiedName()
   const registration = new LedgerRegistration({
     ...{ address: addresses.outbox, table: outbox.qualified, readTable, onError },
-    readLedgerName: () => readLedgerName(ledger),
+    readLedgerName: () => readUniqueLedgerName(ledger),
   })
   closing.push(async () => registration.close())
   const start = async () => {
-    await registration.hold()
-    await outbox.adopt(instance.who)
+    await registration.ensureRegistered()
+    await outbox.bindLedger(instance.who)
   }
   await raiseForeign(ledger, start).catch((error: unknown) => {
     // If only the outbox's database cannot be reached, work on the ledger goes on.
@@ -102,7 +102,7 @@ async function connect(
   if (listener !== null) closing.push(listener.close)
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
-  const reachMs = slotReachMs(windowMs, requestTimeoutMs)
+  const reachMs = slotRequestsEndAfterMs(windowMs, requestTimeoutMs)
   const isOurFileInForce = () => isOutboxFileInUse(ledger, digest)
   return {
     ...{ ledger, queue, listener, instance, settings, reachMs, outbox },
@@ -113,18 +113,18 @@ async function connect(
      *
      * @throws ForeignOutbox or ForeignLedger
      */
-    async ifServing<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
-      await raiseForeign(ledger, () => registration.hold())
+    async runIfOwnFileInUse<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+      await raiseForeign(ledger, () => registration.ensureRegistered())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createDataLossGuard({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createRowWithTransactionSearch((after) => readNextSliceUnderWay(outbox, after)),
+      namedRows: createRowWithTransactionSearch((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
     leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
-    isFileInForce: isOurFileInForce,
+    isOwnFileInUse: isOurFileInForce,
     async close(): Promise<void> {
       await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))
       await withinGoodbye(closeAll())
@@ -157,7 +157,7 @@ const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
 /** Bounds the try of a new outbox.yaml, because the table may be locked while an operator waits for the answer. */
-const trialMaxMs = 5_000
+const tryTableMaxMs = 5_000
 
 const untried = () =>
   new Error(
@@ -173,7 +173,7 @@ export async function whyOutboxTableIsUnreadable(
     () => null,
     (error: unknown) => (isRefusal(error) ? error : untried()),
   )
-  return Promise.race([opening, setTimeout(trialMaxMs, undefined, { ref: false }).then(untried)])
+  return Promise.race([opening, setTimeout(tryTableMaxMs, undefined, { ref: false }).then(untried)])
 }
 
 const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>

@@ -43,7 +43,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
     /** @returns true if every outcome became known and was written */
     async stop(): Promise<boolean> {
       const stopTaking = () => Promise.all([capture.stop(), dispatch.stop()])
-      const isSettled = await waitForOutcomes({ ...parts.dispatch, log, stopTaking })
+      const isSettled = await stopAndWaitForOutcomes({ ...parts.dispatch, log, stopTakingWork: stopTaking })
       parts.stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
@@ -60,9 +60,9 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   }
 }
 
-export interface WaitForOutcomesDeps extends Pick<Dispatcher, 'drained' | 'unsettled' | 'recoverClaims'> {
+export interface StopAndWaitForOutcomesDeps extends Pick<Dispatcher, 'drained' | 'unsettled' | 'recoverClaims'> {
   log: Log
-  stopTaking(): Promise<unknown>
+  stopTakingWork(): Promise<unknown>
   lostClaims(): { readonly length: number }
 }
 
@@ -77,7 +77,7 @@ const giveUpMs = 600_000
  *
  * @returns false if outcomes are still missing after ten minutes
  */
-export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolean> {
+export async function stopAndWaitForOutcomes(deps: StopAndWaitForOutcomesDeps): Promise<boolean> {
   const { log, unsettled } = deps
   const giveUp = new AbortController()
   const settled = stopAndSettle(deps, giveUp.signal).then(() => true)
@@ -101,12 +101,15 @@ export async function waitForOutcomes(deps: WaitForOutcomesDeps): Promise<boolea
   return false
 }
 
-async function stopAndSettle(deps: WaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
-  await deps.stopTaking()
+async function stopAndSettle(deps: StopAndWaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
+  await deps.stopTakingWork()
   await Promise.all([deps.drained(), recoverAll(deps, signal)])
 }
 
-async function recoverAll({ lostClaims, recoverClaims }: WaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
+async function recoverAll(
+  { lostClaims, recoverClaims }: StopAndWaitForOutcomesDeps,
+  signal: AbortSignal,
+): Promise<void> {
   while (lostClaims().length > 0 && !signal.aborted) {
     await recoverClaims().catch(() => {})
     if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))

@@ -7,17 +7,17 @@ import {
   readOrphanedSubmissions,
   readUnheldSubmissions,
 } from '../ledger/instances.ts'
-import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
+import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
-import { type Pruned, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
+import { type PrunedCounts, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
-import { createLedgerComparison } from '../outbox/comparison.ts'
-import { findExistingRows } from '../outbox/readRows.ts'
+import { createPeriodicTableComparison } from '../outbox/comparison.ts'
+import { findExistingIds } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
@@ -125,7 +125,7 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
     queue.supervise,
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
-      if ((await inTransaction(ledger, (db) => releaseUnblockedKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
+      if ((await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
     },
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
@@ -149,11 +149,11 @@ const compareLookMs = 60_000
 
 function createComparing({ databases }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, instance } = databases
-  const comparison = createLedgerComparison({ ledger, outbox, who: instance.who })
+  const comparison = createPeriodicTableComparison({ ledger, outbox, who: instance.who })
   let everyMs = compareAtStartMs
   return {
     async runOnce() {
-      if (!(await databases.isFileInForce())) return compareLookMs
+      if (!(await databases.isOwnFileInUse())) return compareLookMs
       const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
       if (end !== 'not-due') everyMs = compareHourlyMs
       if (end !== 'not-due' && (await databases.history.isComplete(ledger))) await recordTableStorageLocation(outbox)
@@ -172,11 +172,11 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
     async runOnce() {
       const elapsedMs = clock.stopwatch()
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
-      let done: Pruned | null = null
-      const onProgress = (pruned: Pruned) => {
+      let done: PrunedCounts | null = null
+      const onProgress = (pruned: PrunedCounts) => {
         done = pruned
       }
-      const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingRows(outbox, outboxIds) }
+      const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingIds(outbox, outboxIds) }
       const end = await runPruneRound(
         { ledger, outbox: findGone },
         { retention, turn: 'try', goOn, onProgress },
@@ -208,7 +208,7 @@ function createChaining(
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
       const round = await appendLogsToChain(ledger, goOn)
       if (round.endOfDay !== null) {
-        telemetry.chainStood(round.endOfDay)
+        telemetry.auditDayEnded(round.endOfDay)
         due = 'night'
       }
       metrics.chainBehind.set(round.behindMs)

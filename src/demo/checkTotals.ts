@@ -2,7 +2,7 @@ import type { OutboxRow, RecordKind } from './erp.ts'
 
 export interface Evidence {
   written: readonly WrittenRecord[]
-  arrivals: readonly LedgerRow[]
+  arrivals: readonly LoggedRequest[]
   outbox: readonly OutboxRow[]
 }
 
@@ -13,7 +13,7 @@ export interface WrittenRecord {
   amount: string
 }
 
-export interface LedgerRow {
+export interface LoggedRequest {
   endpoint: string
   body: string | null
   /** Null if the connection was dropped. */
@@ -22,7 +22,7 @@ export interface LedgerRow {
   orderId: string | null
 }
 
-export interface Totals {
+export interface RecordCheck {
   kinds: { kind: RecordKind; written: number; right: number }[]
   problems: string[]
 }
@@ -36,7 +36,7 @@ const expected: Record<RecordKind, { label: string; ending: string; requests: nu
 }
 const kinds = Object.keys(expected) as RecordKind[]
 
-export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
+export function checkRecords({ written, arrivals, outbox }: Evidence): RecordCheck {
   const arrivalsOf = Map.groupBy(arrivals.map(readArrival), ({ reference }) => reference)
   const rowsOf = Map.groupBy(outbox, ({ reference }) => reference)
   const checked = written.map(({ reference, kind, amount }) => {
@@ -59,7 +59,7 @@ export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
   }
 }
 
-export function formatTotals({ kinds }: Totals): string {
+export function formatRecordCheck({ kinds }: RecordCheck): string {
   const lines = kinds.map(({ kind, written, right }) => {
     const { label, ending, requests, kept } = expected[kind]
     const amounts = requests === 0 ? '' : ', its amount equal to the cent'
@@ -104,7 +104,7 @@ function withCents(amount: string): string {
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`
 }
 
-function readArrival({ endpoint, body, status, transactionId, orderId }: LedgerRow): Arrival {
+function readArrival({ endpoint, body, status, transactionId, orderId }: LoggedRequest): Arrival {
   const json = parseDigits(body)
   const item = endpoint === 'order' ? at(at(json, 'items'), '0') : at(json, 'data')
   const [reference, amount] = endpoint === 'order' ? ['orderNumber', 'price'] : ['field2', 'total_amount']

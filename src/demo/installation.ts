@@ -7,7 +7,7 @@ import { childEnvironment } from '../embedded/postgresServer.ts'
 import { startReaper } from '../embedded/reaper.ts'
 import { startSandbox } from '../sandbox/startSandbox.ts'
 import { createErpTables } from './erp.ts'
-import { type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
+import { type CommandSpec, type RunningCommand, startOutboxdCommand } from './startCommand.ts'
 
 /** All processes of the demo. Disposal ends them. */
 export interface Installation extends AsyncDisposable {
@@ -41,7 +41,7 @@ const readyWithinMs = 10_000
 const processingTime = 'lognormal:1:0.3'
 
 /** Starts the demo. @throws the reason of `signal` if it is aborted */
-export async function installDemo({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
+export async function startDemo({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
@@ -50,7 +50,7 @@ export async function installDemo({ env, signal, hasConsole, print: say }: Insta
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const base = { ...childEnvironment(env), NODE_ENV: 'production' }
   const start = (spec: Omit<CommandSpec, 'folder' | 'reaper'>, end = stack) => {
-    const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
+    const command = startOutboxdCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
     end.defer(() => command.stop())
     return command
   }

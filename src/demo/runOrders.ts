@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { endStates } from '../model.ts'
-import { checkTotals, type Evidence, formatTotals, type LedgerRow, type Totals } from './checkTotals.ts'
-import { createSalesOrder, insertSalesOrder, readAmountsByOrder, readOutboxRows, type SalesOrder } from './erp.ts'
+import { checkRecords, type Evidence, formatRecordCheck, type LoggedRequest, type RecordCheck } from './checkTotals.ts'
+import { createSalesOrder, insertSalesOrder, readAmountByOrderNumber, readOutboxRows, type SalesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
 
 export interface DemoOutcome {
-  totals: Totals
+  check: RecordCheck
   /** `mostInAMinute`: the most requests in any 60 seconds. */
   service: { requests: number; mostInAMinute: number }
   tookMs: number
@@ -50,16 +50,16 @@ export async function runOrders(
   }
   await view.stop()
   const tookMs = performance.now() - startedMs
-  const totals = checkTotals(await gatherEvidence(installation, orders))
+  const check = checkRecords(await gatherEvidence(installation, orders))
   const rate = await readControl<{ requests: number; maxArrived: number }>(sandboxUrl, 'rate?windowSeconds=60')
-  return { totals, service: { requests: rate.requests, mostInAMinute: rate.maxArrived }, tookMs }
+  return { check, service: { requests: rate.requests, mostInAMinute: rate.maxArrived }, tookMs }
 }
 
 async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonly SalesOrder[]): Promise<Evidence> {
   const ledgerOf = (endpoint: string) =>
-    readControl<{ rows: LedgerRow[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
+    readControl<{ rows: LoggedRequest[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
   const [amounts, submits, posts, outbox] = await Promise.all([
-    readAmountsByOrder(erp),
+    readAmountByOrderNumber(erp),
     ledgerOf('submit'),
     ledgerOf('order'),
     readOutboxRows(erp),
@@ -85,29 +85,29 @@ export function formatExpectedMinutes(records: number): string {
     : `the service allows ${allowedInAMinute} requests a minute and a record takes about two: this takes about ${minutes} min\n`
 }
 
-export function isAllCorrect({ totals, service }: Pick<DemoOutcome, 'totals' | 'service'>): boolean {
-  return totals.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
+export function isAllCorrect({ check, service }: Pick<DemoOutcome, 'check' | 'service'>): boolean {
+  return check.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
 }
 
 const problemsShown = 20
 
 export function formatOutcome(outcome: DemoOutcome): string {
-  const { totals, service, tookMs } = outcome
+  const { check, service, tookMs } = outcome
   const { requests, mostInAMinute } = service
-  const records = totals.kinds.reduce((sum, { written }) => sum + written, 0)
+  const records = check.kinds.reduce((sum, { written }) => sum + written, 0)
   const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
   if (isAllCorrect(outcome)) {
-    return `${formatTotals(totals)}
+    return `${formatRecordCheck(check)}
 All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
 The service has each of the remaining records exactly once, and nothing else.
 Every amount that arrived equals the ERP's to the cent (compared digit by digit).
 ${counted}`
   }
-  const more = totals.problems.length - problemsShown
+  const more = check.problems.length - problemsShown
   const problems = [
-    ...totals.problems.slice(0, problemsShown),
+    ...check.problems.slice(0, problemsShown),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(mostInAMinute > allowedInAMinute ? ['the service got more requests than the limit allows'] : []),
   ]
-  return `${formatTotals(totals)}\nNOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
+  return `${formatRecordCheck(check)}\nNOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
 }

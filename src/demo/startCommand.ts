@@ -27,7 +27,7 @@ export const mainFile = join(import.meta.dirname, '..', `main${extname(import.me
 const lastLinesMax = 5
 const patienceMs = 8_000
 
-export function startCommand({ args, env, folder, reaper, field, onLine }: CommandSpec): RunningCommand {
+export function startOutboxdCommand({ args, env, folder, reaper, field, onLine }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const pid = child.pid ?? 0

@@ -10,7 +10,7 @@ import {
   QuestionsStopped,
   unknownFinding,
 } from './question.ts'
-import type { QuestionParts } from './questionParts.ts'
+import type { QuestionContext } from './questionParts.ts'
 import { customerIdOf } from './testRecord.ts'
 
 export interface AnsweredQuestion {
@@ -20,7 +20,7 @@ export interface AnsweredQuestion {
 
 export interface QuestionPlan {
   asked: readonly Question[]
-  left: readonly { question: Question; why: string }[]
+  notAsked: readonly { question: Question; why: string }[]
   given: GivenOptions
 }
 
@@ -36,7 +36,7 @@ export function planQuestions(
     const need = missingFor(question, given)
     return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
   })
-  return { asked, left, given }
+  return { asked, notAsked: left, given }
 }
 
 const missingFor = ({ needs }: Question, given: GivenOptions): NeededOption | undefined =>
@@ -52,24 +52,24 @@ const option: Record<NeededOption, string> = {
 }
 
 export async function askQuestions(
-  { asked, left }: QuestionPlan,
-  parts: QuestionParts,
+  { asked, notAsked }: QuestionPlan,
+  parts: QuestionContext,
   onAnswered: (answered: AnsweredQuestion) => void,
 ): Promise<AnsweredQuestion[]> {
   const answered: AnsweredQuestion[] = []
   for (const question of asked) {
-    parts.sender.asking = question.name
+    parts.sender.purpose = question.name
     const finding = await askOne(question, parts).catch(explainUnanswered)
     answered.push({ question, finding })
     onAnswered({ question, finding })
   }
-  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
+  return [...answered, ...notAsked.map(({ question, why }) => ({ question, finding: notAskedFinding(why) }))]
 }
 
 /** Asked even if the service lets nothing in, because these questions find out why. */
 const firstQuestions = ['token-unit', 'address']
 
-async function askOne(question: Question, parts: QuestionParts): Promise<Finding> {
+async function askOne(question: Question, parts: QuestionContext): Promise<Finding> {
   if (!firstQuestions.includes(question.name)) await requireFirstCallLetIn(parts)
   return question.run(parts)
 }

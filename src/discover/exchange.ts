@@ -3,7 +3,7 @@ import { isServiceCode, readAcceptance, tokenResponseSchema } from '../service/r
 
 /** A request and its answer. Holds secrets until `maskExchanges` has hidden them. */
 export interface Exchange {
-  of: string
+  purpose: string
   method: 'GET' | 'POST'
   origin: string
   path: string
@@ -12,10 +12,10 @@ export interface Exchange {
   /** Null for a token request. */
   accessToken: string | null
   startedAtMs: number
-  answer: SeenAnswer
+  answer: ParsedAnswer
 }
 
-export type SeenAnswer =
+export type ParsedAnswer =
   | {
       kind: 'response'
       status: number
@@ -32,29 +32,29 @@ export type SeenAnswer =
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
-export type Response = SeenAnswer & { kind: 'response' }
+export type Response = ParsedAnswer & { kind: 'response' }
 
 export type AnsweredExchange = Exchange & { answer: Response }
 
-export const isSuccess = (seen: SeenAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
+export const isSuccess = (seen: ParsedAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
 /** True if the service refused the request itself: not by a redirect, nor for the limit, token or address. */
-export const isRefusal = (seen: SeenAnswer): boolean =>
+export const isRefusal = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
     (isSuccess(seen) && readAcceptance(seen.json, seen.code) === 'no'))
 
-export const isThrottled = (seen: SeenAnswer): boolean =>
+export const isThrottled = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
 /** Says why an answer tells nothing about the request, such as a 5xx or 429; null if the answer is usable. */
-export function whyAnswerIsUnusable(seen: SeenAnswer): string | null {
+export function whyAnswerIsUnusable(seen: ParsedAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
   return `${seen.status} without a code of the service says nothing about the request: ${describeAnswer(seen)}`
 }
 
-export const jsonOf = (seen: SeenAnswer): unknown => (seen.kind === 'response' ? seen.json : undefined)
+export const jsonOf = (seen: ParsedAnswer): unknown => (seen.kind === 'response' ? seen.json : undefined)
 
 export function fieldOf(json: unknown, name: string): unknown {
   return isObject(json) ? json[name] : undefined
@@ -63,7 +63,7 @@ export function fieldOf(json: unknown, name: string): unknown {
 export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json)
 
-export function rateRemainingOf(seen: SeenAnswer): number | null {
+export function rateLimitRemainingOf(seen: ParsedAnswer): number | null {
   const header = seen.kind === 'response' ? seen.headers['x-ratelimit-remaining']?.trim() : undefined
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
 }
@@ -73,17 +73,17 @@ export function transactionStatusIn({ answer }: Exchange): string | null {
   return typeof status === 'string' ? status : null
 }
 
-export function accessTokenIn(seen: SeenAnswer): string | null {
+export function accessTokenIn(seen: ParsedAnswer): string | null {
   const read = isSuccess(seen) ? tokenResponseSchema.safeParse(jsonOf(seen)) : null
   return read?.success ? read.data.access_token : null
 }
 
-export function statusAndCodeText(seen: SeenAnswer): string {
+export function statusAndCodeText(seen: ParsedAnswer): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
-export function describeAnswer(seen: SeenAnswer): string {
+export function describeAnswer(seen: ParsedAnswer): string {
   if (seen.kind === 'no-answer') return `no answer: ${seen.detail}`
   const text = seen.text.replace(/\s+/g, ' ').trim()
   const shown = text.length > 160 ? `${text.slice(0, 159).toWellFormed()}…` : text

@@ -6,7 +6,7 @@ import {
   type Exchange,
   isSuccess,
   jsonOf,
-  type SeenAnswer,
+  type ParsedAnswer,
   statusAndCodeText,
   transactionStatusIn,
 } from './exchange.ts'
@@ -22,9 +22,9 @@ import { CannotAsk, NoUsableAnswer, type QuestionParts } from './question.ts'
  */
 
 export interface Observation {
-  taken: boolean
+  isAccepted: boolean
   exchange: AnsweredExchange
-  name: string
+  statusAndCode: string
 }
 
 /**
@@ -38,7 +38,7 @@ export async function observeTwice(
   const exchange = await sendTwice(send)
   const taken = isAcceptedRecord(exchange)
   if (!taken) await assertControlAccepted(control)
-  return { taken, exchange, name: statusAndCodeText(exchange.answer) }
+  return { isAccepted: taken, exchange, statusAndCode: statusAndCodeText(exchange.answer) }
 }
 
 /** @throws {NoUsableAnswer} if the two answers differ */
@@ -63,11 +63,11 @@ export async function assertControlAccepted(control: () => Promise<AnsweredExcha
 
 export const describeObservations = (observed: Readonly<Record<string, Observation>>): string =>
   Object.entries(observed)
-    .map(([what, { name }]) => `${what}: ${name}`)
+    .map(([what, { statusAndCode }]) => `${what}: ${statusAndCode}`)
     .join('; ')
 
 /** True for a 2xx whose body does not say that the record was refused. */
-export const isAcceptedRecord = ({ answer }: { answer: SeenAnswer }): boolean =>
+export const isAcceptedRecord = ({ answer }: { answer: ParsedAnswer }): boolean =>
   isSuccess(answer) && readAcceptance(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /**
@@ -79,10 +79,10 @@ export async function sendAgainIfEarlierAttemptArrived(
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
-  return provesEarlierAttemptArrived(parts.exchanges, exchange) ? send() : exchange
+  return hasEarlierAttemptArrived(parts.exchanges, exchange) ? send() : exchange
 }
 
-export function provesEarlierAttemptArrived(exchanges: readonly Exchange[], exchange: Exchange): boolean {
+export function hasEarlierAttemptArrived(exchanges: readonly Exchange[], exchange: Exchange): boolean {
   const before = exchanges[exchanges.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false
   const isTrouble = before.answer.kind === 'no-answer' || before.answer.status >= 500

@@ -1,6 +1,6 @@
 import type { Contract } from '../config.ts'
 import type { Exchange } from './exchange.ts'
-import type { QuestionParts } from './questionParts.ts'
+import type { QuestionContext } from './questionParts.ts'
 
 export interface GivenOptions {
   /** If `customer` and `record` are both null, no record is created. */
@@ -34,13 +34,13 @@ export interface Question {
   needs: readonly NeededOption[]
   /** True if the question creates nothing, so that production may be asked. */
   harmless: boolean
-  run(parts: QuestionParts): Promise<Finding>
+  run(parts: QuestionContext): Promise<Finding>
 }
 
 /** A result that several questions share. Its requests are sent only once. */
 export interface Sample<T> {
   name: string
-  take(parts: QuestionParts): Promise<T>
+  take(parts: QuestionContext): Promise<T>
 }
 
 /**
@@ -90,7 +90,7 @@ export const unknownFinding = (why: string, more: More = {}): Finding => createF
 
 export const notAskedFinding = (why: string): Finding => createFinding('not asked', null, why, {})
 
-export type { QuestionParts }
+export type { QuestionContext as QuestionParts }
 
 export type RequestHeaders = Readonly<Record<string, string>>
 

@@ -20,7 +20,7 @@ const triesMax = 3
 const betweenTriesMs = 300
 const tokenRenewalsMax = 20
 
-export class QuestionParts {
+export class QuestionContext {
   readonly config: DiscoverConfig
   readonly given: GivenOptions
   /** Part of our test records, so that people at the service can recognise them. */
@@ -73,11 +73,11 @@ export class QuestionParts {
   /** Returns any answer, even a 5xx. Renews the shared token if it has ended. */
   async call(request: ApiCall): Promise<Exchange> {
     if (request.accessToken !== undefined) return this.#callAs(request.accessToken, request)
-    const exchange = await this.#callAs(await this.token(), request)
+    const exchange = await this.#callAs(await this.sharedToken(), request)
     if (!hasTokenEnded(exchange, this.exchanges) || this.#renewals >= tokenRenewalsMax) return exchange
     this.#renewals++
-    const renewal = await this.askToken()
-    return accessTokenIn(renewal.answer) === null ? exchange : this.#callAs(await this.token(), request)
+    const renewal = await this.requestToken()
+    return accessTokenIn(renewal.answer) === null ? exchange : this.#callAs(await this.sharedToken(), request)
   }
 
   #callAs(accessToken: string, { method, path, body, headers, beyondLimit = false }: ApiCall): Promise<Exchange> {
@@ -95,7 +95,7 @@ export class QuestionParts {
   }
 
   /** Requests a token. If granted, it becomes the shared token. */
-  async askToken(): Promise<Exchange> {
+  async requestToken(): Promise<Exchange> {
     const { clientId: client_id, clientSecret: client_secret, authUrl } = this.config.service
     const { origin, prefix } = splitBaseUrl(authUrl)
     const exchange = await this.sender.send({
@@ -111,21 +111,21 @@ export class QuestionParts {
     return exchange
   }
 
-  async token(): Promise<string> {
+  async sharedToken(): Promise<string> {
     await this.sample(tokenSample)
     return this.#token ?? ''
   }
 
   /** Takes each sample once, and then returns the same result. */
   async sample<T>(sample: Sample<T>): Promise<T> {
-    const before = this.sender.asking
-    this.sender.asking = sample.name
+    const before = this.sender.purpose
+    this.sender.purpose = sample.name
     const taking = this.#samples.get(sample) ?? sample.take(this)
     this.#samples.set(sample, taking)
     try {
       return (await taking) as T
     } finally {
-      this.sender.asking = before
+      this.sender.purpose = before
     }
   }
 }

@@ -1,10 +1,10 @@
 import { renderTable, truncate } from '../plainText.ts'
 import type { AnsweredQuestion } from './askQuestions.ts'
 import { describeAnswer, type Exchange, endedAtMs, formatMsOrSeconds, transactionStatusIn } from './exchange.ts'
-import { provesEarlierAttemptArrived } from './observe.ts'
+import { hasEarlierAttemptArrived } from './observe.ts'
 import type { Finding, Setting, Throttle } from './question.ts'
 
-export function discoverReport(answered: readonly AnsweredQuestion[], seen: readonly string[]): string {
+export function renderDiscoverReport(answered: readonly AnsweredQuestion[], seen: readonly string[]): string {
   const found = answered.filter(({ finding }) => finding.found !== null)
   const rows = found.map(({ question, finding }) => [
     question.name,
@@ -54,7 +54,7 @@ export function discoveredContractValue(answered: readonly AnsweredQuestion[]): 
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
-export function settingsFileText(
+export function renderSettingsFile(
   answered: readonly AnsweredQuestion[],
   { baseUrl, at }: { baseUrl: string; at: string },
 ): string {
@@ -71,7 +71,7 @@ export function settingsFileText(
   return `${blocks.join('\n\n')}\n`
 }
 
-export const isSettingsFile = (text: string): boolean => text.startsWith(beginning)
+export const isWrittenByDiscover = (text: string): boolean => text.startsWith(beginning)
 
 const beginning = '# What outboxd discover found of '
 
@@ -87,7 +87,7 @@ const commentOf = (text: string) =>
 
 export function describeSideObservations(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   const late = lateRecordsMs(exchanges)
-  const arrived = exchanges.filter((exchange) => provesEarlierAttemptArrived(exchanges, exchange)).length
+  const arrived = exchanges.filter((exchange) => hasEarlierAttemptArrived(exchanges, exchange)).length
   const troubles = exchanges.filter(({ answer }) => answer.kind === 'no-answer' || answer.status >= 500)
   return [
     late.length > 0 &&

@@ -11,14 +11,14 @@ export function toHttpArchive(exchanges: readonly Exchange[], version: string): 
   return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
 }
 
-function entryOf({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
+function entryOf({ purpose, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
   const time = Math.round(answer.tookMs * 10) / 10
   const seen = answer.kind === 'response' ? answer : { status: 0, headers: {} as Exchange['headers'], text: '' }
   const common = { httpVersion: 'HTTP/1.1', cookies: [], headersSize: -1 }
   return {
     startedDateTime: new Date(startedAtMs).toISOString(),
     time,
-    comment: answer.kind === 'response' ? of : `${of}: ${answer.detail}`,
+    comment: answer.kind === 'response' ? purpose : `${purpose}: ${answer.detail}`,
     request: {
       ...common,
       method,
@@ -50,10 +50,19 @@ const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
 /** Formats an exchange from `maskExchanges` as text. */
-export function formatExchange({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
+export function formatExchange({
+  purpose,
+  method,
+  origin,
+  path,
+  headers,
+  body,
+  startedAtMs,
+  answer,
+}: Exchange): string {
   const took = `after ${Math.round(answer.tookMs)} ms`
   return [
-    `# ${of}, ${new Date(startedAtMs).toISOString()}`,
+    `# ${purpose}, ${new Date(startedAtMs).toISOString()}`,
     '',
     ...[`${method} ${origin}${path}`, ...headerLines(headers), '', body ?? ''],
     ...['', '-'.repeat(40), ''],

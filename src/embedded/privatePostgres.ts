@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   chownTo,
   findPostgresProgram,
-  type Program,
+  type PostgresProgram,
   runInitdb,
   ServerEnded,
   type ServerOptions,
@@ -32,13 +32,13 @@ const trust = ['--auth-local=trust', '--auth-host=reject']
 const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
 /** On macOS, a socket's path has at most 103 bytes. The part after the temporary folder takes 41. */
-const folderLengthMax = 60
+const temporaryFolderLengthMax = 60
 
 /** The longest wait for the server of a killed sandbox to end. */
-const leavingMs = 10_000
+const previousServerWaitMs = 10_000
 
 /** Delay before the server's end counts as a failure: a signal to the process group may end it just before `stop`. */
-const stoppingMs = 100
+const unexpectedEndDelayMs = 100
 
 const lastWordsMax = 2000
 
@@ -52,7 +52,9 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
-  const folder = await mkdtemp(join(tmpdir().length > folderLengthMax ? '/tmp' : tmpdir(), 'outboxd-postgres-'))
+  const folder = await mkdtemp(
+    join(tmpdir().length > temporaryFolderLengthMax ? '/tmp' : tmpdir(), 'outboxd-postgres-'),
+  )
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const program = await findPostgresProgram(folder)
@@ -76,7 +78,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   const { promise: failed, resolve: fail } = Promise.withResolvers<string>()
   let isStopping = false
   server.once('exit', async (code, signal) => {
-    await delay(stoppingMs, undefined, { ref: false })
+    await delay(unexpectedEndDelayMs, undefined, { ref: false })
     if (!isStopping)
       fail(`its PostgreSQL ended (${signal ?? `exit code ${code}`}). Its last output: ${lastWords.trim()}`)
   })
@@ -94,7 +96,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   }
 }
 
-async function createTemporaryCluster(program: Program, folder: string): Promise<string> {
+async function createTemporaryCluster(program: PostgresProgram, folder: string): Promise<string> {
   const cluster = join(folder, 'data')
   // WAL segments are small, because filling one of 16 MB with zeros takes longer than all other steps.
   await runInitdb(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
@@ -102,14 +104,19 @@ async function createTemporaryCluster(program: Program, folder: string): Promise
 }
 
 /** A new cluster gets its name only when complete, so that a killed process leaves no half cluster. */
-async function findOrCreateCluster(program: Program, dataDir: string, reaper: Reaper, folder: string): Promise<string> {
+async function findOrCreateCluster(
+  program: PostgresProgram,
+  dataDir: string,
+  reaper: Reaper,
+  folder: string,
+): Promise<string> {
   const cluster = join(dataDir, 'postgres')
   if (existsSync(cluster)) return cluster
   await mkdir(dataDir, { recursive: true })
-  await chownTo(dataDir, program.owner) // so that the account can enter the folder
+  await chownTo(dataDir, program.account) // so that the account can enter the folder
   const unfinished = await mkdtemp(join(dataDir, 'unfinished-'))
   reaper.addFolder(unfinished)
-  await chownTo(unfinished, program.owner)
+  await chownTo(unfinished, program.account)
   await runInitdb(program, unfinished, trust, folder)
   await chmod(unfinished, 0o700)
   await rename(unfinished, cluster)
@@ -117,8 +124,8 @@ async function findOrCreateCluster(program: Program, dataDir: string, reaper: Re
 }
 
 /** If the data are in use, waits until the server of a killed sandbox has ended. */
-async function startWhenFree(program: Program, options: ServerOptions): Promise<ChildProcess> {
-  const givesUpMs = performance.now() + leavingMs
+async function startWhenFree(program: PostgresProgram, options: ServerOptions): Promise<ChildProcess> {
+  const givesUpMs = performance.now() + previousServerWaitMs
   for (;;) {
     try {
       return await startServer(program, options)

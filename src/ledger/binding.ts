@@ -94,7 +94,7 @@ export interface ServiceIdentity {
   clientId: string
 }
 
-export interface ServedService {
+export interface StoredServiceIdentity {
   baseUrl: string
   authUrl: string
   /** A hash of client id and ledger id, so that the client id is not stored. */
@@ -103,7 +103,7 @@ export interface ServedService {
 
 export class ForeignService extends ForeignError {
   override name = 'ForeignService'
-  constructor(configured: ServedService, served: ServedService) {
+  constructor(configured: StoredServiceIdentity, served: StoredServiceIdentity) {
     const differences = [
       ...(configured.baseUrl === served.baseUrl
         ? []
@@ -124,14 +124,14 @@ export class ForeignService extends ForeignError {
 export interface LedgerBinding {
   id: string
   /** Null until a daemon has bound the ledger to a service. */
-  served: ServedService | null
+  served: StoredServiceIdentity | null
 }
 
 export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
 /** Returns a name that no other ledger has, not even a copy in a different database. */
-export async function readLedgerName(db: Database): Promise<string> {
+export async function readUniqueLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
   )
@@ -145,17 +145,17 @@ export async function readLedgerId(db: Database): Promise<string> {
 /** Does nothing if the ledger is already bound, so that of two daemons one wins. */
 export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)
-  if (served === null) await writeService(db, toServedService(id, service), who, 'base_url is null')
+  if (served === null) await writeService(db, toStoredServiceIdentity(id, service), who, 'base_url is null')
 }
 
-export async function rebindLedgerToService(db: Database, service: ServedService, who: string): Promise<void> {
+export async function rebindLedgerToService(db: Database, service: StoredServiceIdentity, who: string): Promise<void> {
   await writeService(db, service, who, 'true')
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
 }
 
 async function writeService(
   db: Database,
-  { baseUrl, authUrl, clientHash }: ServedService,
+  { baseUrl, authUrl, clientHash }: StoredServiceIdentity,
   who: string,
   condition: 'true' | 'base_url is null',
 ): Promise<void> {
@@ -167,16 +167,16 @@ async function writeService(
 }
 
 export async function assertLedgerBelongsToService(db: Database, service: ServiceIdentity): Promise<void> {
-  assertLedgerServesService(await readLedgerBinding(db), service)
+  assertBindingMatchesService(await readLedgerBinding(db), service)
 }
 
-export function assertLedgerServesService(ledger: LedgerBinding | null, service: ServiceIdentity): void {
-  const { id, served } = ledger ?? missing()
-  const configured = toServedService(id, service)
+export function assertBindingMatchesService(binding: LedgerBinding | null, service: ServiceIdentity): void {
+  const { id, served } = binding ?? missing()
+  const configured = toStoredServiceIdentity(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
 }
 
-export const isSameService = (a: ServedService, b: ServedService): boolean =>
+export const isSameService = (a: StoredServiceIdentity, b: StoredServiceIdentity): boolean =>
   a.baseUrl === b.baseUrl && a.authUrl === b.authUrl && a.clientHash === b.clientHash
 
 export async function readLedgerBinding(db: Database): Promise<LedgerBinding> {
@@ -188,7 +188,10 @@ function missing(): never {
   throw new Error('the row of outboxd.ledger is gone. The ledger was restored in part: restore it again')
 }
 
-export const toServedService = (ledgerId: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+export const toStoredServiceIdentity = (
+  ledgerId: string,
+  { baseUrl, authUrl, clientId }: ServiceIdentity,
+): StoredServiceIdentity => ({
   baseUrl: normalized(baseUrl),
   authUrl: normalized(authUrl),
   clientHash: createHash('sha256').update(`${ledgerId} ${clientId}`).digest('hex'),

@@ -80,7 +80,7 @@ export async function hasAnySlots(db: Database): Promise<boolean> {
 /** If the instance dies, its slots are free one window after their last request can have arrived (`reachMs`). */
 export async function takeSlots(
   db: Database,
-  permitsMax: number,
+  permitsWanted: number,
   reachMs: number,
   instanceId: string,
 ): Promise<Slot[]> {
@@ -93,7 +93,7 @@ export async function takeSlots(
      update outboxd.slot s set lease = lease + 1, taken_by = $3, set_at = clock_timestamp(),
        free_at = clock_timestamp() + ($2 + (select window_ms from outboxd.budget)) * interval '1 ms'
      from free where s.id = free.id returning s.id, s.lease, s.permits`,
-    [permitsMax, reachMs, instanceId],
+    [permitsWanted, reachMs, instanceId],
   )
   return rows
 }
@@ -121,7 +121,11 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
  *
  * @returns the number of permits held back
  */
-export async function holdBackSurplusPermits(db: Database, remainingRequests: number, ageMs: number): Promise<number> {
+export async function holdBackSurplusPermits(
+  db: Database,
+  remainingRequests: number,
+  sinceRequestMs: number,
+): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot
@@ -134,7 +138,7 @@ export async function holdBackSurplusPermits(db: Database, remainingRequests: nu
        spent_on_others = 0, set_at = clock_timestamp(),
        free_at = clock_timestamp() + (select window_ms from outboxd.budget) * interval '1 ms'
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
-    [remainingRequests, ageMs],
+    [remainingRequests, sinceRequestMs],
   )
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
@@ -166,13 +170,13 @@ export function dividePermitsIntoSlots(requests: number): number[] {
  */
 export function fitSlotsToNewLimit(
   rows: readonly SlotRow[],
-  to: { requests: number; windowLengthenedByMs: number },
+  target: { requests: number; windowLengthenedByMs: number },
 ): SlotRow[] {
   const freeInMs = rows
-    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + to.windowLengthenedByMs))
+    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + target.windowLengthenedByMs))
     .sort((a, b) => b - a)
   let kept = 0
-  const fitted = dividePermitsIntoSlots(to.requests).map((permits) => {
+  const fitted = dividePermitsIntoSlots(target.requests).map((permits) => {
     const slot = { permits, freeInMs: freeInMs[kept] ?? freeInMs.at(-1) ?? 0 }
     kept += permits
     return slot
@@ -202,7 +206,7 @@ export function countPermitsForSubmissions({ submissions, polls }: WantedRequest
 }
 
 /** All instances together send one record, until a record has proven that the last pauses are over. */
-export function limitRequestsAfterPause<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
+export function limitRequestsAfterTrial<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
   const submissions = canSendRecord ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }

@@ -1,11 +1,11 @@
 import type pg from 'pg'
-import { boundText, textCharsMax, toExactJsonFields } from '../boundText.ts'
+import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { isInstanceAliveSql, unionOfTypes } from './instances.ts'
+import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
 import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, statesBlockingKeySql } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
@@ -117,7 +117,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
   )
   const standing = rows[0] as (typeof rows)[0]
-  return { ...standing, typesKnown: unionOfTypes(standing.instances) }
+  return { ...standing, typesKnown: mergeMappedTypes(standing.instances) }
 }
 
 async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
@@ -212,7 +212,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
     ord,
-    ...toExactJsonFields(record),
+    ...escapeNonAsciiFields(record),
     error: record.error === null ? null : boundText(record.error, textCharsMax.errors),
     requestDigest: isKnown ? computeRequestDigest(record) : null,
   }
@@ -229,7 +229,7 @@ export class TooManyRowsSkipped extends Error {
 
 /** Needed because rows of former outboxes may have the same ids. */
 const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
-const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
+const isSkippedRowSql = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
 /** The query for new rows lists all skipped ids, so they must be few. */
 const skippedMax = 1_000
@@ -247,7 +247,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
-     where exists (select from outboxd.skipped_row where ${isIt})
+     where exists (select from outboxd.skipped_row where ${isSkippedRowSql})
        or (select count(*) from outboxd.skipped_row where ${isOfServedOutboxSql}) < $5
      on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = excluded.captured, times = s.times + 1,
        retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
@@ -261,7 +261,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
 
 export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
+    await db.query(`delete from outboxd.skipped_row where ${isSkippedRowSql}`, [outboxId])
     await clearProblems(db, 'row_skipped', [outboxId])
   })
 }

@@ -20,7 +20,7 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
 
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
-    return inTransaction(deps.ledger, take, { isCertain: true })
+    return inTransaction(deps.ledger, take, { mustSurviveFailover: true })
   }
 
   return {
@@ -84,8 +84,8 @@ async function grant({ leaseMs }: SubmissionClaimerDeps, db: Database, request: 
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
-  const proves = await pauses.claimFirstRequestAfterPause(db, leaseMs)
-  return { ...budget.limitRequestsAfterPause(request, proves), proves }
+  const proves = await pauses.claimFirstRecordAfterTrial(db, leaseMs)
+  return { ...budget.limitRequestsAfterTrial(request, proves), proves }
 }
 
 async function claimTrialRequest(

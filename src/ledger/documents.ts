@@ -16,10 +16,13 @@ export interface LastRecordOfDocument {
  * Returns why nothing is sent for a document: its last record has the same request. Returns null otherwise, and after a
  * failed or rejected record, because the document did not reach the service then.
  */
-export function whyDocumentIsUnchanged(digest: string | null, last: LastRecordOfDocument | null): string | null {
-  if (last === null || digest === null || last.digest !== digest) return null
-  const isNewTry = (last.state === 'failed' || last.state === 'rejected') && !last.mayHaveArrived
-  return isNewTry ? null : `unchanged since outbox:${last.outboxId}`
+export function findReasonToDiscardDocument(
+  digest: string | null,
+  lastRecord: LastRecordOfDocument | null,
+): string | null {
+  if (lastRecord === null || digest === null || lastRecord.digest !== digest) return null
+  const isNewTry = (lastRecord.state === 'failed' || lastRecord.state === 'rejected') && !lastRecord.mayHaveArrived
+  return isNewTry ? null : `unchanged since outbox:${lastRecord.outboxId}`
 }
 
 /** Leaves out the submission's own id, so that equal requests have equal digests. */
@@ -55,7 +58,7 @@ export async function discardRecordsOfUnchangedDocuments(
     const name = JSON.stringify([record.document, record.type])
     const digest = computeRequestDigest(record)
     const last = lasts.get(name) ?? found.last
-    const reason = record.discarded ?? (record.error === null ? whyDocumentIsUnchanged(digest, last) : null)
+    const reason = record.discarded ?? (record.error === null ? findReasonToDiscardDocument(digest, last) : null)
     if (reason === null) {
       const state = record.error === null ? 'queued' : 'rejected'
       lasts.set(name, { outboxId: record.outboxId, state, digest, mayHaveArrived: false })
@@ -77,10 +80,10 @@ export async function discardRecordsOfUnchangedDocuments(
  * Selects the outbox id of the document's newest record that may reach the service and is later than this record. An
  * older version must not be sent after that record.
  */
-export function newerOutboxIdOfDocumentSql(table: string): string {
+export function newerOutboxIdOfDocumentSql(submissionAlias: string): string {
   const isLater = (other: string) =>
-    `hashtextextended(${other}.document, 0) = hashtextextended(${table}.document, 0) and ${other}.document = ${table}.document
-       and ${other}.type = ${table}.type and ${other}.outbox = ${table}.outbox and ${other}.seq > ${table}.seq and ${other}.request_digest is not null`
+    `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
+       and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq and ${other}.request_digest is not null`
   return `(select newer.outbox_id from (
       select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived)
       union all select outbox_id, seq from outboxd.pruned_submission p where ${isLater('p')}

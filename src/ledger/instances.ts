@@ -1,6 +1,6 @@
 import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { assertLedgerServesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
+import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { submissionColumnsSql } from './submissions.ts'
@@ -21,7 +21,7 @@ export async function writeHeartbeat(
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
-  if (service !== null) assertLedgerServesService(rows[0]?.ledger ?? null, service)
+  if (service !== null) assertBindingMatchesService(rows[0]?.ledger ?? null, service)
   return rows[0]?.reloadAsked ?? null
 }
 
@@ -86,8 +86,8 @@ export const heartbeatSilenceMaxMs = 12_000
 export const settingsValidMs = 60_000
 
 /** True if the instance with this alias wrote a heartbeat within `heartbeatSilenceMaxMs`. */
-export const isInstanceAliveSql = (instance: string) =>
-  `${instance}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
+export const isInstanceAliveSql = (instanceAlias: string) =>
+  `${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 
 export interface InstanceReload {
   id: string
@@ -144,10 +144,10 @@ export async function readMappedTypesOfInstances(db: Database): Promise<string[]
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isInstanceAliveSql('i')}`,
   )
-  return unionOfTypes(rows)
+  return mergeMappedTypes(rows)
 }
 
-export function unionOfTypes(instances: readonly { types: string[] | null }[]): string[] | null {
+export function mergeMappedTypes(instances: readonly { types: string[] | null }[]): string[] | null {
   const types = instances.map((instance) => instance.types)
   return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
 }

@@ -56,7 +56,7 @@ export async function lockKeysAndReleaseFirstRecords<T>(
 const keysMax = 1_000
 
 /** Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
-export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
+export async function releaseUnblockedRecords(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
     [keysMax],

@@ -129,7 +129,7 @@ export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPl
   return inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url: stateDatabaseUrl,
-    async look(db) {
+    async read(db) {
       const missing = await findMissing(db, stateDatabaseUrl)
       const costs = await readMigrationCosts()
       return {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { boundText, textCharsMax, toExactJsonText } from '../boundText.ts'
+import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
@@ -14,8 +14,8 @@ import { addRequestCounts } from './requestCounts.ts'
 import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepValues, recordsetFieldsSql } from './submissions.ts'
 import {
   findNewTransaction,
-  holdRecordsOfDuplicateTransactions,
   lockTransactionIds,
+  makeDuplicateTransactionsUncertain,
   readTransactionHolders,
 } from './transactions.ts'
 
@@ -32,7 +32,7 @@ export interface InstanceLedger {
   leaseMs: number
 }
 
-type Writer = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
+type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
 
 export interface WrittenOutcomes {
   written: WrittenStep[]
@@ -41,7 +41,7 @@ export interface WrittenOutcomes {
 
 /** Writes a batch in one transaction. Writing a batch twice does no harm. */
 export function writeOutcomes(
-  deps: Writer & Pick<InstanceLedger, 'backoff'>,
+  deps: LedgerWriterDeps & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
   return inTransaction(deps.ledger, async (db) => {
@@ -51,7 +51,7 @@ export function writeOutcomes(
     if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
     if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
     else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
-    if (batch.passages.length > 0) await pauses.addAnsweredRecordCounts(db, batch.passages)
+    if (batch.answeredRecords.length > 0) await pauses.addAnsweredRecordCounts(db, batch.answeredRecords)
     for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
       await pauses.raisePause(db, pause, deps.backoff)
     const { remaining } = batch
@@ -68,12 +68,12 @@ export function writeOutcomes(
 }
 
 async function noteRefusals(
-  { instance: { who }, keyOnFailure }: Writer,
+  { instance: { who }, keyOnFailure }: LedgerWriterDeps,
   db: Database,
-  { passages, refusals }: OutcomeBatch,
+  { answeredRecords, refusals }: OutcomeBatch,
   written: readonly WrittenStep[],
 ): Promise<MassRefusal[]> {
-  const judged = passages.flatMap((passage) => (passage.judged ? [passage.resource] : []))
+  const judged = answeredRecords.flatMap((passage) => (passage.judged ? [passage.resource] : []))
   if (judged.length > 0) await endRefusalRuns(db, judged)
   const ours = new Set(written.map(({ submissionId }) => submissionId))
   const mass: MassRefusal[] = []
@@ -84,7 +84,10 @@ async function noteRefusals(
   return mass
 }
 
-export function writeStepsAndReleaseKeys(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
+export function writeStepsAndReleaseKeys(
+  deps: LedgerWriterDeps,
+  transitions: readonly Transition[],
+): Promise<WrittenStep[]> {
   return inTransaction(deps.ledger, async (db) => {
     const written = await writeUnderFence(deps, db, transitions)
     await releaseBehind(db, transitions, written, deps.keyOnFailure)
@@ -94,7 +97,7 @@ export function writeStepsAndReleaseKeys(deps: Writer, transitions: readonly Tra
 
 /** Completes the poll jobs, writes the steps whose jobs this instance still had, and queues the next polls. */
 async function writeUnderFence(
-  { queue, instance }: Writer,
+  { queue, instance }: LedgerWriterDeps,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {
@@ -139,7 +142,7 @@ async function checkIds(db: Database, transitions: readonly Transition[]): Promi
   const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
   await lockTransactionIds(db, ids)
-  return holdRecordsOfDuplicateTransactions(transitions, await readTransactionHolders(db, ids))
+  return makeDuplicateTransactionsUncertain(transitions, await readTransactionHolders(db, ids))
 }
 
 export interface WritableTransition extends Omit<Transition, 'request'> {
@@ -170,7 +173,7 @@ export async function writeTransitions(
          probing = t.state = 'sending',
          -- counts from a pause just met
          met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
-         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredRecordCountSql('s')} end,
+         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredRecordCountOfResourceSql('s')} end,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- the service has had a probed record since it was sent
@@ -229,7 +232,7 @@ function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
     // A cut transaction id would belong to another record.
-    return [name, name === 'transactionId' ? toExactJsonText(value) : boundText(value, charsMax[name])]
+    return [name, name === 'transactionId' ? escapeNonAscii(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)
 }

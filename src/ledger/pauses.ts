@@ -2,7 +2,7 @@ import { boundText, textCharsMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
 import type { AnsweredRecord, PauseCall, PauseReason } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Operator, StatedActor } from './operator/operator.ts'
+import type { Operator, WhoAndReason } from './operator/operator.ts'
 
 /** Milliseconds that a pause lasts, by step. The last step repeats. */
 export interface PauseBackoff {
@@ -28,9 +28,9 @@ export function createPauseBackoff({
   }
 }
 
-export function backoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+export function chooseBackoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly number[] {
   if (call.answeredByOther) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
-  return call.patient ? backoff.patient : backoff[call.reason]
+  return call.hasLongBackoff ? backoff.patient : backoff[call.reason]
 }
 
 /** Number of quick trials if something other than the service answered. */
@@ -46,20 +46,20 @@ export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - in
  * Counts records that the service itself answered. If the service accepted one, or rejected one with an error
  * code, deletes the pauses that a trial had ended. Locks rows in sorted order, to avoid deadlocks.
  */
-export async function addAnsweredRecordCounts(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
+export async function addAnsweredRecordCounts(db: Database, answeredRecords: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
     `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
      insert into outboxd.passage as p (resource, met, count, at)
-     select r.resource, r.met, count(*), ${answeredRecordCountSql('r')} + (select count(*) from r each where each.resource = r.resource)
+     select r.resource, r.met, count(*), ${answeredRecordCountOfResourceSql('r')} + (select count(*) from r each where each.resource = r.resource)
      from r group by r.resource, r.met order by r.resource, r.met
      on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
-    [JSON.stringify(passages), passages.some(({ judged }) => judged)],
+    [JSON.stringify(answeredRecords), answeredRecords.some(({ judged }) => judged)],
   )
 }
 
-export function answeredRecordCountSql(submissionAlias: string): string {
-  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${submissionAlias}.resource)`
+export function answeredRecordCountOfResourceSql(alias: string): string {
+  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${alias}.resource)`
 }
 
 /** The last answered records in which `othersRecovered` looks for one that had met the same pause. */
@@ -72,9 +72,9 @@ const recentPassages = 8
  */
 export const metPauseJsonSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
-     'othersThrough', ${s}.met_passages < ${answeredRecordCountSql(s)},
+     'othersThrough', ${s}.met_passages < ${answeredRecordCountOfResourceSql(s)},
      'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
-        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountSql(s)} - ${recentPassages}))) end`
+        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountOfResourceSql(s)} - ${recentPassages}))) end`
 
 /**
  * JSON of a submission's `RefusedPolls`. Reads the event log only if polls were refused. A later successful trial
@@ -94,19 +94,19 @@ export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submi
  * The backoff step rises only if the pause's time was over, so that ten requests in flight count as one. The step falls
  * only after a record got through, because a trial without a record does not meet some pauses.
  */
-const nextLevel = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
+const nextLevelSql = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
-  const steps = backoffStepsMs(call, backoff)
+  const steps = chooseBackoffStepsMs(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
      on conflict (reason) do update set
        since = case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then excluded.since else p.since end,
-       level = ${nextLevel},
+       level = ${nextLevelSql},
        until = greatest(p.until,
-         clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
+         clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevelSql}]) * interval '1 ms'),
        probe_until = null, cleared_at = null, detail = excluded.detail`,
     [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textCharsMax.excerpt)],
   )
@@ -133,7 +133,7 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
 }
 
 /** @returns true if this instance sends the one record that has to prove that the pauses are over */
-export async function claimFirstRequestAfterPause(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimFirstRecordAfterTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where ${wasPauseClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
@@ -155,7 +155,7 @@ export async function giveBackTrialRequest(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }
 
-export const describeOperatorPause = ({ who, reason }: StatedActor): string =>
+export const describeOperatorPause = ({ who, reason }: WhoAndReason): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
 /** @param durationMs null for a pause without an end */
@@ -190,7 +190,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
 }
 
 /** Makes the trial due now in all pauses but the operator's. Sending resumes after a successful trial. */
-export async function endAutomaticPauses({
+export async function shortenAutomaticPauses({
   ledger,
   actor: { who, account, reason },
 }: Operator): Promise<PauseReason[]> {

@@ -2,7 +2,7 @@ import { boundText, textCharsMax } from '../boundText.ts'
 import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
+const raiseProblemsSql = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
   select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
   from json_to_recordset($1) as r(kind text, subject text, detail text, "retryInMs" float8)
   order by kind, subject
@@ -23,7 +23,7 @@ export class ForeignError extends Error {
 /** Opens problems. A problem that is already open keeps `since`, and `times` rises by 1. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
-  await db.query(raising, [JSON.stringify(problems.map(stored))])
+  await db.query(raiseProblemsSql, [JSON.stringify(problems.map(stored))])
 }
 
 /** @param subjects null for all problems of the kind */
@@ -47,7 +47,7 @@ export async function replaceProblems(
   const standing = problems.map((problem) => stored({ kind, ...problem }))
   await db.query(
     `with others as (delete from outboxd.problem where kind = $2 and subject <> all($3))
-     ${raising}`,
+     ${raiseProblemsSql}`,
     [JSON.stringify(standing), kind, standing.map(({ subject }) => subject)],
   )
 }

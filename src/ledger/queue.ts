@@ -175,7 +175,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
 }
 
 /** Runs in a transaction. Does not move polls that are due or on which an instance works. */
-export async function movePolls(
+export async function reschedulePolls(
   db: Database,
   queue: Pick<PollQueue, 'move'>,
   moves: readonly MovedPoll[],

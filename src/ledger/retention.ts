@@ -11,7 +11,7 @@ export interface Retention {
   payloadDays: number | null
 }
 
-export interface Pruned {
+export interface PrunedCounts {
   submissions: number
   /** Records that lost payload, body and result. */
   emptied: number
@@ -28,7 +28,7 @@ export interface PruneRound {
   turn: 'try' | 'wait'
   /** Called between two batches. False ends the round. */
   goOn(): boolean
-  onProgress(pruned: Pruned): void
+  onProgress(pruned: PrunedCounts): void
 }
 
 export interface PruneDeps {
@@ -58,7 +58,7 @@ export async function runPruneRound(
     const rows = await inTransaction(deps.ledger, async (db) => ((await takeTurn(db, turn)) ? work(db) : null))
     return rows === null ? null : { rows, isLast: rows < batchRows }
   }
-  const batches: Partial<Record<keyof Pruned, () => Promise<Batch | null>>> = {
+  const batches: Partial<Record<keyof PrunedCounts, () => Promise<Batch | null>>> = {
     // Deletes first, because deleted records need not be emptied.
     ...(days !== null && {
       submissions: inTurn((db) => pruneOldSubmissions(db, { olderThanDays: days, limit: batchRows })),
@@ -69,8 +69,8 @@ export async function runPruneRound(
     // Holds no lock, because the ERP's database may be slow.
     forgotten: () => forgetGoneRows(deps),
   }
-  const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
-  for (const [what, next] of Object.entries(batches) as [keyof Pruned, () => Promise<Batch | null>][])
+  const pruned: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
+  for (const [what, next] of Object.entries(batches) as [keyof PrunedCounts, () => Promise<Batch | null>][])
     for (let isLast = false; !isLast; ) {
       if (!goOn()) return 'begun'
       const batch = await next()
@@ -110,7 +110,7 @@ const isChained = `not exists (select from outboxd.submission_event e where e.su
 /** Excludes records whose transaction id an operator gave, because such a record may have to be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
-interface Due {
+interface PruneLimits {
   olderThanDays: number
   limit: number
 }
@@ -125,7 +125,7 @@ const isOld = `ended_at < now() - $1 * interval '1 day'`
  *
  * Needs capture's lock (7161). Otherwise capture could look for a record while neither table has it.
  */
-export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
+export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: PruneLimits): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     // Checks only the oldest submissions for events outside the audit chain. A check of all took seconds while the
     // chain was behind.
@@ -157,7 +157,7 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
 }
 
 /** Removes payload, body and result of the oldest ended submissions, also from their events. */
-export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: Due): Promise<number> {
+export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: PruneLimits): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOld} order by ended_at limit $2 for update skip locked
@@ -221,7 +221,7 @@ async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
 }
 
 /** How a restored record's cause begins. `erase` keeps this text, but not the rest of an operator's cause. */
-export const backFromPruned = 'back from what was pruned'
+export const restoredCausePrefix = 'back from what was pruned'
 
 /**
  * CTEs that restore pruned submissions, so that their rows are written back. `back` has their ids and states. Each
@@ -237,7 +237,7 @@ export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): 
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, '${backFromPruned}: its row no longer says how it ended', ${whoSql} from back
+    select id, state, state, 0, '${restoredCausePrefix}: its row no longer says how it ended', ${whoSql} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${prunedCte}
     where p.outbox_id = ${prunedCte}.outbox_id and p.outbox = ${prunedCte}.outbox

@@ -38,7 +38,7 @@ export const stampsMayDifferByEditSql = (one: string, other: string): string =>
 export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** True if an edited row is not a conflict in this state, because `replay --refresh` sends that row. */
-export const isStateAwaitingRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
+export const isStateAwaitingRepairSql = (stateSql: string): string => `${stateSql} in ('failed', 'rejected')`
 
 export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isStateAwaitingRepairSql('s.state')} or ${erpEditsRowsSql}))`
 

@@ -18,7 +18,7 @@ export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<A
   return inTransaction(pool, async (db) => {
     await writeSettings(db, own)
     await useOwnFile(db, own)
-    const agreement = combineSettings(await readSettings(db), await readFileInUse(db))
+    const agreement = computeAgreement(await readSettings(db), await readFileInUse(db))
     const before = await fitSlotsToBudget(db, agreement)
     const differences = agreement.differences.map((difference) => ({ ...difference, retryInMs: null }))
     await replaceProblems(db, 'settings_differ', differences)
@@ -126,7 +126,7 @@ export interface FileInUse {
 export const outboxFileSettingName = 'outbox.yaml'
 
 /** Takes the smallest limit and the longest window, and describes each difference. */
-export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
+export function computeAgreement(instances: readonly InstanceSettings[], fileInUse: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
   const inUse: Record<string, string> = {
@@ -142,8 +142,8 @@ export function combineSettings(instances: readonly InstanceSettings[], file: Fi
     return said.map(({ instanceId, host, value }) => ({
       subject: `${instanceId.slice(0, 8)} on ${host}: ${name}`,
       detail:
-        name === outboxFileSettingName && file !== null
-          ? fileDetail(value, file)
+        name === outboxFileSettingName && fileInUse !== null
+          ? fileDetail(value, fileInUse)
           : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${inUse[name] ?? 'each instance keeps its own'}`,
     }))
   })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createPool, type Database, isReadOnlyServerError } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
-import { permitValidMs, slotReachMs } from '../slotReach.ts'
+import { permitValidMs, slotRequestsEndAfterMs } from '../slotReach.ts'
 import { assertLedgerBelongsToService, ForeignService, type ServiceIdentity } from './binding.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
@@ -34,7 +34,7 @@ export async function openSlotLender(
       const pause = await readPause(pool)
       if (pause !== null) return { kind: 'paused', ...pause }
       const ageMs = stopwatch()
-      const loan = await lend(pool, 1, slotReachMs(windowMs, requestTimeoutMs))
+      const loan = await lend(pool, 1, slotRequestsEndAfterMs(windowMs, requestTimeoutMs))
       if (loan === null) return { kind: 'none-free' }
       return { kind: 'slot', mayLeave: () => ageMs() < permitValidMs(windowMs), done: () => loan.giveBack(pool) }
     },
@@ -76,7 +76,7 @@ export async function borrowSlots(
   { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },
 ): Promise<SlotLoan> {
   const onBudget = <T>(look: (db: Database) => Promise<T>) =>
-    inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
+    inspectDatabase({ variable: 'STATE_DATABASE_URL', url, read: look })
   try {
     return await onBudget(async (db) => {
       if (!(await budget.hasAnySlots(db))) return { kind: 'no-budget' }

@@ -82,7 +82,7 @@ export async function mergeStateCountDeltas(db: Database): Promise<void> {
   )
 }
 
-export interface OperatorActions {
+export interface ReplaysAndDiscards {
   replays: number
   /** Types of discarded records. */
   discards: string[]
@@ -95,12 +95,12 @@ const uncountedMs = heartbeatSilenceMaxMs + 5_000
  * Counts operators' replays and discards after an event. Only the oldest live instance counts them. The other instances
  * stay `uncountedMs` behind, so that the next one counts what a dead instance did not count.
  */
-export async function countOperatorActions(
+export async function countReplaysAndDiscards(
   db: Database,
   afterEventId: string,
   instanceId: string,
-): Promise<OperatorActions & { lastId: string }> {
-  const { rows } = await db.query<OperatorActions & { lastId: string }>(
+): Promise<ReplaysAndDiscards & { lastId: string }> {
+  const { rows } = await db.query<ReplaysAndDiscards & { lastId: string }>(
     `with me as (
        select coalesce($2 = (select i.id from outboxd.instance i where ${isInstanceAliveSql('i')}
          order by i.started_at, i.id limit 1), false) as first
@@ -111,7 +111,7 @@ export async function countOperatorActions(
      from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
     [afterEventId, instanceId, uncountedMs],
   )
-  return rows[0] as OperatorActions & { lastId: string }
+  return rows[0] as ReplaysAndDiscards & { lastId: string }
 }
 
 export async function readLastEventId(db: Database): Promise<string> {
@@ -197,7 +197,7 @@ export interface DaemonActivity {
 
 const lastCompleted = 200
 
-const whileItWorks = [daemonSessionNames.work, daemonSessionNames.heartbeat]
+const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat]
 
 export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure): Promise<DaemonActivity> {
   const { rows } = await db.query<DaemonActivity>(
@@ -224,7 +224,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
-    [lastCompleted, whileItWorks],
+    [lastCompleted, workingSessionNames],
   )
   return rows[0] as DaemonActivity
 }

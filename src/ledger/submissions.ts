@@ -42,13 +42,13 @@ export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
 
 /** Empties columns that last no longer than a step, transaction or start. */
 export function resetColumnsSql(
-  lasting: Exclude<ColumnLifetime, 'submission'>,
-  instead: Partial<Record<ColumnName, string>> = {},
+  lifetimeMax: Exclude<ColumnLifetime, 'submission'>,
+  replacements: Partial<Record<ColumnName, string>> = {},
 ): string {
-  const upTo = { step: 0, transaction: 1, start: 2 }[lasting]
+  const upTo = { step: 0, transaction: 1, start: 2 }[lifetimeMax]
   const own = namesOf(...(['step', 'transaction', 'start'] as const).slice(0, upTo + 1))
   return [
-    ...own.map((name) => `${columnOf(name)} = ${instead[name] ?? emptyOf(name)}`),
+    ...own.map((name) => `${columnOf(name)} = ${replacements[name] ?? emptyOf(name)}`),
     ...['', 'unknown_since = null, refused_polls = 0', 'met_pause = null, met_times = 0'].slice(1, upTo + 1),
   ].join(', ')
 }

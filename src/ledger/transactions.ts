@@ -8,7 +8,7 @@ export interface TransactionRef {
 }
 
 /** Includes the resource, because a transaction and an order may have the same id. */
-export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
+export const toTransactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${toComparableId(transactionId)}`
 
 /** Compares a UUID in upper and lower case, so that an index can be used. */
@@ -33,7 +33,7 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
     `select pg_advisory_xact_lock(7163, id) from (
        select distinct hashtext(id) as id from unnest($1::text[]) id order by id
      ) ids`,
-    [ids.map(transactionName)],
+    [ids.map(toTransactionName)],
   )
 }
 
@@ -73,18 +73,19 @@ export function findNewTransaction({ submission, change }: Transition): Transact
  * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
  * to many records, and polls of that id would complete a record that never arrived. The first record keeps the id.
  */
-export function holdRecordsOfDuplicateTransactions<T extends Transition>(
+export function makeDuplicateTransactionsUncertain<T extends Transition>(
   transitions: readonly T[],
   holders: readonly TransactionHolder[],
 ): T[] {
   const owners = new Map<string, Pick<TransactionHolder, 'submissionId' | 'outboxId'>>()
-  for (const holder of holders) if (!owners.has(transactionName(holder))) owners.set(transactionName(holder), holder)
+  for (const holder of holders)
+    if (!owners.has(toTransactionName(holder))) owners.set(toTransactionName(holder), holder)
   return transitions.map((transition) => {
     const given = findNewTransaction(transition)
     if (given === null) return transition
     const { id, outboxId } = transition.submission
-    const owner = owners.get(transactionName(given))
-    if (owner === undefined) owners.set(transactionName(given), { submissionId: id, outboxId })
+    const owner = owners.get(toTransactionName(given))
+    if (owner === undefined) owners.set(toTransactionName(given), { submissionId: id, outboxId })
     return owner === undefined || owner.submissionId === id ? transition : duplicate(transition, owner.outboxId)
   })
 }

@@ -1,5 +1,5 @@
 import { isObject, type PayloadValue, writeJson } from '../yaml/exactJson.ts'
-import { nearestWord } from '../yaml/nearestWord.ts'
+import { findNearestWord } from '../yaml/nearestWord.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 import type { Field, RenderBodyPart } from './mapping.ts'
 
@@ -91,7 +91,7 @@ function compileReference(name: string, path: YamlPath, compiler: Compiler): Pie
   }
   const index = compiler.names.indexOf(name)
   if (index < 0) {
-    const meant = nearestWord(name, [...compiler.names, 'submission.id'])
+    const meant = findNearestWord(name, [...compiler.names, 'submission.id'])
     const hint = meant === null ? '' : `; did you mean "${meant}"?`
     compiler.document.report(path, `\${${name}} is not defined under fields${hint}`)
     if (meant !== null) compiler.used.add(meant) // so that the meant field is not reported as unused, too

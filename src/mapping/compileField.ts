@@ -1,5 +1,5 @@
 import { isObject, type PayloadObject, type PayloadValue, writeJson } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 import { compilePath } from './compilePath.ts'
 import { chooseConverter, parseDecimalType } from './convert.ts'
@@ -61,7 +61,7 @@ function checkOptions(spec: FieldSpec, path: YamlPath, document: YamlDocument): 
     document.report([...path, 'type'], `"${spec.type}" is not possible: decimal(digits, decimals) takes ${rule}`)
   }
   if (spec.timezone !== undefined && !isTimeZone(spec.timezone)) {
-    const hint = didYouMean(spec.timezone, Intl.supportedValuesOf('timeZone'))
+    const hint = didYouMeanHint(spec.timezone, Intl.supportedValuesOf('timeZone'))
     document.report([...path, 'timezone'], `"${spec.timezone}" is not a time zone${hint || ' like Europe/Berlin'}`)
   }
 }

@@ -6,7 +6,7 @@ import {
   type PayloadValue,
   quoteForMessage,
 } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import { convertToUtc } from './datetime.ts'
 import {
   countDecimals,
@@ -98,7 +98,7 @@ function enumConverter(values: readonly string[]): ConvertValue {
     const text = readText(value)
     if (text === null) return notA(`one of ${listed}`, value)
     if (!allowed.has(text))
-      return invalid(`is not one of ${listed}: ${quoteForMessage(text)}${didYouMean(text, values)}`)
+      return invalid(`is not one of ${listed}: ${quoteForMessage(text)}${didYouMeanHint(text, values)}`)
     return json(JSON.stringify(text))
   }
 }

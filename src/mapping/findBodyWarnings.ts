@@ -1,6 +1,6 @@
 import { type BodyRule, serviceResources } from '../resources.ts'
 import { isRecord } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
 /**
@@ -33,7 +33,7 @@ function checkMembers(
   return Object.entries(rules).flatMap(([name, rule]) =>
     Object.hasOwn(members, name)
       ? checkPart(inquiry, rule, members[name], `${path}${name}`)
-      : [`${path}${name} is not in the body, and ${inquiry.asks}${didYouMean(name, strangers)}`],
+      : [`${path}${name} is not in the body, and ${inquiry.asks}${didYouMeanHint(name, strangers)}`],
   )
 }
 
@@ -80,7 +80,7 @@ function checkValue(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string
       ? []
       : [`${at} is put together of several parts, and ${wanted(rule)}`]
   if (rule.kind === 'uuid' ? isUuid.test(value) : isTextTaken(rule, value)) return []
-  const meant = rule.kind === 'text' && rule.values !== null ? didYouMean(value, rule.values) : ''
+  const meant = rule.kind === 'text' && rule.values !== null ? didYouMeanHint(value, rule.values) : ''
   return [`${at} can be "${value}", and ${wanted(rule)}${meant}`]
 }
 

@@ -11,7 +11,7 @@ export type Mappings = ReadonlyMap<string, Mapping>
 /**
  * The first resource that a mapping uses, because the client surely has access to it; else the first of all.
  */
-export function firstUsedResource(mappings: Mappings): Resource {
+export function firstMappedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)
   return resourceNames.find((resource) => used.includes(resource)) ?? resourceNames[0]
 }
@@ -32,7 +32,7 @@ export function loadMappings(dir: string): Mappings {
     problems.push(...read.problems)
     if (read.type === null) continue
     const takenBy = fileByType.get(read.type)
-    if (takenBy !== undefined) problems.push(read.typeTaken(takenBy))
+    if (takenBy !== undefined) problems.push(read.repeatedTypeProblem(takenBy))
     else fileByType.set(read.type, file)
     if (read.mapping !== null) mappings.set(read.type, read.mapping)
   }
@@ -43,7 +43,7 @@ export function loadMappings(dir: string): Mappings {
 /**
  * Loads the mapping files like `loadMappings`, but returns an empty map if they cannot be used.
  */
-export function loadUsableMappings(dir: string): Mappings {
+export function loadMappingsOrNone(dir: string): Mappings {
   try {
     return loadMappings(dir)
   } catch (error) {

@@ -11,7 +11,7 @@ import {
   readPayload,
   writeJson,
 } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Mappings } from './loadMappings.ts'
 import type { Field, FieldError, MappedField, Mapping, MappingResult } from './mapping.ts'
 
@@ -76,12 +76,13 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
     return invalid(`is ${nameJsonKind(value)}, which a lookup table cannot hold`)
   const text = isExactNumber(value) ? value.rawJSON : String(value)
   return (
-    table.get(text) ?? invalid(`is not in the lookup table: ${quoteForMessage(text)}${didYouMean(text, table.keys())}`)
+    table.get(text) ??
+    invalid(`is not in the lookup table: ${quoteForMessage(text)}${didYouMeanHint(text, table.keys())}`)
   )
 }
 
 /** The request for an outbox row, or the reason why the row has none. */
-export type MappedRecord =
+export type MappedOrRefusedRecord =
   | {
       kind: 'mapped'
       resource: Resource
@@ -105,13 +106,13 @@ export function mapOutboxRecord(
   mappings: Mappings,
   record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable' | 'noRecord'>,
   submissionId: string,
-): MappedRecord {
+): MappedOrRefusedRecord {
   const mapping = mappings.get(record.type)
   if (mapping === undefined) {
     const known = [...mappings.keys()].sort()
     return refused(
       null,
-      `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMean(record.type, known)}`,
+      `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMeanHint(record.type, known)}`,
     )
   }
   if ((record.noRecord ?? null) !== null) return refused(mapping, `nothing is sent for this row: ${record.noRecord}`)
@@ -123,7 +124,7 @@ export function mapOutboxRecord(
   }
 }
 
-function mapPayload(mapping: Mapping, payload: string, submissionId: string): MappedRecord {
+function mapPayload(mapping: Mapping, payload: string, submissionId: string): MappedOrRefusedRecord {
   const { endpoint: resource, track: tracked, sendsSubmissionId: sendsOwnId } = mapping
   const mapped = mapRecord(mapping, payload, submissionId)
   if (mapped.kind === 'mapped') return { ...mapped, resource, tracked, sendsOwnId }
@@ -131,7 +132,7 @@ function mapPayload(mapping: Mapping, payload: string, submissionId: string): Ma
   return { kind: 'refused', resource, reason: reason.join('; '), errors: mapped.errors }
 }
 
-function refused(mapping: Mapping | null, reason: string): MappedRecord {
+function refused(mapping: Mapping | null, reason: string): MappedOrRefusedRecord {
   return {
     kind: 'refused',
     resource: mapping?.endpoint ?? null,

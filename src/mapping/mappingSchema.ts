@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { resourceNames } from '../resources.ts'
 import { nameJsonKind, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
 export interface FieldSpec {
   type: string
@@ -126,5 +126,5 @@ export function explainTypeProblem(type: PayloadValue | undefined): string {
   const known = `one of ${typeNames.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`
   if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameJsonKind(type)}`
-  return `unknown type ${quoteForMessage(type)}: ${known}${didYouMean(type, typeNames)}`
+  return `unknown type ${quoteForMessage(type)}: ${known}${didYouMeanHint(type, typeNames)}`
 }

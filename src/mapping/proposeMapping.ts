@@ -1,5 +1,5 @@
 import { type Resource, resourceNames, serviceResources } from '../resources.ts'
-import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
+import { quoteForYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
 import { chooseByUsualName, type UsualNameKind } from './usualNames.ts'
 
@@ -73,8 +73,8 @@ const orderBody = `  customerId: \${customer_id}
   items: \${items}`
 
 /** Stands for a type that the user must fill in. */
-export interface TypeQuestion {
-  readonly question: string
+export interface TypeToFillIn {
+  readonly fillIn: string
 }
 
 export interface MappingSource {
@@ -88,18 +88,18 @@ export interface MappingSource {
  * @param fields the fields of the type's payloads; empty if no payload could be read
  */
 export function proposeMapping(
-  type: string | TypeQuestion,
+  type: string | TypeToFillIn,
   fields: readonly SourceField[],
   { endpoint: asked, sql }: MappingSource,
 ): YamlLine[] {
   const hasItems = chooseByUsualName(fields.filter(isArray), 'items') !== null
   const hasAmount = chooseByUsualName(fields, 'amount') !== null
-  const endpoint = asked ?? resourceOfNoun(hasItems && !hasAmount ? 'order' : 'transaction')
-  const isOrder = endpoint === resourceOfNoun('order')
+  const endpoint = asked ?? findResourceByNoun(hasItems && !hasAmount ? 'order' : 'transaction')
+  const isOrder = endpoint === findResourceByNoun('order')
   const found = (isOrder ? orderTargets : dataTargets).map((target) => ({ target, field: findField(fields, target) }))
   const field1 = isOrder ? null : chooseByUsualName(fields, 'field1')
   const left = fields.filter((each) => each !== field1 && !found.some(({ field }) => field === each))
-  const list = left.map(({ path, about }) => (about === '' ? path : `${path} (${about})`)).join(', ')
+  const list = left.map(({ path, columnType }) => (columnType === '' ? path : `${path} (${columnType})`)).join(', ')
   return [
     ...head(type, endpoint, sql),
     ...found.map(({ target, field }) => fieldLine(target, field, left)),
@@ -112,15 +112,15 @@ export function proposeMapping(
 
 const isArray = ({ kind }: SourceField) => kind === 'array'
 
-export const resourceOfNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
+export const findResourceByNoun = (noun: (typeof serviceResources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => serviceResources[resource].noun === noun) ?? resourceNames[0]
 
-function head(type: string | TypeQuestion, endpoint: Resource, sql: readonly string[] | null): YamlLine[] {
+function head(type: string | TypeToFillIn, endpoint: Resource, sql: readonly string[] | null): YamlLine[] {
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'
-      ? { text: 'type:', fillIn: type.question }
-      : { text: `type: ${quoteYaml(type)}`, comment: 'outbox rows of this type' },
+      ? { text: 'type:', fillIn: type.fillIn }
+      : { text: `type: ${quoteForYaml(type)}`, comment: 'outbox rows of this type' },
     { text: `endpoint: ${endpoint}`, comment: resourceNames.join(' | ') },
     ...(sql === null
       ? []
@@ -131,7 +131,7 @@ function head(type: string | TypeQuestion, endpoint: Resource, sql: readonly str
 
 function findField(fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null {
   // A text column is not proposed for a uuid, because it may hold other texts. A payload's text field is proposed.
-  const isKnown = ({ kind, about }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || about === ''
+  const isKnown = ({ kind, columnType }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || columnType === ''
   return chooseByUsualName(
     fields.filter((field) => kinds.includes(field.kind) && isKnown(field)),
     usual,
@@ -161,10 +161,10 @@ function fieldLine(target: Target, field: SourceField | null, all: readonly Sour
   if (name === 'order_date' && field.kind === 'localTime')
     return {
       text: `  ${name}: { ${from}, timezone: "", ${rest} }`,
-      fillIn: field.about === 'date' ? zoneOfDays : zoneOfTimes,
+      fillIn: field.columnType === 'date' ? zoneOfDays : zoneOfTimes,
     }
-  const trim = /^character\(/.test(field.about) ? 'trim: true, ' : ''
-  return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.about }
+  const trim = /^character\(/.test(field.columnType) ? 'trim: true, ' : ''
+  return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.columnType }
 }
 
 const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'

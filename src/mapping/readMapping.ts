@@ -28,8 +28,8 @@ export function readMapping(file: string, text: string) {
     mapping: document.problems.length === 0 ? mapping : null,
     type,
     problems: [...document.problems].sort((a, b) => a.line - b.line || a.column - b.column),
-    typeTaken: (by: string): FileProblem =>
-      document.problemAt(['type'], `"${type}" is already the type of ${by}: one file per type`),
+    repeatedTypeProblem: (firstFile: string): FileProblem =>
+      document.problemAt(['type'], `"${type}" is already the type of ${firstFile}: one file per type`),
   }
 }
 
@@ -101,8 +101,8 @@ function report(
 ): void {
   const optionsElsewhere = keys.includes('from') ? fieldOptions : new Set<string>()
   for (const issue of error.issues) {
-    for (const { key, path: within, message } of explainSchemaIssue(issue, value, keys, optionsElsewhere)) {
-      if (key) document.reportKey([...path, ...within], message)
+    for (const { isAboutKey, path: within, message } of explainSchemaIssue(issue, value, keys, optionsElsewhere)) {
+      if (isAboutKey) document.reportKey([...path, ...within], message)
       else document.report([...path, ...within], message)
     }
   }

@@ -7,7 +7,7 @@ export interface SourceField {
   readonly path: string
   readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
   /** The column's type, for messages; empty if the field is known from sample payloads. */
-  readonly about: string
+  readonly columnType: string
 }
 
 /**
@@ -15,7 +15,12 @@ export interface SourceField {
  * @param exactType the type with its length
  */
 export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
-  return { name, path: stepOf(name), kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
+  return {
+    name,
+    path: stepOf(name),
+    kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other',
+    columnType: exactType,
+  }
 }
 
 const kinds: readonly [RegExp, SourceField['kind']][] = [
@@ -47,7 +52,7 @@ function fieldsOf(object: PayloadObject, prefix: string, depth: number): SourceF
     const step = stepOf(name)
     const path = prefix === '' || step.startsWith('[') ? `${prefix}${step}` : `${prefix}.${step}`
     if (isObject(value)) return depth < depthMax ? fieldsOf(value, path, depth + 1) : []
-    return value === null ? [] : [{ name, path, kind: kindOf(value), about: '' }]
+    return value === null ? [] : [{ name, path, kind: kindOf(value), columnType: '' }]
   })
 }
 

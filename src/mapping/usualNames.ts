@@ -70,8 +70,8 @@ interface Named {
 }
 
 /** Returns the likeliest first. */
-export const findUsuallyNamed = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T[] =>
+export const findAllByUsualName = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T[] =>
   usualNames[kind].flatMap((usual) => columns.filter(({ name }) => normalizeName(name) === usual))
 
 export const chooseByUsualName = <T extends Named>(columns: readonly T[], kind: UsualNameKind): T | null =>
-  findUsuallyNamed(columns, kind)[0] ?? null
+  findAllByUsualName(columns, kind)[0] ?? null

@@ -45,7 +45,7 @@ export interface OutcomeBatch {
   transitions: Transition[]
   slots: ReturnableSlot[]
   pauses: PauseCall[]
-  passages: AnsweredRecord[]
+  answeredRecords: AnsweredRecord[]
   refusals: Refusal[]
   trialSucceeded: boolean
   trialEnded: boolean
@@ -68,12 +68,12 @@ export interface RequestDemand {
   /** Time until the next work is due; null if nothing is planned. */
   nextDueMs: number | null
   nextSlotMs: number | null
-  pauses: PauseView[]
+  pauses: CurrentPause[]
   /** After a trial, one record must get through before sending resumes. */
   proof: 'none' | 'wanted' | 'under way'
 }
 
-export interface PauseView {
+export interface CurrentPause {
   reason: PauseReason
   /** Negative if a trial may begin; null if only an operator ends the pause. */
   leftMs: number | null

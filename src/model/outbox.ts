@@ -174,7 +174,7 @@ export interface ChangeCaptureFault {
 export interface DueCaptureWork {
   dueId: string | null
   leavesTypes: boolean
-  hasNew(): Promise<boolean>
+  hasNewRows(): Promise<boolean>
 }
 
 /** A report that is due. Its text is read when the row is written, because the record may change before. */

@@ -91,9 +91,9 @@ export interface PauseCall {
   askedMs: number | null
   detail: string
   /** `detail` without the service's words, for the log. */
-  ownWords?: string
+  logDetail?: string
   /** True if each trial risks a record, so that the waits grow longer than usual. */
-  patient?: boolean
+  hasLongBackoff?: boolean
   /**
    * True if something other than the service answered, such as a proxy. The first trials follow quickly, because a
    * proxy may answer instead of the service only sometimes.
@@ -125,7 +125,7 @@ export interface TransactionStatus {
 
 export interface AnswerReading {
   submittedId: string | null
-  taken: AcceptanceReading
+  acceptance: AcceptanceReading
   /** True if the answer has an id, whatever its HTTP status. */
   namesId: boolean
   transaction: TransactionStatus | null

@@ -16,7 +16,7 @@ export interface LineStream extends DestinationStream {
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
   const stdout = destination({ fd: 1, sync: true })
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
-  return bufferLines(stdout, isJournal ? shapeJournalLine : shapePlainLine)
+  return bufferLines(stdout, isJournal ? formatJournalLine : formatPlainLine)
 }
 
 /** Compares stdout with the device and inode that systemd set (systemd.exec(5)), because stdout may be redirected. */
@@ -33,12 +33,12 @@ function leadsToJournal(fd: number, journalStream: string | undefined): boolean 
 /** Syslog's numbers (RFC 5424, 6.2.1) by pino's levels. */
 const priorities: Readonly<Record<number, number>> = { 30: 6, 40: 4, 50: 3 }
 
-type Shape = (line: string, level: number) => string
+type LineFormat = (line: string, level: number) => string
 
-export const shapePlainLine: Shape = (line) => line
+export const formatPlainLine: LineFormat = (line) => line
 
 /** Puts the priority before the line (sd-daemon(3)), so that `journalctl -p warning` works. */
-export const shapeJournalLine: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
+export const formatJournalLine: LineFormat = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
 const keptMaxChars = 16_384
@@ -48,7 +48,7 @@ const warning = 40
  * Writes the lines of 10 ms together, because each write wakes the reader, which cost a sixth of the CPU under load.
  * Writes a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
  */
-export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
+export function bufferLines(to: DestinationStream, shape: LineFormat): LineStream {
   let kept = ''
   let timer: NodeJS.Timeout | undefined
   const lines = {

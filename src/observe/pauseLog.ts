@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { PauseCall, PauseReason, PauseView } from '../model.ts'
+import type { CurrentPause, PauseCall, PauseReason } from '../model.ts'
 import type { Log } from './log.ts'
 
 export type PauseLog = ReturnType<typeof createPauseLog>
@@ -9,13 +9,13 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   const standing = new Map<PauseReason, { lastedMs: () => number }>()
   const lastCalls = new Map<PauseReason, PauseCall>()
 
-  function begin({ reason, leftMs, forMs }: PauseView): void {
+  function begin({ reason, leftMs, forMs }: CurrentPause): void {
     const sinceSeenMs = clock.stopwatch()
     standing.set(reason, { lastedMs: () => Math.round(forMs + sinceSeenMs()) })
     log.warn('paused', {
       reason,
       until: leftMs === null ? undefined : new Date(clock.nowMs() + leftMs).toISOString(),
-      detail: lastCalls.get(reason)?.ownWords ?? '`outboxd status` says why',
+      detail: lastCalls.get(reason)?.logDetail ?? '`outboxd status` says why',
     })
   }
 
@@ -30,10 +30,10 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
       for (const call of calls) {
         lastCalls.set(call.reason, call)
         if (call.reason === 'unauthorized')
-          log.error('service refused our sign-in', { reason: call.reason, detail: call.ownWords })
+          log.error('service refused our sign-in', { reason: call.reason, detail: call.logDetail })
       }
     },
-    seen(pauses: readonly PauseView[]): void {
+    seen(pauses: readonly CurrentPause[]): void {
       for (const pause of pauses) if (!standing.has(pause.reason)) begin(pause)
       for (const [reason, { lastedMs }] of standing)
         if (!pauses.some((pause) => pause.reason === reason)) end(reason, lastedMs())

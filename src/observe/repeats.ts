@@ -1,16 +1,16 @@
 /** Repeats that were counted and not written. `lastMs` is in epoch milliseconds. */
-export interface Counted {
+export interface CountedRepeats {
   times: number
   lastMs: number
 }
 
-type Write = (counted?: Counted) => void
+type Write = (counted?: CountedRepeats) => void
 
 const countedForMs = 60_000
 /** Repeats of at most this many different lines are counted. */
 const linesMax = 1_000
 
-interface Line extends Counted {
+interface Line extends CountedRepeats {
   write: Write
   timer: NodeJS.Timeout
 }

@@ -7,11 +7,11 @@ export function findReasonProblem(reason: string): string | null {
 }
 
 /** Matches control, direction and zero-width characters, which logs must not have. */
-const unfit = /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
+const unfitCharacter = /[\p{Cc}\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u
 
 export const personNameMax = 100
 
 export function normalizePersonName(text: string): string | null {
   const name = text.replace(/ +/g, ' ').trim()
-  return name === '' || name.length > personNameMax || unfit.test(name) || !name.isWellFormed() ? null : name
+  return name === '' || name.length > personNameMax || unfitCharacter.test(name) || !name.isWellFormed() ? null : name
 }

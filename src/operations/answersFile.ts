@@ -14,7 +14,7 @@ import {
   type ResolveAnswer,
   type ResolveOutcome,
   transactionHolderMessage,
-  transactionOfAnswer,
+  transactionNamedInAnswer,
   whyCannotBeSettled,
 } from './resolve.ts'
 import { unescapeFormulas } from './spreadsheet.ts'
@@ -29,14 +29,14 @@ interface AnsweredLine {
   attempts: number
 }
 
-type AnswersRead =
+type ParsedAnswers =
   | { kind: 'value'; lines: AnsweredLine[]; unanswered: number }
   | { kind: 'invalid'; problems: string[] }
 
 const linesMax = 10_000
 
 /** Reads the filled-in CSV of `list --csv`, separated by commas, semicolons or tabs. */
-export function readAnswersFile(text: string): AnswersRead {
+export function parseAnswersFile(text: string): ParsedAnswers {
   const rows = readRows(text)
   if (typeof rows === 'string') return { kind: 'invalid', problems: [rows] }
   const [first, ...records] = rows
@@ -120,7 +120,7 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
   }
 }
 
-export interface SettlingLine {
+export interface LineToSettle {
   line: number
   settling: RecordToSettle
   answer: ResolveAnswer
@@ -133,7 +133,7 @@ interface SkippedLine extends SkippedRecord {
 }
 
 export type MatchedAnswers =
-  | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
+  | { kind: 'value'; settling: LineToSettle[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
 /** Compares each line with the ledger. Any wrong line makes the whole file invalid. */
@@ -143,7 +143,7 @@ export async function matchAnswersToRecords(
   terms: Pick<ResolveAnswer, 'unchecked' | 'newKey'>,
   onLine: (index: number) => void,
 ): Promise<MatchedAnswers> {
-  const settling: SettlingLine[] = []
+  const settling: LineToSettle[] = []
   const skipped: SkippedLine[] = []
   const problems: string[] = []
   const lineOf = new Map<string, number>()
@@ -171,7 +171,7 @@ export async function matchAnswersToRecords(
       ...{ arrived: arrivedAs ?? undefined, notArrived: arrivedAs === null, takeBack: false },
       ...{ unchecked: terms.unchecked, newKey: terms.newKey },
     }
-    const transaction = transactionOfAnswer(detail, answer)
+    const transaction = transactionNamedInAnswer(detail, answer)
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
     const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)

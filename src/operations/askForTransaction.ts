@@ -8,7 +8,7 @@ import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { pauseCallOfTokenAnswer, readGetAnswer } from '../service/readAnswer.ts'
-import { slotReachMs } from '../slotReach.ts'
+import { slotRequestsEndAfterMs } from '../slotReach.ts'
 
 /** The longest wait for slots. */
 export const slotWaitMaxMs = 10_000
@@ -23,16 +23,16 @@ export interface TransactionAnswer {
   message: string
 }
 
-interface Asking {
+interface TransactionAskOptions {
   signal: AbortSignal
   onWait(): void
   slotWaitMs?: number
 }
 
-export async function askForTransaction(
+export async function askServiceForTransaction(
   config: Config,
   transaction: TransactionRef,
-  { signal, onWait, slotWaitMs }: Asking,
+  { signal, onWait, slotWaitMs }: TransactionAskOptions,
 ): Promise<TransactionAnswer> {
   const asked = await withBudgetedServiceClient(config, {
     signal,
@@ -97,7 +97,7 @@ export type AskOutcome<T> =
   /** The ledger cannot be read or written, so the free slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
-interface AskingDeps<T> {
+interface BudgetedAskOptions<T> {
   signal: AbortSignal
   askAnyway: boolean
   onWait(): void
@@ -117,21 +117,25 @@ interface AskingDeps<T> {
  * Runs `ask` with a client of the service and slots of the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
-export async function withBudgetedServiceClient<T>(config: Config, deps: AskingDeps<T>): Promise<AskOutcome<T>> {
-  const { loan, ageMs } = await waitForSlots(config, deps)
-  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
+export async function withBudgetedServiceClient<T>(
+  config: Config,
+  options: BudgetedAskOptions<T>,
+): Promise<AskOutcome<T>> {
+  const { loan, ageMs } = await waitForSlots(config, options)
+  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !options.askAnyway)) return loan
   const { service } = config
   const client = createServiceClient({
     service,
     credentials: () => service,
     maxInFlight: 1,
     clock: systemClock,
-    onCertificate: deps.onCertificate,
+    onCertificate: options.onCertificate,
   })
   const { requestTimeoutMs } = service
-  const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
+  const mayLeave = () =>
+    loan.kind !== 'loan' || ageMs() < slotRequestsEndAfterMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
-    return { kind: 'asked', result: await deps.ask(client, mayLeave, permitsFor(config, deps)) }
+    return { kind: 'asked', result: await options.ask(client, mayLeave, permitsFor(config, options)) }
   } finally {
     await client.close()
     if (loan.kind === 'loan') await loan.giveBack()
@@ -148,11 +152,11 @@ async function waitForSlots(
     onWait,
     requestsMax,
     slotWaitMs = slotWaitMaxMs,
-  }: Pick<AskingDeps<unknown>, 'signal' | 'onWait' | 'requestsMax' | 'slotWaitMs'>,
+  }: Pick<BudgetedAskOptions<unknown>, 'signal' | 'onWait' | 'requestsMax' | 'slotWaitMs'>,
 ): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
   const permits = permitsFor(config, { requestsMax })
-  const reachMs = slotReachMs(windowMs, requestsMax * config.service.requestTimeoutMs)
+  const reachMs = slotRequestsEndAfterMs(windowMs, requestsMax * config.service.requestTimeoutMs)
   const elapsedMs = systemClock.stopwatch()
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()

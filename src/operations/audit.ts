@@ -4,7 +4,7 @@ import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../time.ts'
-import { csvHead, csvLines } from './spreadsheet.ts'
+import { csvHeaderLine, csvLines } from './spreadsheet.ts'
 
 export type AuditLine =
   | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
@@ -62,7 +62,7 @@ export interface AuditSum {
 
 export type AuditSums = Map<string, AuditSum>
 
-export function addToSums(sums: AuditSums, line: AuditLine): void {
+export function addToAuditSums(sums: AuditSums, line: AuditLine): void {
   if (line.kind === 'act') return
   const month = line.endedMs === null ? null : formatIsoInstant(line.endedMs).slice(0, 7)
   const { amounts: given, currency } = line.kind === 'pruned' ? { amounts: null, currency: null } : line
@@ -78,7 +78,7 @@ export function addToSums(sums: AuditSums, line: AuditLine): void {
 }
 
 /** Records that have not ended come last. */
-export const sortSums = (sums: AuditSums): AuditSum[] =>
+export const sortAuditSums = (sums: AuditSums): AuditSum[] =>
   [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 
 export function addDecimals(a: string, b: string): string {
@@ -94,7 +94,7 @@ const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
-export function auditJson(line: AuditLine) {
+export function auditLineJson(line: AuditLine) {
   if (line.kind !== 'record') return replaceEpochMsByIsoTimes(line)
   const { kind, id, outboxId, type, state, transactionId, key, code, amounts, attempts, customer, currency } = line
   const { recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
@@ -113,9 +113,10 @@ const columns = [
 ]
 const amountColumn = (name: string) => `amount_${name}`
 
-export const auditCsvHead = (names: readonly string[]): string => csvHead([...columns, ...names.map(amountColumn)])
+export const auditCsvHeaderLine = (names: readonly string[]): string =>
+  csvHeaderLine([...columns, ...names.map(amountColumn)])
 
-export function auditCsv(line: AuditLine, names: readonly string[]): string {
+export function auditLineCsv(line: AuditLine, names: readonly string[]): string {
   return csvCells({ ...cellsOf(line), ...amountCells(line.kind === 'record' ? line.amounts : null) }, [
     ...columns,
     ...names.map(amountColumn),
@@ -137,7 +138,7 @@ export function auditSumsCsv(sums: readonly AuditSum[]): string {
     ...{ month, type, outcome, currency, records: String(records), without_amounts: String(withoutAmounts) },
     ...amountCells(all),
   })
-  return csvHead(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
+  return csvHeaderLine(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
 }
 
 export function auditSumsText(sums: readonly AuditSum[]): string {
@@ -194,7 +195,7 @@ function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
 
 const stateWidth = 9
 
-export function auditText(line: AuditLine): string {
+export function auditLineText(line: AuditLine): string {
   const parts = line.kind === 'act' ? [formatInstant(line.atMs), showAuditedAct(line)] : recordParts(line)
   return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
 }

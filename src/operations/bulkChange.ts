@@ -7,16 +7,16 @@ import { formatDuration } from '../time.ts'
 import type { Databases } from './databases.ts'
 import {
   type FilterOptions,
-  type FiltersRead,
   hasFilters,
   narrowFilterByText,
-  readFilters,
+  type ParsedFilters,
+  parseFilters,
   type SearchByText,
 } from './filters.ts'
 import { estimateBacklog } from './readStatus.ts'
 import { findEachSubmissionByName } from './references.ts'
 
-export interface BulkChange {
+export interface BulkChangeRules {
   verb: 'replay' | 'discard'
   did: 'replayed' | 'discarded'
   allowedStates: readonly State[]
@@ -39,7 +39,7 @@ export interface BulkOutcome {
   skipped: SkippedRecord[]
 }
 
-export interface BulkRun {
+export interface BulkChangeRun {
   /** If aborted, the current batch is finished, and the rest stays unchanged. */
   signal: AbortSignal
 }
@@ -55,7 +55,7 @@ export const listSkippedAsChanged = (
 export async function carryOutInBatches<T>(
   items: readonly T[],
   size: number,
-  { signal }: BulkRun,
+  { signal }: BulkChangeRun,
   work: (batch: T[]) => Promise<BulkOutcome>,
 ): Promise<BulkOutcome> {
   const all: BulkOutcome = { done: [], skipped: [] }
@@ -72,7 +72,7 @@ export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]>
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
 }
 
-export interface Choice {
+export interface RecordChoice {
   ids: readonly string[]
   filters: FilterOptions
   nowMs: number
@@ -84,9 +84,9 @@ export type ChosenRecords =
   | { kind: 'missing'; problems: string[] }
 
 /** Bounds the memory. Another run changes further records. */
-export const changedAtOnceMax = 100_000
+export const recordsPerChangeMax = 100_000
 
-export function findChoiceProblems(change: BulkChange, choice: Choice): string[] {
+export function findChoiceProblems(change: BulkChangeRules, choice: RecordChoice): string[] {
   const { ids, filters } = choice
   if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined))
     return ['give ids or filters, not both: such as outbox:4711, or --code E001']
@@ -98,8 +98,8 @@ export function findChoiceProblems(change: BulkChange, choice: Choice): string[]
 export async function chooseSubmissions(
   ledger: Database,
   search: SearchByText,
-  change: BulkChange,
-  choice: Choice,
+  change: BulkChangeRules,
+  choice: RecordChoice,
   onCut: (message: string) => void,
 ): Promise<ChosenRecords> {
   if (choice.ids.length > 0) return chooseNamed(ledger, change, choice.ids)
@@ -107,12 +107,14 @@ export async function chooseSubmissions(
   return read.kind === 'invalid' ? read : chooseMatching(ledger, search, change, read, onCut)
 }
 
-const readChoice = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, { filters, nowMs }: Choice) =>
-  readFilters(filters, { defaultStates, allowedStates, whyNotAllowed, nowMs })
+const readChoice = (
+  { allowedStates, defaultStates, whyNotAllowed }: BulkChangeRules,
+  { filters, nowMs }: RecordChoice,
+) => parseFilters(filters, { defaultStates, allowedStates, whyNotAllowed, nowMs })
 
 async function chooseNamed(
   ledger: Database,
-  { allowedStates, whyNotAllowed }: BulkChange,
+  { allowedStates, whyNotAllowed }: BulkChangeRules,
   ids: readonly string[],
 ): Promise<ChosenRecords> {
   const found = await findEachSubmissionByName(ledger, ids)
@@ -130,31 +132,31 @@ async function chooseNamed(
 async function chooseMatching(
   ledger: Database,
   search: SearchByText,
-  { whySpared }: BulkChange,
-  read: Extract<FiltersRead, { kind: 'value' }>,
+  { whySpared }: BulkChangeRules,
+  read: Extract<ParsedFilters, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<ChosenRecords> {
   const filter = await narrowFilterByText(search, read, onCut)
-  const limit = Math.min(read.limit ?? changedAtOnceMax, changedAtOnceMax)
+  const limit = Math.min(read.limit ?? recordsPerChangeMax, recordsPerChangeMax)
   if (whySpared === null)
     return { kind: 'chosen', submissions: await selectSubmissions(ledger, filter, limit), skipped: [] }
   const submissions = filter.mayHaveArrived
     ? []
     : await selectSubmissions(ledger, { ...filter, mayHaveArrived: false }, limit)
-  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, changedAtOnceMax)
+  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, recordsPerChangeMax)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }
 
 /** Previews show this many records, and count all by group. */
-export const previewedMax = 5
+export const previewedRecordsMax = 5
 
 export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
   count: number
 }
 
 /** The largest group comes first. */
-export function groupSubmissions(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
+export function groupSubmissionsByKind(submissions: readonly ListedSubmission[]): SubmissionGroup[] {
   const kinds = Map.groupBy(
     submissions,
     ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,

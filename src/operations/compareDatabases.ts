@@ -1,4 +1,4 @@
-import { readLedgerId, readLedgerName } from '../ledger/binding.ts'
+import { readLedgerId, readUniqueLedgerName } from '../ledger/binding.ts'
 import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/history.ts'
 import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
@@ -11,18 +11,22 @@ import { compareTableWithLedger, type TableComparison, updateLedgerGapProblem } 
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readNextSliceUnderWay } from '../outbox/rowsUnderWay.ts'
+import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
 import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { slotReachMs } from '../slotReach.ts'
+import { slotRequestsEndAfterMs } from '../slotReach.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) => {
-    const daemons = await findDaemonsOfOtherLedgers(erp, await outbox.readName(), await readLedgerName(ledger))
+    const daemons = await findDaemonsOfOtherLedgers(
+      erp,
+      await outbox.readQualifiedName(),
+      await readUniqueLedgerName(ledger),
+    )
     return daemons.length === 0 ? null : otherLedgerMessage(outbox.qualified, daemons)
   })
 }
@@ -30,12 +34,12 @@ export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<str
 export function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLedger | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) =>
-    findSecondLedger(erp, await readLedgerId(ledger), (await outbox.identify()).table),
+    findSecondLedger(erp, await readLedgerId(ledger), (await outbox.readIdentity()).table),
   )
 }
 
 /** Null if the row is gone, or if its contents cannot be read. */
-export function readRecordIfReadable(
+export function tryReadRecord(
   databases: Databases,
   mappings: Mappings,
   outboxId: string,
@@ -50,14 +54,14 @@ export function readRecordIfReadable(
 
 /**
  * Finds rows that are marked as captured but missing from the ledger.
- * @param isWaitingToo true also finds waiting rows that name a transaction; only while no daemon captures
+ * @param includesWaitingRows true also finds waiting rows that name a transaction; only while no daemon captures
  */
 export function findLostRows(
   databases: Databases,
   goOn: () => boolean,
-  isWaitingToo = false,
+  includesWaitingRows = false,
 ): Promise<TableComparison> {
-  const options = { isWaitingToo, onlyLost: true, reportAgain: null, goOn }
+  const options = { isWaitingToo: includesWaitingRows, onlyLost: true, reportAgain: null, mayGoOn: goOn }
   return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, options))
 }
 
@@ -82,11 +86,11 @@ export async function mayWaitingRowsHaveBeenSent(
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
-      createRowWithTransactionSearch((after) => readNextSliceUnderWay(outbox, after)).find(),
+      createRowWithTransactionSearch((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
-  const { view, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
-  return view !== null && verdict.kind === 'found'
+  const { reading, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
+  return reading !== null && verdict.kind === 'found'
 }
 
 const usualTimeoutMs = 30_000
@@ -94,7 +98,7 @@ const usualTimeoutMs = 30_000
 export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestRequestTimeoutMs(db)) ?? usualTimeoutMs
-    await declareLedgerRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
+    await declareLedgerRestored(db, slotRequestsEndAfterMs(config.rateLimit.windowMs, timeoutMs), actor)
   })
 }
 
@@ -109,7 +113,7 @@ export async function makeMissingReportsDue(
     toldAgain += await makeReportsOfEndedRecordsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    compareTableWithLedger(outbox, { onlyLost: true, reportAgain, goOn }),
+    compareTableWithLedger(outbox, { onlyLost: true, reportAgain, mayGoOn: goOn }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

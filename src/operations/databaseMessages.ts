@@ -59,9 +59,9 @@ export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   return `the ${of}’s database is read-only, so ${consequences[of]}. ${remedies[cause](variable)}`
 }
 
-export function hiddenRowsMessage(hidden: RowsBeforeStart | null): string | null {
-  if (hidden === null || hidden.rows === 0) return null
-  const { rows, oldest } = hidden
+export function rowsBeforeStartMessage(rowsBeforeStart: RowsBeforeStart | null): string | null {
+  if (rowsBeforeStart === null || rowsBeforeStart.rows === 0) return null
+  const { rows, oldest } = rowsBeforeStart
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
   const more = rows >= rowsBeforeStartMax ? ' or more' : ''
   return `${pluralize(rows, 'row')}${more} before the start position ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
@@ -74,9 +74,9 @@ export function startPositionMessage(start: StartPosition | null): string | null
 }
 
 /** Says that all rows already in the table will be sent, and how to prevent that; null if there are none. */
-export function initialBacklogMessage(history: InitialBacklog | null): string | null {
-  if (history === null || history.rows === 0) return null
-  const { rows, isEstimate, oldest, newest } = history
+export function initialBacklogMessage(backlog: InitialBacklog | null): string | null {
+  if (backlog === null || backlog.rows === 0) return null
+  const { rows, isEstimate, oldest, newest } = backlog
   const times = oldest === null ? '' : `, created from ${oldest} to ${newest}`
   const count = `${isEstimate ? 'some ' : ''}${pluralize(rows, 'row')}`
   return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import type { StoreConfig } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
-import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
+import type { Operator, WhoAndReason } from '../ledger/operator/operator.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
@@ -16,7 +16,7 @@ import { catalogPathSettings } from '../postgres/sessionSettings.ts'
  *     discardSeenSubmissions(operator, seen)                          changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
-  readonly config: StoreConfig
+  readonly config: DatabaseConfig
   readonly account: string
   readonly ledger: Pool
   /** Gives up waiting for a lock after 2.5 s, because an operator waits. */
@@ -25,7 +25,7 @@ export interface Databases extends AsyncDisposable {
   readonly outboxTable: () => Outbox
 }
 
-export interface LedgerSessions {
+export interface LedgerPoolOptions {
   connections?: number
   lockMs?: number
 }
@@ -39,10 +39,10 @@ const goodbyeMs = 1_000
  * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
  */
 export async function openDatabases(
-  config: StoreConfig,
+  config: DatabaseConfig,
   account: string,
   outboxTable: () => OutboxTable | string,
-  { connections = 2, lockMs }: LedgerSessions = {},
+  { connections = 2, lockMs }: LedgerPoolOptions = {},
 ): Promise<Databases> {
   const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
   const onIdleError = () => {} // the next statement reports the error
@@ -86,12 +86,12 @@ export async function openDatabases(
 /** @throws DatabaseUnusable if the ERP's database cannot be reached */
 export function withOutbox<T>(
   { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
-  ask: (outbox: Outbox) => Promise<T>,
+  work: (outbox: Outbox) => Promise<T>,
 ): Promise<T> {
-  return withConnectionErrorsExplained('DATABASE_URL', config.databaseUrl, async () => ask(outboxTable()))
+  return withConnectionErrorsExplained('DATABASE_URL', config.databaseUrl, async () => work(outboxTable()))
 }
 
-export function operatorOf({ config, ledger, account }: Databases, actor: StatedActor): Operator {
+export function operatorWithDatabases({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
   const { stateDatabaseUrl: url, keyOnFailure } = config
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }

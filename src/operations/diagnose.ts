@@ -1,4 +1,4 @@
-import type { StoreConfig } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import { type PauseReason, type Problem, statesNeedingAttention } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
@@ -6,15 +6,15 @@ import { capitalize, pluralize } from '../plainText.ts'
 import { formatDuration, formatInstantAndDistance } from '../time.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
-import { joinStatusFacts, type LedgerStatus, type OutboxStatus, type StatusFacts } from './readStatus.ts'
-import { missedTargetMessages, totalRequestCounts } from './serviceTargets.ts'
+import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
+import { missedTargetMessages, sumRequestCounts } from './serviceTargets.ts'
 
-export interface StatusReport extends StatusFacts {
+export interface StatusReport extends CombinedStatus {
   diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-export function createStatusReport(ledger: LedgerStatus, outbox: OutboxStatus, config: StoreConfig): StatusReport {
-  const facts = joinStatusFacts(ledger, outbox, config)
+export function createStatusReport(ledger: LedgerStatus, outbox: OutboxStatus, config: DatabaseConfig): StatusReport {
+  const facts = combineStatuses(ledger, outbox, config)
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
@@ -22,7 +22,7 @@ export type Diagnosis =
   | { isWell: true; message: string }
   | { isWell: false; message: string; condition: HealthCondition }
 
-type Condition = (status: StatusFacts) => readonly string[]
+type Condition = (status: CombinedStatus) => readonly string[]
 
 /**
  * All is well if no condition returns a message. The most urgent condition comes first. Each needs a case in
@@ -39,7 +39,7 @@ export const healthConditions = {
       pauses.filter((pause) => !isForHistory(pause)),
       nowMs,
     ),
-  'the service meets its targets': ({ recent }) => missedTargetMessages(totalRequestCounts(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => missedTargetMessages(sumRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing }) => problemMessages(standing.filter((problem) => !isOfHistory(problem))),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
@@ -52,11 +52,11 @@ export type HealthCondition = keyof typeof healthConditions | typeof lastConditi
 const lastCondition = 'waiting rows are captured'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
-const isForHistory = ({ reason }: StatusFacts['pauses'][number]) => reason === 'history'
+const isForHistory = ({ reason }: CombinedStatus['pauses'][number]) => reason === 'history'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
-export function findBrokenConditions(
-  status: StatusFacts,
+export function findUnmetHealthConditions(
+  status: CombinedStatus,
 ): { condition: HealthCondition; messages: readonly string[] }[] {
   const names = Object.keys(healthConditions) as (keyof typeof healthConditions)[]
   const broken = names
@@ -73,15 +73,15 @@ const untakenMs = 60_000
 
 const untoldMs = 300_000
 
-export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
-  const wrong = findBrokenConditions(status).flatMap(({ condition, messages }) =>
+export function diagnose(status: CombinedStatus): [Diagnosis, ...Diagnosis[]] {
+  const wrong = findUnmetHealthConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
   )
   const [first, ...rest] = wrong
   return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...rest]
 }
 
-function outboxAway({ outbox }: StatusFacts): string | null {
+function outboxAway({ outbox }: CombinedStatus): string | null {
   switch (outbox.kind) {
     case 'read':
       return null
@@ -99,7 +99,14 @@ function outboxAway({ outbox }: StatusFacts): string | null {
 const sentence = (message: string) => `${capitalize(message)}.`
 
 /** A daemon cannot write its heartbeat into a read-only ledger, so no heartbeat is missed there. */
-function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly, nowMs }: StatusFacts): string | null {
+function noDaemon({
+  instances,
+  daemonConnected,
+  lastSilentMs,
+  heldUpBy,
+  readOnly,
+  nowMs,
+}: CombinedStatus): string | null {
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected)
     return 'No daemon is running, so nothing is sent. Start one with `outboxd run`, or look at its log.'
@@ -124,7 +131,7 @@ const explains: Record<PauseReason, string> = {
     'The ledger’s database may not have all that was sent, or may lose it in a failover. `outboxd recover --dry-run` shows what to do.',
 }
 
-function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number): string[] {
+function paused(pauses: readonly CombinedStatus['pauses'][number][], nowMs: number): string[] {
   return pauses.map(
     ({ reason, sinceMs }) =>
       `Nothing is sent: paused (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${explains[reason]}`,
@@ -134,10 +141,10 @@ function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number)
 /** If more records than this need attention, `list --by-cause` is more useful than `list`. */
 const eachMax = 10
 
-export const countNeedingAttention = ({ submissions }: Pick<StatusFacts, 'submissions'>): number =>
+export const countNeedingAttention = ({ submissions }: Pick<CombinedStatus, 'submissions'>): number =>
   statesNeedingAttention.reduce((total, state) => total + submissions[state], 0)
 
-function waitsForPerson(facts: StatusFacts): string | null {
+function waitsForPerson(facts: CombinedStatus): string | null {
   const total = countNeedingAttention(facts)
   if (total === 0) return null
   const { submissions } = facts
@@ -146,7 +153,7 @@ function waitsForPerson(facts: StatusFacts): string | null {
   return `${pluralize(total, 'record')} ${total === 1 ? 'needs' : 'need'} attention (${parts}). ${total > eachMax ? '`outboxd list --by-cause` groups them by cause.' : '`outboxd list` shows them.'}`
 }
 
-function late({ oldestMs, oldestAcceptedMs, nowMs }: StatusFacts): string | null {
+function late({ oldestMs, oldestAcceptedMs, nowMs }: CombinedStatus): string | null {
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
     return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}. \`outboxd list --state queued\` shows it.`
   if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
@@ -154,7 +161,7 @@ function late({ oldestMs, oldestAcceptedMs, nowMs }: StatusFacts): string | null
 }
 
 /** Notices trouble that no daemon can record, such as a full disk of the ledger. */
-function notTaken(status: StatusFacts): string | null {
+function notTaken(status: CombinedStatus): string | null {
   const { isBudgetUnused, instances, nowMs } = status
   const { waiting, oldestMs } = readOutbox(status)
   const [first] = instances
@@ -163,24 +170,24 @@ function notTaken(status: StatusFacts): string | null {
   return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. Look at the daemon’s log (full disk? missing permission?), and run \`outboxd check\`.`
 }
 
-function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string | null {
+function untold({ reportsDue, oldestReportDueMs, nowMs }: CombinedStatus): string | null {
   if (oldestReportDueMs === null || nowMs - oldestReportDueMs <= untoldMs) return null
   return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not written back to the outbox, the oldest for ${formatDuration(nowMs - oldestReportDueMs)}. A daemon tries again by itself. \`outboxd check\` tries one row, and says what is wrong.`
 }
 
-const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>
+const readOutbox = ({ outbox }: CombinedStatus): OutboxBacklog =>
   outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
 
 /** Rows before the start position are not a problem, because an operator excluded them. */
-function leftBehind({ outbox }: StatusFacts): string | null {
-  const hidden = outbox.kind === 'read' ? outbox.hidden : null
+function leftBehind({ outbox }: CombinedStatus): string | null {
+  const hidden = outbox.kind === 'read' ? outbox.rowsBeforeStart : null
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
   const more = hidden.rows >= rowsBeforeStartMax ? ' or more' : ''
   return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as set with \`outboxd adopt\``
 }
 
-function allIsWell(status: StatusFacts): string {
+function allIsWell(status: CombinedStatus): string {
   const { submissions, probing } = status
   const left = readOutbox(status).waiting + submissions.queued + submissions.sending - probing
   const tracked = submissions.accepted

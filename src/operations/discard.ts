@@ -4,16 +4,16 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import {
-  type BulkChange,
+  type BulkChangeRules,
+  type BulkChangeRun,
   type BulkOutcome,
-  type BulkRun,
   carryOutInBatches,
   listSkippedAsChanged,
 } from './bulkChange.ts'
 
 const discardable: readonly State[] = [...statesNeedingAttention, 'accepted']
 
-export const discardChange: BulkChange = {
+export const discardRules: BulkChangeRules = {
   verb: 'discard',
   did: 'discarded',
   allowedStates: discardable,
@@ -44,7 +44,7 @@ const batchSize = 500
 export function discardSubmissions(
   operator: Operator,
   submissions: readonly DiscardCandidate[],
-  run: BulkRun,
+  run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const discarded = new Set(await discardSeenSubmissions(operator, batch))

@@ -4,7 +4,7 @@ import { type State, states, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { parseEpochMs } from '../time.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
 const textFilters = ['state', 'code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause'] as const
 
@@ -12,7 +12,7 @@ export interface FilterOptions extends Partial<Record<(typeof textFilters)[numbe
   mayHaveArrived?: boolean | undefined
 }
 
-export type FiltersRead =
+export type ParsedFilters =
   | { kind: 'value'; filter: SubmissionFilter; containing: string | null; limit: number | null }
   | { kind: 'invalid'; problems: string[] }
 
@@ -23,10 +23,10 @@ interface FilterRules {
   nowMs: number
 }
 
-export function readFilters(options: FilterOptions, rules: FilterRules): FiltersRead {
+export function parseFilters(options: FilterOptions, rules: FilterRules): ParsedFilters {
   const problems: string[] = []
   const asked = readStates(options.state, rules, problems)
-  const span = readTimeSpan(options, rules.nowMs)
+  const span = parseTimeSpan(options, rules.nowMs)
   if (span.kind === 'invalid') problems.push(...span.problems)
   const filter: SubmissionFilter = {
     states: asked,
@@ -51,10 +51,10 @@ export function readFilters(options: FilterOptions, rules: FilterRules): Filters
 }
 
 /** Without --state, chooses the states that need attention, or all states with --transaction or --containing. */
-export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
+export function parseListFilters(options: FilterOptions, nowMs: number): ParsedFilters {
   const isLookup = options.transaction !== undefined || options.containing !== undefined
   const defaultStates = isLookup ? states : statesNeedingAttention
-  return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
+  return parseFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
 export function hasFilters(options: FilterOptions): boolean {
@@ -76,7 +76,7 @@ function readStates(text: string | undefined, rules: FilterRules, problems: stri
     const state = states.find((each) => each === word.trim().toLowerCase())
     if (state === undefined)
       problems.push(
-        `--state ${word.trim()}: there is no such state${didYouMean(word.trim(), states)} (states: ${states.join(', ')})`,
+        `--state ${word.trim()}: there is no such state${didYouMeanHint(word.trim(), states)} (states: ${states.join(', ')})`,
       )
     else if (!rules.allowedStates.includes(state)) problems.push(`--state ${state}: ${rules.whyNotAllowed(state)}`)
     return state ?? []
@@ -85,7 +85,7 @@ function readStates(text: string | undefined, rules: FilterRules, problems: stri
 
 type TimeSpan = Pick<SubmissionFilter, 'sinceMs' | 'untilMs'>
 
-export function readTimeSpan(
+export function parseTimeSpan(
   options: Pick<FilterOptions, 'since' | 'until'>,
   nowMs: number,
 ): { kind: 'value'; value: TimeSpan } | { kind: 'invalid'; problems: string[] } {
@@ -121,7 +121,7 @@ export const createTextSearch =
  */
 export async function narrowFilterByText(
   search: SearchByText,
-  { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
+  { filter, containing }: Extract<ParsedFilters, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<SubmissionFilter> {
   if (containing === null) return filter

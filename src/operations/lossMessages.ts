@@ -3,7 +3,12 @@ import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
 import { pluralize } from '../plainText.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
-import { countRowsNamingTransaction, type LedgerLoss, type LostHistory, type NamedLostRecord } from './recover.ts'
+import {
+  countRowsNamingTransaction,
+  type LedgerLoss,
+  type NamedLostRecord,
+  type SuspectedLossDetail,
+} from './recover.ts'
 
 const rowsShown = 10
 
@@ -18,7 +23,7 @@ function historyMessages({
   isOutboxInDoubt,
   lockedWaitingRows,
   undatedRows,
-}: LostHistory): string[] {
+}: SuspectedLossDetail): string[] {
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null
@@ -63,7 +68,7 @@ function historyMessages({
 type Becomes = 'arrived' | 'uncertain'
 
 const namedRecords = (named: readonly NamedLostRecord[], becomes: Becomes) =>
-  named.filter(({ whyNot }) => (whyNot === null) === (becomes === 'arrived'))
+  named.filter(({ whyNotBelieved }) => (whyNotBelieved === null) === (becomes === 'arrived'))
 
 function firstOf(named: readonly NamedLostRecord[], name: string): string[] {
   if (named.length === 0) return []
@@ -116,7 +121,7 @@ export const ledgerLossJson = ({ gap: { canTell, rows, isCut }, history }: Ledge
   history: history && historyJson(history),
 })
 
-function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows }: LostHistory) {
+function historyJson({ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows }: SuspectedLossDetail) {
   const ofKind = (becomes: Becomes) =>
     namedRecords(named, becomes).map(({ outboxId, said, transactionId }) => ({
       outboxId,

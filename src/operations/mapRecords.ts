@@ -1,13 +1,13 @@
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { type MappedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
+import { type MappedOrRefusedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import { readPayload } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
 export const exampleSubmissionId = '00000000-0000-7000-8000-000000000000'
 
-export type MapPreview = { name: string; type: string } & MappedRecord
+export type MapPreview = { name: string; type: string } & MappedOrRefusedRecord
 
 /** Returns the given type, or the type of the only mapping file. */
 export function chooseRecordType(
@@ -20,7 +20,7 @@ export function chooseRecordType(
   if (mappings.has(type)) return { kind: 'value', type }
   return {
     kind: 'invalid',
-    problem: `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (types: ${types.join(', ')})`,
+    problem: `--type ${type}: there is no mapping file for it${didYouMeanHint(type, types)} (types: ${types.join(', ')})`,
   }
 }
 

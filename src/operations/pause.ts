@@ -1,5 +1,5 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { endAutomaticPauses, endOperatorPause } from '../ledger/pauses.ts'
+import { endOperatorPause, shortenAutomaticPauses } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { believeMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
@@ -15,13 +15,13 @@ export interface PauseRequest {
 }
 
 /** `problem` follows the name of its `field`. */
-export type PauseRead =
+export type ParsedPauseRequest =
   | { kind: 'value'; reason: string; forMs: number | null }
   | { kind: 'invalid'; problems: { field: keyof PauseRequest; problem: string }[] }
 
 const longestMs = 366 * 86_400_000
 
-export function parsePauseRequest(request: PauseRequest): PauseRead {
+export function parsePauseRequest(request: PauseRequest): ParsedPauseRequest {
   const reason = request.reason?.replace(/\s+/g, ' ').trim() ?? ''
   const forMs = request.for === undefined ? null : parseDurationMs(request.for)
   const wrongReason = findReasonProblem(reason)
@@ -63,7 +63,7 @@ export interface ResumeOutcome {
 export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const ended = await endOperatorPause(operator)
   const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
-  const shortened = all || believeRefusals ? await endAutomaticPauses(operator) : []
+  const shortened = all || believeRefusals ? await shortenAutomaticPauses(operator) : []
   const { pauses } = await readLedgerSnapshot(operator.ledger)
   return { ended, believed, shortened, remaining: pauses }
 }

@@ -2,7 +2,7 @@ import type { Problem, ProblemKind } from '../model.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
-import { conflictAdvice } from './submissionFacts.ts'
+import { rowConflictAdvice } from './submissionFacts.ts'
 
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
@@ -82,7 +82,7 @@ const subjectsShown = 3
 function rowConflicts(rows: readonly Problem[]): string {
   if (rows.length === 0) return ''
   const [verb, object] = rows.length === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
-  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${rows.length === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${conflictAdvice}`
+  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${rows.length === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}`
 }
 
 const ofTable = (all: readonly Problem[]) =>

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import type { StoreConfig } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
-import { type ReadOnlyCause, readReadOnlyCause } from '../ledger/operator/readServer.ts'
+import { findReadOnlyCause, type ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
@@ -24,12 +24,12 @@ export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
 }
 
 export type OutboxStatus =
-  | { kind: 'read'; outbox: OutboxBacklog; hidden: RowsBeforeStart | null; readOnly: ReadOnlyCause | null }
+  | { kind: 'read'; outbox: OutboxBacklog; rowsBeforeStart: RowsBeforeStart | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
   | { kind: 'awaited' }
 
-export interface StatusFacts extends LedgerStatus {
+export interface CombinedStatus extends LedgerStatus {
   outbox: OutboxStatus
   /** Creation of the oldest record that is not accepted. */
   oldestMs: number | null
@@ -53,7 +53,7 @@ export async function readLedgerStatus({
     readDaemonActivity(ledger, config.keyOnFailure),
     readProblems(ledger, problemsMax),
     readServedOutbox(ledger),
-    readReadOnlyCause(ledger),
+    findReadOnlyCause(ledger),
     readRecentRequestCounts(ledger),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
@@ -77,9 +77,9 @@ async function askOutbox(databases: Databases, patient = true): Promise<OutboxSt
     const [outbox, hidden, readOnly] = await Promise.all([
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
-      readReadOnlyCause(databases.erp).catch(() => null),
+      findReadOnlyCause(databases.erp).catch(() => null),
     ])
-    return { kind: 'read', outbox, hidden, readOnly }
+    return { kind: 'read', outbox, rowsBeforeStart: hidden, readOnly }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }
@@ -98,9 +98,13 @@ async function untilLocked(databases: Databases, signal: AbortSignal): Promise<O
   }
 }
 
-export function joinStatusFacts(ledger: LedgerStatus, half: OutboxStatus, config: StoreConfig): StatusFacts {
+export function combineStatuses(
+  ledger: LedgerStatus,
+  outboxStatus: OutboxStatus,
+  config: DatabaseConfig,
+): CombinedStatus {
   const { nowMs, pauses, submissions } = ledger
-  const outbox = half.kind === 'read' ? half.outbox : null
+  const outbox = outboxStatus.kind === 'read' ? outboxStatus.outbox : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
   const capacity = ledger.rateCapacity || config.rateLimit.requests
@@ -120,12 +124,12 @@ export function joinStatusFacts(ledger: LedgerStatus, half: OutboxStatus, config
     ...ledger,
     rateCapacity: capacity,
     rateAvailable: ledger.rateCapacity > 0 ? ledger.rateAvailable : capacity,
-    outbox: half,
+    outbox: outboxStatus,
     oldestMs,
     backlog,
     backlogStandsUntil,
     throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
-    readOnly: readOnlyOf(ledger, half),
+    readOnly: readOnlyOf(ledger, outboxStatus),
     isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
   }
 }
@@ -136,8 +140,8 @@ function standsUntil({ instances, standing }: LedgerStatus): string | null {
   return standing.some(({ kind }) => kind === 'loop_failing') ? 'the failing part of the daemon works again' : null
 }
 
-function readOnlyOf({ ledgerReadOnly }: LedgerStatus, half: OutboxStatus): ReadOnlyDatabase[] {
-  const outbox = half.kind === 'read' ? half.readOnly : null
+function readOnlyOf({ ledgerReadOnly }: LedgerStatus, outboxStatus: OutboxStatus): ReadOnlyDatabase[] {
+  const outbox = outboxStatus.kind === 'read' ? outboxStatus.readOnly : null
   return [
     ...(ledgerReadOnly === null ? [] : [{ of: 'ledger' as const, cause: ledgerReadOnly }]),
     ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
@@ -157,7 +161,7 @@ const pollsAssumed = 1
  * Estimates how long the backlog takes at the rate limit. A waiting record costs one request and its polls, a tracked
  * record only its polls.
  */
-export function estimateBacklog(now: {
+export function estimateBacklog(load: {
   toSend: number
   tracked: number
   pollsPerRecord: number | null
@@ -165,10 +169,10 @@ export function estimateBacklog(now: {
   windowMs: number
   lastDueInMs: number
 }): Backlog {
-  const pollsPerRecord = now.pollsPerRecord ?? pollsAssumed
-  const requests = now.toSend * (1 + pollsPerRecord) + now.tracked * pollsPerRecord
-  const durationMs = Math.max((requests / now.capacity) * now.windowMs, now.lastDueInMs)
-  return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
+  const pollsPerRecord = load.pollsPerRecord ?? pollsAssumed
+  const requests = load.toSend * (1 + pollsPerRecord) + load.tracked * pollsPerRecord
+  const durationMs = Math.max((requests / load.capacity) * load.windowMs, load.lastDueInMs)
+  return { records: load.toSend + load.tracked, pollsPerRecord, durationMs }
 }
 
 /** @returns null if nothing waits, or if a pause has no known end */

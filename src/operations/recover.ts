@@ -9,7 +9,7 @@ import {
   type DoubtfulRecordCounts,
   finishRecovery,
   type LostRecord,
-  type NamedRecord,
+  type RecordNamingTransaction,
   type RecoveredAs,
   readDoubtfulRecords,
   recoverLostRecords,
@@ -20,17 +20,12 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
-import { readClaimedUnmarkedRows } from '../outbox/lockedRows.ts'
+import { readRowsLockedForCapture } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
-import {
-  findLostRows,
-  makeMissingReportsDue,
-  mayWaitingRowsHaveBeenSent,
-  readRecordIfReadable,
-} from './compareDatabases.ts'
+import { findLostRows, makeMissingReportsDue, mayWaitingRowsHaveBeenSent, tryReadRecord } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { findTransactionIdProblem } from './resolve.ts'
 
@@ -40,10 +35,10 @@ export interface LedgerLoss {
   gap: TableComparison
   /** Ids of transactions that several rows name. */
   shared: ReadonlySet<string>
-  history: LostHistory | null
+  history: SuspectedLossDetail | null
 }
 
-export interface LostHistory {
+export interface SuspectedLossDetail {
   found: SuspectedLoss
   doubtful: DoubtfulRecordCounts
   /** Records whose rows name a transaction that the ledger does not know as theirs. */
@@ -54,7 +49,7 @@ export interface LostHistory {
   undatedRows: readonly LostRow[]
 }
 
-export type NamedLostRecord = NamedRecord & Pick<RowWithTransactionId, 'said'>
+export type NamedLostRecord = RecordNamingTransaction & Pick<RowWithTransactionId, 'said'>
 
 /** Beyond this number, waiting rows without a date count as newly written. */
 const undatedMax = 10_000
@@ -72,7 +67,7 @@ export async function findLedgerLoss(
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, sayer)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
-  const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarkedRows)
+  const inHand = found === null ? [] : await withOutbox(databases, readRowsLockedForCapture)
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, shared: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
@@ -124,13 +119,13 @@ async function readNamedRecords(
   const shared = transactionsNamedTwice([...lost, ...naming])
   const named = naming.map(({ heldBy, ...record }) => {
     const { transactionId } = record
-    const whyNot =
+    const whyNotBelieved =
       heldBy === null
         ? whyTransactionIsNotTrusted(transactionId, shared)
         : transactionTakenMessage(transactionId, heldBy)
-    return { ...record, whyNot }
+    return { ...record, whyNotBelieved }
   })
-  return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
+  return { named: named.filter(({ isQueued, whyNotBelieved }) => isQueued || whyNotBelieved === null), shared }
 }
 
 function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
@@ -182,7 +177,7 @@ export async function recaptureLostRows(
       `Rows captured again as ${as}: ${taken}${exceptRowsNamingTransactionText(countRowsNamingTransaction(gap.rows))}.`,
     )
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
-  await compareAfterRecovery(parts)
+  await reportEndedRecordsAgain(parts)
   if (history === null && taken > 0)
     await logOperatorAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
@@ -193,7 +188,7 @@ export async function recaptureLostRows(
 export const exceptRowsNamingTransactionText = (named: number): string =>
   named === 0 ? '' : `, except ${named} that name a transaction`
 
-export async function compareAfterRecovery({
+export async function reportEndedRecordsAgain({
   databases,
   operator,
   goOn,
@@ -216,7 +211,7 @@ async function takeInRows(
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readRecordIfReadable(databases, mappings, row.outboxId)
+      const record = await tryReadRecord(databases, mappings, row.outboxId)
       if (record !== null) records.push(keep(record, row, mappings, how))
     }
     await recoverLostRecords(operator, records)
@@ -261,7 +256,7 @@ function keep(
 
 async function goOnAfter(
   parts: RecaptureParts,
-  { found, named: seen, isOutboxInDoubt }: LostHistory,
+  { found, named: seen, isOutboxInDoubt }: SuspectedLossDetail,
   { as, lost, rows }: { as: RecoveredAs; lost: readonly LostRow[]; rows: number },
 ): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, onTaken, say } = parts
@@ -275,10 +270,10 @@ async function goOnAfter(
       done += batch.length
       onTaken(done, named.length)
     }
-    for (const { whyNot } of named) before[whyNot === null ? 'arrived' : 'uncertain'] += 1
+    for (const { whyNotBelieved } of named) before[whyNotBelieved === null ? 'arrived' : 'uncertain'] += 1
     if (!goOn()) return 'interrupted'
   }
-  const terms = { as, seenAtMs: found.atMs, isOutboxInDoubt, before }
+  const terms = { queuedBecome: as, seenAtMs: found.atMs, isOutboxInDoubt, alreadyDecided: before }
   const queued = await inTransaction(operator.ledger, (db) => finishRecovery(db, terms, operator.actor))
   if (queued === null) return 'changed'
   if (before.arrived > 0) say(`Records that have arrived, now tracked: ${before.arrived}.`)

@@ -36,7 +36,7 @@ const prefixes = ['outbox', 'transaction', 'key'] as const
  * Returns what a name may mean, the likeliest first. Hex digits may also be the end of an id, because ids made at one
  * time begin alike. Other texts without a prefix are transaction ids.
  */
-export function parseReferences(name: string): SubmissionReference[] {
+export function parsePossibleReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
   const kind = prefixes.find((each) => each === prefix)
   if (kind !== undefined) return rest === '' ? [] : [{ kind, value: rest }]
@@ -62,7 +62,7 @@ export async function findSubmissionsByName(
   name: string,
   limit: number,
 ): Promise<NamedSubmissions | null> {
-  for (const reference of parseReferences(name)) {
+  for (const reference of parsePossibleReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
     if (submissions.length > 0) return { by: reference.kind, submissions }
   }
@@ -96,7 +96,7 @@ export async function findEachSubmissionByName(ledger: Database, names: readonly
 
 /** True for a text with a prefix, or of hex digits. Any other text may be a transaction id. */
 function isName(name: string): boolean {
-  const [likeliest] = parseReferences(name)
+  const [likeliest] = parsePossibleReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
 }
 
@@ -111,15 +111,15 @@ function severalMessage(
 
 /** @param name a reference, or an outbox row's id without prefix */
 export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
-  const [reference] = parseReferences(name)
+  const [reference] = parsePossibleReferences(name)
   const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
-    (await explainMissingRow(databases, outboxId)) ??
+    (await explainMissingRecordOfRow(databases, outboxId)) ??
     `there is no record ${name}, and the outbox has no row ${outboxId}. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
   )
 }
 
-export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
+export async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
   const pruned = await readPrunedSubmission(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)

@@ -4,9 +4,9 @@ import type { CountsByKind } from '../ledger/requestCounts.ts'
 import type { State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
-import { hiddenRowsMessage, startPositionMessage } from './databaseMessages.ts'
+import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
-import { performanceFromCounts, performanceMessage, totalRequestCounts } from './serviceTargets.ts'
+import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
@@ -42,7 +42,7 @@ function recordRows(report: StatusReport): Row[] {
   const asked = probing > 0 ? `, ${probing} uncertain, about which it is asked` : ''
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
-  const hidden = outbox.kind === 'read' ? hiddenRowsMessage(outbox.hidden) : null
+  const hidden = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
   return [
     ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
     ['at the service', `${submissions.accepted} being processed${asked}`],
@@ -69,7 +69,7 @@ function ledgerRows(report: StatusReport): Row[] {
   ]
 }
 
-const performance = (counts: CountsByKind) => performanceMessage(performanceFromCounts(totalRequestCounts(counts)))
+const performance = (counts: CountsByKind) => servicePerformanceMessage(servicePerformanceOf(sumRequestCounts(counts)))
 
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing
@@ -111,8 +111,8 @@ function showClock(ms: number, nowMs: number): string {
   return formatInstant(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-export function heldRecordsMessage(held: number): string {
-  return held === 0 ? '' : `; ${held} more held behind records that need attention`
+export function heldRecordsMessage(heldCount: number): string {
+  return heldCount === 0 ? '' : `; ${heldCount} more held behind records that need attention`
 }
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
@@ -154,14 +154,14 @@ function problemRows({ standing, nowMs }: StatusReport): Row[] {
 
 function instanceRows(report: StatusReport): Row[] {
   const { instances, nowMs } = report
-  if (instances.length === 0) return [['instances', whyNoInstance(report)]]
+  if (instances.length === 0) return [['instances', noInstanceMessage(report)]]
   return instances.map(({ id, host, version, startedMs }) => [
     'instance',
     `${id.slice(0, 8)} on ${host}, version ${version}, since ${formatInstantAndDistance(startedMs, nowMs)}`,
   ])
 }
 
-export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
+export function noInstanceMessage({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
   const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`

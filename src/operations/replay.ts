@@ -13,9 +13,9 @@ import type { OutboxRecord, State } from '../model.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { pluralize } from '../plainText.ts'
 import {
-  type BulkChange,
+  type BulkChangeRules,
+  type BulkChangeRun,
   type BulkOutcome,
-  type BulkRun,
   carryOutInBatches,
   listSkippedAsChanged,
   type SkippedRecord,
@@ -32,7 +32,7 @@ export interface ReplayTerms {
   newKey: boolean
 }
 
-export const replayChange = (terms: ReplayTerms): BulkChange => ({
+export const replayRules = (terms: ReplayTerms): BulkChangeRules => ({
   verb: 'replay',
   did: 'replayed',
   allowedStates: replayableStates,
@@ -76,7 +76,7 @@ export function replaySubmissions(
   { operator, ...parts }: ReplayParts,
   submissions: readonly ReplayCandidate[],
   { refresh, newKey }: ReplayTerms,
-  run: BulkRun,
+  run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)

@@ -92,7 +92,7 @@ async function whyNotResolved(
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
-  const transaction = transactionOfAnswer(detail, answer)
+  const transaction = transactionNamedInAnswer(detail, answer)
   const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
@@ -100,7 +100,7 @@ async function whyNotResolved(
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
-export const transactionOfAnswer = (
+export const transactionNamedInAnswer = (
   { resource }: SubmissionDetail,
   { arrived }: ResolveAnswer,
 ): TransactionRef | null =>
@@ -158,7 +158,7 @@ export async function resolveSubmission(
   settling: RecordToSettle,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome> {
-  const transaction = transactionOfAnswer(settling.detail, answer)
+  const transaction = transactionNamedInAnswer(settling.detail, answer)
   if (transaction !== null) return settleArrived(parts, settling, { transaction, unchecked: answer.unchecked })
   return answer.takeBack ? takeBack(parts, settling) : settleNotArrived(parts, settling, answer.newKey)
 }

@@ -14,7 +14,7 @@ export interface ServicePerformance {
   fastShare: number | null
 }
 
-export function performanceFromCounts(counts: RequestCounts): ServicePerformance {
+export function servicePerformanceOf(counts: RequestCounts): ServicePerformance {
   const { requests, failed, answered, slow } = counts
   return {
     counts,
@@ -23,7 +23,7 @@ export function performanceFromCounts(counts: RequestCounts): ServicePerformance
   }
 }
 
-export function performanceMessage({ counts, successShare, fastShare }: ServicePerformance): string {
+export function servicePerformanceMessage({ counts, successShare, fastShare }: ServicePerformance): string {
   if (successShare === null) return 'no request for a record'
   const fast =
     fastShare === null
@@ -60,7 +60,7 @@ export function missedTargetMessages({ requests, failed, answered, slow }: Reque
   ].filter((message) => message !== null)
 }
 
-export function performanceJson({ lastHour, lastDay, last28Days }: RecentRequestCounts) {
+export function servicePerformanceJson({ lastHour, lastDay, last28Days }: RecentRequestCounts) {
   return {
     targets: serviceTargets,
     lastHour: timeJson(lastHour),
@@ -70,11 +70,11 @@ export function performanceJson({ lastHour, lastDay, last28Days }: RecentRequest
 }
 
 function timeJson(counts: CountsByKind) {
-  const { successShare, fastShare } = performanceFromCounts(totalRequestCounts(counts))
+  const { successShare, fastShare } = servicePerformanceOf(sumRequestCounts(counts))
   return { successShare, fastShare, ...counts }
 }
 
-export function totalRequestCounts({ submit, status }: CountsByKind): RequestCounts {
+export function sumRequestCounts({ submit, status }: CountsByKind): RequestCounts {
   return {
     requests: submit.requests + status.requests,
     failed: submit.failed + status.failed,

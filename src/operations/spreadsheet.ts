@@ -1,11 +1,11 @@
 import { stringify } from 'csv-stringify/sync'
 
 /** Matches where a spreadsheet may begin a cell: at the start of the text, or after a separator. */
-const begins = String.raw`(?:^|(?<=[,;\t|\r\n]))`
+const cellStart = String.raw`(?:^|(?<=[,;\t|\r\n]))`
 /** Matches how a formula begins, after any blanks and quotes. */
-const calculates = String.raw`(?:[\s"']{0,1000}[=+\-@＝＋－＠]|'*[\t\r])`
-const toMark = new RegExp(`${begins}(?=${calculates})`, 'g')
-const marked = new RegExp(`${begins}'(?=${calculates})`, 'g')
+const formulaStart = String.raw`(?:[\s"']{0,1000}[=+\-@＝＋－＠]|'*[\t\r])`
+const toMark = new RegExp(`${cellStart}(?=${formulaStart})`, 'g')
+const marked = new RegExp(`${cellStart}'(?=${formulaStart})`, 'g')
 
 const isNumber = (text: string) => /^-\d+(\.\d+)?$/.test(text)
 
@@ -19,5 +19,5 @@ export function csvLines(rows: readonly Readonly<Record<string, string>>[], colu
   return stringify(cells, { quoted_match: /[;\t|]/ })
 }
 
-export const csvHead = (columns: readonly string[]): string =>
+export const csvHeaderLine = (columns: readonly string[]): string =>
   csvLines([Object.fromEntries(columns.map((name) => [name, name]))], columns)

@@ -4,11 +4,11 @@ import { readOutboxRecord } from '../outbox/readRows.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-export type SubmissionFact = string | { atMs: number }
+export type SubmissionDetailValue = string | { atMs: number }
 
-export function submissionFacts(detail: SubmissionDetail): [name: string, fact: SubmissionFact][] {
+export function submissionDetailRows(detail: SubmissionDetail): [name: string, fact: SubmissionDetailValue][] {
   const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
-  const all: [string, SubmissionFact | null][] = [
+  const all: [string, SubmissionDetailValue | null][] = [
     ['submission', detail.id],
     ['outbox row', detail.outboxId],
     ['type', detail.type],
@@ -63,11 +63,11 @@ export function eventDetails({
 /** Says why a payload or body is missing. */
 export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
-  otherwise: string,
+  usualReason: string,
 ): string {
   if (erasedMs !== null) return `erased ${formatInstant(erasedMs)}`
   if (events[0]?.to === 'discarded') return 'none: nothing is sent for it'
-  return emptiedMs === null ? `none: ${otherwise}` : `emptied ${formatInstant(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
+  return emptiedMs === null ? `none: ${usualReason}` : `emptied ${formatInstant(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
 export async function readCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
@@ -82,7 +82,7 @@ export interface CurrentRow {
 }
 
 /** Compares a record with its row; empty if the row has not changed. */
-export function conflictLines(
+export function rowConflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: CurrentRow | null,
 ): string[] {
@@ -93,13 +93,13 @@ export function conflictLines(
     `conflict: the outbox row ${outboxId} has changed since it was captured: ${conflict}`,
     `  this record     ${facts({ type, key }, formatIsoInstant(recordedMs))}`,
     `  the row now     ${row === null ? 'gone, or unreadable' : facts(row, row.createdAt ?? 'at an unknown time')}`,
-    `  ${conflictAdvice}`,
+    `  ${rowConflictAdvice}`,
   ]
 }
 
-export const conflictAdvice =
+export const rowConflictAdvice =
   'If the ERP edited the row, undo a change of created_at, and accept any other edit with `outboxd adopt --same`. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, run `outboxd adopt --new`, which sends every waiting row, even those sent before.'
 
-export function arrivalNote({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
+export function mayHaveArrivedNote({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
 }

@@ -3,7 +3,7 @@ import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readRowsById } from './readRows.ts'
+import { readStampedRowsById } from './readRows.ts'
 import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
@@ -22,14 +22,14 @@ export function backlogStatements({ rows: { from, waits, type, createdAt, order 
 }
 
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
-  return outbox.ask(async (table) => {
+  return outbox.queryTable(async (table) => {
     if (table.scan === null) {
       const { backlog } = backlogStatements(table)
       const { rows } = await table.db.query<{ waiting: number; oldest: string | null }>(backlog)
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
-    const { waiting, firstId } = await table.scan.countUnknown()
-    const rows: StampedRow[] = firstId === null ? [] : await readRowsById(table, [firstId])
+    const { waiting, firstId } = await table.scan.countUncapturedRows()
+    const rows: StampedRow[] = firstId === null ? [] : await readStampedRowsById(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }
@@ -43,7 +43,7 @@ function toMs(iso: string | null | undefined): number | null {
 const typedMax = 10_000
 
 export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
-  return outbox.ask(async (table) => {
+  return outbox.queryTable(async (table) => {
     if (table.scan !== null) return table.scan.countWaitingRowsByType(typedMax)
     return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
   })

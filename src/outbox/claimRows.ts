@@ -13,19 +13,19 @@ import { writeBackStatements } from './writeBackStatements.ts'
 
 /** The caller holds the capture lock, because two claims at once would break the order of a key. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
-  await outbox.adoptLate()
-  return outbox.ask(async (table) => {
+  await outbox.ensureLedgerBound()
+  return outbox.queryTable(async (table) => {
     const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const meant = { ...request, skipped: [...request.skipped, ...failing] }
     const { scan } = table
     if (scan !== null) {
-      const found = await scan.findUnknown(meant)
-      await recordRowDifferences(outbox.ledger, scan.takeDifferences())
+      const found = await scan.findUncapturedRows(meant)
+      await recordRowDifferences(outbox.ledger, scan.takeRowDifferences())
       return rememberedRows(outbox, table, found)
     }
     const sql = claimStatements(table)
     return heldRows(outbox, table, async (db) => ({
-      leftTypes: await findLeftTypes(db, sql, meant),
+      typesLeftToOthers: await findLeftTypes(db, sql, meant),
       outboxIds: await lockRows(db, sql, meant),
     }))
   })
@@ -36,16 +36,23 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   const { scan } = table
   if (scan === null) {
     const { lockById } = claimStatements(table)
-    return heldRows(outbox, table, async (db) => ({ outboxIds: await lockRow(db, lockById, outboxId), leftTypes: [] }))
+    return heldRows(outbox, table, async (db) => ({
+      outboxIds: await lockRow(db, lockById, outboxId),
+      typesLeftToOthers: [],
+    }))
   }
-  const outboxIds = (await scan.isUnknown(outboxId)) ? [outboxId] : []
-  return rememberedRows(outbox, table, { outboxIds, leftTypes: [] })
+  const outboxIds = (await scan.isUncaptured(outboxId)) ? [outboxId] : []
+  return rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] })
 }
 
-function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes }: RowsToCapture): ClaimedRows {
+function rememberedRows(
+  outbox: Outbox,
+  table: OpenTable,
+  { outboxIds, typesLeftToOthers }: RowsToCapture,
+): ClaimedRows {
   return {
     outboxIds,
-    leftTypes,
+    leftTypes: typesLeftToOthers,
     isRemembered: true,
     read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
@@ -61,10 +68,10 @@ async function heldRows(
 ): Promise<ClaimedRows> {
   const transaction = await beginTransaction(table.db)
   try {
-    const { outboxIds, leftTypes } = await lock(transaction.db)
+    const { outboxIds, typesLeftToOthers } = await lock(transaction.db)
     return {
       outboxIds,
-      leftTypes,
+      leftTypes: typesLeftToOthers,
       isRemembered: false,
       read: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {

@@ -22,7 +22,7 @@ export interface TableShape {
 
 export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
 export const literalSql = pg.escapeLiteral
-export const literalsSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
+export const literalListSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
 
 export function columnOf(shape: TableShape, name: string): Column {
   const found = shape.columns.get(name)
@@ -40,8 +40,8 @@ export const baseTypeJoinSql = `cross join lateral (
       ) select type from below where base operator(pg_catalog.=) 0
     ) base`
 
-export const tableAndPartitionOidsSql = (qualified: string): string =>
-  `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
+export const tableAndPartitionOidsSql = (qualifiedName: string): string =>
+  `select ${literalSql(qualifiedName)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualifiedName)}::regclass)`
 
 /** Formats a time in UTC as ISO 8601 text with microseconds. */
 export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`

@@ -5,10 +5,10 @@ import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { clearOutdatedRowConflicts } from './rowDifferences.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
-import { nullIfCanceled, readNextSlice, sliceRowsMax } from './slices.ts'
+import { nullIfCanceled, readNextSliceBounds, sliceRowsMax } from './slices.ts'
 import {
   countUnknownStatuses,
-  readRowsBehindCursor,
+  readWaitingIdsBehindCursor,
   rowsBehindCursorMessage,
   type UnknownStatus,
   unknownStatusMessage,
@@ -20,15 +20,22 @@ export interface TableComparison {
   /** Rows marked as captured that are missing from the ledger. */
   rows: readonly RowUnderWay[]
   /** The ids of waiting rows behind the cursor; null if reading them took too long. */
-  passed: readonly string[] | null
+  idsBehindCursor: readonly string[] | null
   /** Null if counting took too long. */
   statuses: readonly UnknownStatus[] | null
   /** True if the comparison stopped before the table's end. */
   isCut: boolean
-  after: string | null
+  comparedUpTo: string | null
 }
 
-const nothingFound: TableComparison = { canTell: false, rows: [], passed: [], statuses: [], isCut: false, after: null }
+const nothingFound: TableComparison = {
+  canTell: false,
+  rows: [],
+  idsBehindCursor: [],
+  statuses: [],
+  isCut: false,
+  comparedUpTo: null,
+}
 
 interface ComparisonOptions {
   /** Includes waiting rows that contain a transaction id. */
@@ -38,11 +45,11 @@ interface ComparisonOptions {
   /** Writes ended records back again. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Asked between two slices: false stops the comparison. */
-  goOn(): boolean | Promise<boolean>
+  mayGoOn(): boolean | Promise<boolean>
   sliceRows?: number
   /** The most found rows in memory. The comparison then stops. */
   rowsMax?: number
-  begun?: TableComparison | undefined
+  previousPart?: TableComparison | undefined
 }
 
 /**
@@ -50,26 +57,26 @@ interface ComparisonOptions {
  * is due.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
-  const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options
-  const { sliceRows = sliceRowsMax, rowsMax = 100_000, begun = nothingFound } = options
-  let { rows, passed, statuses, after } = begun
+  const { isWaitingToo = false, onlyLost = false, reportAgain, mayGoOn } = options
+  const { sliceRows = sliceRowsMax, rowsMax = 100_000, previousPart = nothingFound } = options
+  let { rows, idsBehindCursor, statuses, comparedUpTo } = previousPart
   for (;;) {
     const table = await outbox.open()
-    const slice = await readNextSlice(table.db, table.rows, after, sliceRows)
+    const slice = await readNextSliceBounds(table.db, table.rows, comparedUpTo, sliceRows)
     const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, isWaitingToo)
     if (known.length > 0) await reportAgain?.(known)
     rows = [...rows, ...unknown]
-    if (!onlyLost && passed !== null && passed.length < rowsMax) {
-      const more = await nullIfCanceled(() => outbox.ask((asked) => readRowsBehindCursor(asked, slice)))
-      passed = more && [...passed, ...more]
+    if (!onlyLost && idsBehindCursor !== null && idsBehindCursor.length < rowsMax) {
+      const more = await nullIfCanceled(() => outbox.queryTable((asked) => readWaitingIdsBehindCursor(asked, slice)))
+      idsBehindCursor = more && [...idsBehindCursor, ...more]
     }
     if (!onlyLost && statuses !== null) {
       const counted = statuses
-      statuses = await nullIfCanceled(() => outbox.ask((asked) => countUnknownStatuses(asked, slice, counted)))
+      statuses = await nullIfCanceled(() => outbox.queryTable((asked) => countUnknownStatuses(asked, slice, counted)))
     }
-    after = slice.upTo
-    if (after === null || rows.length >= rowsMax || !(await goOn()))
-      return { canTell, rows, passed, statuses, isCut: after !== null, after }
+    comparedUpTo = slice.upTo
+    if (comparedUpTo === null || rows.length >= rowsMax || !(await mayGoOn()))
+      return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpTo !== null, comparedUpTo }
   }
 }
 
@@ -88,7 +95,7 @@ const lostRowsMax = 10_000
 /** A round ends after this time, because a loop with a long round is reported as stuck. The next round continues. */
 const roundMaxMs = 20_000
 
-export function createLedgerComparison(options: LedgerComparisonOptions) {
+export function createPeriodicTableComparison(options: LedgerComparisonOptions) {
   const { ledger, outbox, who, sliceRows = sliceRowsMax, slicesMax = 1_000 } = options
   const reportAgain = (outboxIds: readonly string[]) => makeReportsOfEndedRecordsDue(ledger, outboxIds, who)
   let found: TableComparison | undefined
@@ -112,10 +119,16 @@ export function createLedgerComparison(options: LedgerComparisonOptions) {
         await setTimeout(betweenSlicesMs)
         return mayGoOn() && performance.now() < until
       }
-      const isReread = (found?.passed?.length ?? 0) > 0
-      found = await compareTableWithLedger(outbox, { reportAgain, goOn, sliceRows, rowsMax: lostRowsMax, begun: found })
+      const isReread = (found?.idsBehindCursor?.length ?? 0) > 0
+      found = await compareTableWithLedger(outbox, {
+        reportAgain,
+        mayGoOn: goOn,
+        sliceRows,
+        rowsMax: lostRowsMax,
+        previousPart: found,
+      })
       await updateProblems(ledger, found)
-      if (!isReread && (found.passed?.length ?? 0) > 0) await requestTableReread(ledger)
+      if (!isReread && (found.idsBehindCursor?.length ?? 0) > 0) await requestTableReread(ledger)
       if (!found.isCut || found.rows.length >= lostRowsMax) {
         found = undefined
         slicesLeft = 0
@@ -130,10 +143,16 @@ export async function updateLedgerGapProblem(ledger: Database, found: TableCompa
 }
 
 async function updateProblems(ledger: Database, found: TableComparison): Promise<void> {
-  const { passed, statuses, isCut } = found
+  const { idsBehindCursor, statuses, isCut } = found
   await updateLedgerGapProblem(ledger, found)
-  if (passed !== null)
-    await updateProblem(ledger, 'rows_passed_over', passed, found, rowsBehindCursorMessage(passed, isCut))
+  if (idsBehindCursor !== null)
+    await updateProblem(
+      ledger,
+      'rows_passed_over',
+      idsBehindCursor,
+      found,
+      rowsBehindCursorMessage(idsBehindCursor, isCut),
+    )
   if (statuses !== null)
     await updateProblem(ledger, 'unknown_status', statuses, found, unknownStatusMessage(statuses, isCut))
 }

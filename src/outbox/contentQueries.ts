@@ -88,14 +88,14 @@ export function findCapturedTable(
  */
 
 /** A statement whose parameter is a list of ids, and its name in messages. */
-export interface IdsQuery {
-  what: string
+export interface QueryByIds {
+  label: string
   sql: string
 }
 
 /** Returns rows of `at` (the id's position) and `meets` (whether the document meets the condition). */
-export const existingDocumentsQuery = (captured: CapturedTable): IdsQuery => ({
-  what: `the condition of ${captured.document}`,
+export const existingDocumentsQuery = (captured: CapturedTable): QueryByIds => ({
+  label: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
 })
 
@@ -104,11 +104,11 @@ export function contentsQuery(
   source: SourceQuery | null,
   captured: CapturedTable | null,
   bytesMax: number,
-): IdsQuery | null {
+): QueryByIds | null {
   if (source !== null)
-    return { what: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
+    return { label: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
   if (captured === null) return null
-  return { what: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
+  return { label: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
 }
 
 export interface ContentRow {
@@ -128,12 +128,12 @@ export class SourceFailed extends Error {
   readonly blame: 'moment' | 'type'
   /** For the operator, without the client's data. */
   readonly detail: string
-  constructor(type: string, blame: 'moment' | 'type', { what, code, cause }: QueryFailed) {
-    super(`${what} failed: ${cause.message}`, { cause })
+  constructor(type: string, blame: 'moment' | 'type', { queryLabel, code, cause }: QueryFailed) {
+    super(`${queryLabel} failed: ${cause.message}`, { cause })
     this.type = type
     this.blame = blame
     this.code = code
-    this.detail = `${what} fails for all rows (${code}${quotesNoValues.test(code) ? `: ${cause.message}` : ''})`
+    this.detail = `${queryLabel} fails for all rows (${code}${quotesNoValues.test(code) ? `: ${cause.message}` : ''})`
   }
 }
 
@@ -142,13 +142,13 @@ const quotesNoValues = /^(0A|25|3F|42|53|55)/
 
 export class QueryFailed extends Error {
   override name = 'QueryFailed'
-  readonly what: string
+  readonly queryLabel: string
   /** SQLSTATE. */
   readonly code: string
   override readonly cause: Error
   constructor(what: string, code: string, cause: Error) {
     super(`${what} failed: ${cause.message}`)
-    this.what = what
+    this.queryLabel = what
     this.code = code
     this.cause = cause
   }

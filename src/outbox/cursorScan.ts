@@ -4,9 +4,9 @@ import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import {
-  createKeyOrderChoice,
+  createKeyOrderChooser,
   isTypeOfOtherInstancesSql,
-  type KeyOrderChoice,
+  type KeyOrderChooser,
   type ScannedRow,
   shortenedIdSql,
 } from './keyOrder.ts'
@@ -16,13 +16,13 @@ import type { SettledPosition, SettledPositionReader } from './settledPosition.t
 
 export interface RowsToCapture {
   outboxIds: string[]
-  leftTypes: string[]
+  typesLeftToOthers: string[]
 }
 
 /** Rows that differ from the rows captured under their ids. */
 export interface RowDifferences {
   conflicts: RowConflict[]
-  edited: string[]
+  editedIds: string[]
 }
 
 interface ScannedTable {
@@ -47,7 +47,7 @@ const pagesMax = 20
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
-  #differences: RowDifferences = { conflicts: [], edited: [] }
+  #differences: RowDifferences = { conflicts: [], editedIds: [] }
   /** True if the sampled rows behind the cursor differ and were already added to `#differences`. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
@@ -59,7 +59,7 @@ export class CursorScan {
     this.statements = cursorScanStatements(table.rows)
   }
 
-  async findUnknown(request: RowsRequest): Promise<RowsToCapture> {
+  async findUncapturedRows(request: RowsRequest): Promise<RowsToCapture> {
     const settled = await this.#table.settledPosition.read()
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
@@ -67,13 +67,13 @@ export class CursorScan {
     // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin after the
     // skipped row, so it reads the keys first.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
-    const choice = createKeyOrderChoice(request, skipped, held)
+    const choice = createKeyOrderChooser(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
-    return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
+    return { outboxIds: choice.outboxIds, typesLeftToOthers: [...choice.leftTypes] }
   }
 
-  async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<CursorPosition | null> {
+  async #readPages(choice: KeyOrderChooser, upTo: string | null, request: RowsRequest): Promise<CursorPosition | null> {
     let passed: CursorPosition | null = null
     let isPassing = this.#resumeAt === null
     let at = this.#resumeAt ?? this.#cursor?.position ?? null
@@ -105,23 +105,23 @@ export class CursorScan {
     this.#cursor = { position, sequenceFile, sameUpto: this.#cursor?.sameUpto ?? null }
   }
 
-  async isUnknown(outboxId: string): Promise<boolean> {
+  async isUncaptured(outboxId: string): Promise<boolean> {
     const { db, memory } = this.#table
     const { rows } = await db.query<StampedRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
       if (isInvalidValueError(error)) return { rows: [] }
       throw error
     })
-    return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
+    return rows.length === 1 && !(await memory.findCapturedRows(rows)).known.has(outboxId)
   }
 
-  takeDifferences(): RowDifferences {
+  takeRowDifferences(): RowDifferences {
     const found = this.#differences
-    this.#differences = { conflicts: [], edited: [] }
+    this.#differences = { conflicts: [], editedIds: [] }
     return found
   }
 
   /** True if a row may wait, or if the table's numbers started again, because the next scan then throws. */
-  async hasUnknown(): Promise<boolean> {
+  async mayHaveUncapturedRows(): Promise<boolean> {
     const { db, settledPosition } = this.#table
     const cursor = this.#cursor
     const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
@@ -138,7 +138,7 @@ export class CursorScan {
     return (await this.#table.db.query<TypeCount>(this.statements.types, values)).rows
   }
 
-  async countUnknown(): Promise<{ waiting: number; firstId: string | null }> {
+  async countUncapturedRows(): Promise<{ waiting: number; firstId: string | null }> {
     const { db, settledPosition, memory } = this.#table
     const settled = await settledPosition.read()
     const stored = await this.#readCursor(settled)
@@ -151,7 +151,7 @@ export class CursorScan {
     // Rows that the ledger has do not wait. Without a cursor there are many; with a cursor one page has most of them.
     for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
       const read = await this.#readPage(at, settled.upTo)
-      const { known } = await memory.findKnown(read)
+      const { known } = await memory.findCapturedRows(read)
       rowsKnown += known.size
       firstId ??= read.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null
       const last = read.at(-1)
@@ -174,11 +174,11 @@ export class CursorScan {
   }
 
   async #meet(rows: readonly StampedRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
-    const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
+    const { known, conflicts, edited } = await this.#table.memory.findCapturedRows(rows)
     const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
     this.#differences.conflicts.push(...conflicts, ...twice)
-    this.#differences.edited.push(...edited)
+    this.#differences.editedIds.push(...edited)
     return { known, repeated }
   }
 
@@ -202,20 +202,20 @@ export class CursorScan {
     )
   }
 
-  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeIfNumbersRestarted>> {
+  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeRowsBehindCursor>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
     const { rows } = await db.query<StampedRow>(this.statements.behind, bounds)
-    const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
-    const verdict = judgeIfNumbersRestarted({
+    const { known, conflicts, edited, repaired } = await memory.findCapturedRows(rows)
+    const verdict = judgeRowsBehindCursor({
       rows: rows.length,
-      unknown: rows.length - known.size,
-      another: conflicts.length,
+      uncaptured: rows.length - known.size,
+      conflicting: conflicts.length,
       edited: edited.length + repaired.length,
-      byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
-      sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
+      areStampsTimes: rows.every(({ stamp }) => /^at\b/.test(stamp)),
+      hasSequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'differs' && !this.#isDifferenceNoted) this.#differences.edited.push(...known)
+    if (verdict === 'differs' && !this.#isDifferenceNoted) this.#differences.editedIds.push(...known)
     this.#isDifferenceNoted = verdict === 'differs'
     return verdict
   }
@@ -223,7 +223,7 @@ export class CursorScan {
   async #differsBehind(cursor: Cursor): Promise<boolean> {
     if (this.#table.byTransaction) return false
     const verdict = await this.#judgeBehind(cursor, cursor.sequenceFile)
-    return verdict === 'restarted' || this.#differences.edited.length > 0
+    return verdict === 'restarted' || this.#differences.editedIds.length > 0
   }
 
   async #readPage(after: CursorPosition | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
@@ -253,21 +253,21 @@ const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 
-export interface CursorSample {
+export interface RowsBehindCursorSample {
   rows: number
-  unknown: number
+  uncaptured: number
   /** Rows that conflict with the rows captured under their ids. */
-  another: number
+  conflicting: number
   edited: number
   /**
    * True if each row's stamp is its creation time. The ERP never edits that, so a different time means a different row.
    */
-  byTime: boolean
+  areStampsTimes: boolean
   /**
    * True if the sequence has a new file since the cursor was stored, after `restart identity` or `alter sequence …
    * restart`.
    */
-  sequenceChanged: boolean
+  hasSequenceChanged: boolean
 }
 
 /**
@@ -277,12 +277,12 @@ export interface CursorSample {
  * - `restarted`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
  * - `differs`: all rows differ for no known reason. A problem is raised, and capture goes on.
  */
-export function judgeIfNumbersRestarted(sample: CursorSample): 'same' | 'differs' | 'restarted' {
-  const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
-  const differing = unknown + another + edited
-  if (sequenceChanged && differing * 2 > rows) return 'restarted'
-  if (another + edited === 0 || differing < rows) return 'same'
-  return byTime ? 'restarted' : 'differs'
+export function judgeRowsBehindCursor(sample: RowsBehindCursorSample): 'same' | 'differs' | 'restarted' {
+  const { rows, uncaptured, conflicting, edited, areStampsTimes, hasSequenceChanged } = sample
+  const differing = uncaptured + conflicting + edited
+  if (hasSequenceChanged && differing * 2 > rows) return 'restarted'
+  if (conflicting + edited === 0 || differing < rows) return 'same'
+  return areStampsTimes ? 'restarted' : 'differs'
 }
 
 interface PageRow extends StampedRow, ScannedRow {

@@ -7,7 +7,7 @@ import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 export interface OutboxFileEntry<Form extends z.ZodObject> {
   readonly forms: readonly Form[]
   /** The form for a plain text (the value of its first key), and for a mapping without a known key. */
-  readonly usual: Form | null
+  readonly defaultForm: Form | null
   /** What the entry may be, for messages. */
   readonly expected: string
 }
@@ -17,21 +17,21 @@ const firstKeyOf = (form: z.ZodObject): string => Object.keys(form.shape)[0] ?? 
 /** Checks an entry by the form that it has, so that problems are about this form only. Null if there are problems. */
 export function readEntry<Form extends z.ZodObject>(
   document: YamlDocument,
-  at: YamlPath,
+  entryPath: YamlPath,
   given: PayloadValue | undefined,
-  { forms, usual, expected }: OutboxFileEntry<Form>,
+  { forms, defaultForm, expected }: OutboxFileEntry<Form>,
 ): z.infer<Form> | null {
-  const value = typeof given === 'string' && usual !== null ? { [firstKeyOf(usual)]: given } : given
-  const name = at.at(-1)
+  const value = typeof given === 'string' && defaultForm !== null ? { [firstKeyOf(defaultForm)]: given } : given
+  const name = entryPath.at(-1)
   if (value === undefined || !isObject(value)) {
     const message =
       value === undefined ? `is missing: ${expected}` : `must be ${expected}, and is ${nameJsonKind(value)}`
-    document.report(at, `"${name}" ${message}`)
+    document.report(entryPath, `"${name}" ${message}`)
     return null
   }
-  const form = forms.find((each) => Object.hasOwn(value, firstKeyOf(each))) ?? usual
-  if (form !== null) return checkSchema(document, form, at, value, forms.map(firstKeyOf))
-  document.report(at, `"${name}" must be ${expected}`)
+  const form = forms.find((each) => Object.hasOwn(value, firstKeyOf(each))) ?? defaultForm
+  if (form !== null) return checkSchema(document, form, entryPath, value, forms.map(firstKeyOf))
+  document.report(entryPath, `"${name}" must be ${expected}`)
   return null
 }
 
@@ -41,14 +41,14 @@ export function checkSchema<Form extends z.ZodObject>(
   schema: Form,
   at: YamlPath,
   value: PayloadValue,
-  more: readonly string[] = [],
+  otherKeys: readonly string[] = [],
 ): z.infer<Form> | null {
   const checked = schema.safeParse(toPlainValue(value))
   if (checked.success) return checked.data
-  const keys = [...new Set([...Object.keys(schema.shape), ...more])]
+  const keys = [...new Set([...Object.keys(schema.shape), ...otherKeys])]
   for (const issue of checked.error.issues) {
-    for (const { key, path: within, message } of explainSchemaIssue(issue, value, keys)) {
-      if (key) document.reportKey([...at, ...within], message)
+    for (const { isAboutKey, path: within, message } of explainSchemaIssue(issue, value, keys)) {
+      if (isAboutKey) document.reportKey([...at, ...within], message)
       else document.report([...at, ...within], message)
     }
   }

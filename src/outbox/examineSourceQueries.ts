@@ -5,8 +5,8 @@ import { errorCodeOf } from '../postgres/sqlState.ts'
 import {
   contentsQuery,
   existingDocumentsQuery,
-  type IdsQuery,
   inReadOnlyTransaction,
+  type QueryByIds,
   readCapturedTables,
   SourceFailed,
 } from './contentQueries.ts'
@@ -20,7 +20,7 @@ interface ExaminedSourceQueries {
   /** Slow queries, and records for which a query fails. */
   warnings: string[]
   /** The result of the trial, as a sentence; null if no query was tried. */
-  read: string | null
+  trialResult: string | null
 }
 
 const triedMax = 100
@@ -29,7 +29,7 @@ const examineMs = 10_000
 /** Plans the queries of mapping files and of change capture, and tries them on waiting rows. */
 export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): Promise<ExaminedSourceQueries> {
   const queries = await listQueries(outbox, mappings)
-  if (queries.length === 0) return { problems: [], warnings: [], read: null }
+  if (queries.length === 0) return { problems: [], warnings: [], trialResult: null }
   const problems: string[] = []
   const warnings: string[] = []
   for (const query of queries) {
@@ -39,10 +39,10 @@ export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): 
       if (!(error instanceof Error) || typeof errorCodeOf(error) !== 'string') throw error
       const grants = errorCodeOf(error) === '42501' ? await findGrants(outbox, query) : []
       const hint = missingColumnId.test(error.message) ? missingColumnIdHint : ''
-      problems.push([`${query.what} fails: ${error.message}${hint}`, ...grants].join('\n'))
+      problems.push([`${query.label} fails: ${error.message}${hint}`, ...grants].join('\n'))
     }
   }
-  if (problems.length > 0) return { problems, warnings, read: null }
+  if (problems.length > 0) return { problems, warnings, trialResult: null }
   const tried = await tryWaiting(outbox, mappings)
   return { ...tried, warnings: [...warnings, ...tried.warnings] }
 }
@@ -51,7 +51,7 @@ const examineUntilMs = () => performance.now() + examineMs
 const missingColumnId = /column r\.id does not exist/
 const missingColumnIdHint = '. The query must return a column "id", which says which record a row is for'
 
-async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery[]> {
+async function listQueries(outbox: Outbox, mappings: Mappings): Promise<QueryByIds[]> {
   const { shape } = await outbox.inspect()
   const captured = await inReadOnlyTransaction(outbox, examineUntilMs(), (db) =>
     readCapturedTables(db, shape.qualified, null),
@@ -75,7 +75,7 @@ interface PlanNode {
 const largeRows = 10_000
 
 /** Plans the query for an unknown list of ids, because a plan for an empty list reads nothing. */
-async function findLargeScans(db: Database, { what, sql }: IdsQuery): Promise<string[]> {
+async function findLargeScans(db: Database, { label, sql }: QueryByIds): Promise<string[]> {
   await db.query('set local plan_cache_mode = force_generic_plan')
   await db.query(`prepare outboxd_examined as ${sql}`)
   const { rows: plans } = await db
@@ -91,7 +91,7 @@ async function findLargeScans(db: Database, { what, sql }: IdsQuery): Promise<st
   )
   return rows.map(
     ({ table, rows }) =>
-      `${what} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query finds them`,
+      `${label} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query finds them`,
   )
 }
 
@@ -101,7 +101,7 @@ function scansBelow(node: PlanNode): { schema: string; table: string }[] {
   return [...own, ...(node.Plans ?? []).flatMap(scansBelow)]
 }
 
-async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
+async function findGrants(outbox: Outbox, { sql }: QueryByIds): Promise<string[]> {
   const grants = await inReadOnlyTransaction(outbox, examineUntilMs(), (db) => readNeededQueryGrants(db, [sql]))
   return grants.flatMap(({ statement, isMissing }) => (isMissing ? [`  ${statement};`] : []))
 }
@@ -113,16 +113,16 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
     const records = await readContentsOfAllRecords(outbox, mappings, waiting)
     const read = `${pluralize(records.length, 'waiting row')} read in ${Math.round(performance.now() - sinceMs)} ms`
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
-    if (failed.length === 0) return { problems: [], warnings: [], read }
+    if (failed.length === 0) return { problems: [], warnings: [], trialResult: read }
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
     const which = `${failed.length} of ${records.length} rows that wait will be rejected:`
-    return { problems: [], warnings: [[which, ...examples].join('\n')], read }
+    return { problems: [], warnings: [[which, ...examples].join('\n')], trialResult: read }
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error
     if (error.blame === 'type')
-      return { problems: [`${error.detail}, so no row of this type is captured`], warnings: [], read: null }
+      return { problems: [`${error.detail}, so no row of this type is captured`], warnings: [], trialResult: null }
     // After a timeout or a lock, the daemon reads fewer rows at once, so this is only a warning.
     const read = `${pluralize(waiting.length, 'waiting row')} could not be read at once`
-    return { problems: [], warnings: [error.message], read }
+    return { problems: [], warnings: [error.message], trialResult: read }
   }
 }

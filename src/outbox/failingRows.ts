@@ -139,11 +139,11 @@ export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(Str
  */
 export async function findFailingIds(
   ids: readonly string[],
-  ask: (ids: readonly string[]) => Promise<unknown>,
-  rowsMax = Number.POSITIVE_INFINITY,
+  runForIds: (ids: readonly string[]) => Promise<unknown>,
+  failedPartsMax = Number.POSITIVE_INFINITY,
 ): Promise<string[]> {
   const tryPart = (those: readonly string[]): Promise<unknown> =>
-    ask(those).then(
+    runForIds(those).then(
       () => null,
       (error: unknown) => {
         if (!canBeCausedByRow(error)) throw error
@@ -152,6 +152,6 @@ export async function findFailingIds(
     )
   const error = ids.length === 0 ? null : await tryPart(ids)
   if (error === null) return []
-  const { failed } = await findFailingParts(ids, error, tryPart, (parts) => parts > rowsMax)
+  const { failed } = await findFailingParts(ids, error, tryPart, (parts) => parts > failedPartsMax)
   return failed.flatMap((part) => part.ids)
 }

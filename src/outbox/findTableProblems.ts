@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Column } from './columns.ts'
 import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
 
@@ -13,21 +13,21 @@ interface InspectedTable {
 }
 
 /** Returns clauses that follow the table's name. */
-export async function findTableProblems(pool: Database, looked: InspectedTable): Promise<string[]> {
-  const kind = await findRelationKindProblem(pool, looked)
+export async function findDescriptionMismatches(pool: Database, inspected: InspectedTable): Promise<string[]> {
+  const kind = await findRelationKindProblem(pool, inspected)
   if (kind !== null) return [kind]
-  const problems = findColumnProblems(looked)
+  const problems = findColumnProblems(inspected)
   if (problems.length > 0) return problems
-  const ofSequence = await findSequenceProblems(pool, looked)
+  const ofSequence = await findSequenceProblems(pool, inspected)
   if (ofSequence.length > 0) return ofSequence
   return [
-    ...(await findIdColumnProblems(pool, looked)),
-    ...findFilterProblems(looked.table),
-    ...(await findRowSecurityProblems(pool, looked.qualified, looked.table)),
+    ...(await findIdColumnProblems(pool, inspected)),
+    ...findFilterProblems(inspected.table),
+    ...(await findRowSecurityProblems(pool, inspected.qualified, inspected.table)),
   ]
 }
 
-export async function findTablesOfView(db: Database, qualified: string): Promise<string[]> {
+export async function findTablesOfView(db: Database, qualifiedName: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
      from pg_rewrite r
@@ -35,7 +35,7 @@ export async function findTablesOfView(db: Database, qualified: string): Promise
        join pg_class c on c.oid = d.refobjid and c.oid <> r.ev_class and c.relkind in ('r', 'p', 'v', 'm', 'f')
        join pg_namespace n on n.oid = c.relnamespace
      where r.ev_class = to_regclass($1)::oid order by name`,
-    [qualified],
+    [qualifiedName],
   )
   return rows.map(({ name }) => name)
 }
@@ -74,7 +74,7 @@ function findColumnProblems({ table, columns }: InspectedTable): string[] {
     columns.has(column)
       ? []
       : [
-          `has no column "${column}" (${entry}); it has ${[...columns.keys()].join(', ')}${didYouMean(column, columns.keys())}`,
+          `has no column "${column}" (${entry}); it has ${[...columns.keys()].join(', ')}${didYouMeanHint(column, columns.keys())}`,
         ],
   )
   if (missing.length > 0) return missing

@@ -9,15 +9,15 @@ export interface ScannedRow {
   leftType: string | null
 }
 
-export type KeyOrderChoice = ReturnType<typeof createKeyOrderChoice>
+export type KeyOrderChooser = ReturnType<typeof createKeyOrderChooser>
 
 /** Goes through uncaptured rows in their order, and chooses the rows that may be captured. */
-export function createKeyOrderChoice(
+export function createKeyOrderChooser(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
-  skipped: ReadonlySet<string>,
-  held: ReadonlySet<string>,
+  skippedIds: ReadonlySet<string>,
+  heldKeyHashes: ReadonlySet<string>,
 ) {
-  const goes = createKeyOrderFilter(keyRowsMax, held)
+  const goes = createKeyOrderFilter(keyRowsMax, heldKeyHashes)
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()
   return {
@@ -26,7 +26,7 @@ export function createKeyOrderChoice(
     isFull: () => outboxIds.length >= limit,
     meet({ outboxId, keyHash, excepted, leftType }: ScannedRow) {
       if (leftType !== null) leftTypes.add(leftType)
-      const mayGo = leftType === null && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true
+      const mayGo = leftType === null && !skippedIds.has(outboxId.slice(0, idCharsMax)) && excepted !== true
       if (goes(keyHash, mayGo)) outboxIds.push(outboxId)
     },
   }
@@ -57,12 +57,12 @@ export function createKeyOrderFilter(
 export const idCharsMax = 500
 
 /** Cuts ids that are compared as text, because an id of a former outbox may not fit this column's type. */
-export const shortenedIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
+export const shortenedIdSql = (idTextSql: string) => `left(${idTextSql}, ${idCharsMax})`
 
 /**
  * The condition that a row's type is left to other instances. The parameter `firstParameter` has our types, the next
  * parameter the others' types.
  */
-export function isTypeOfOtherInstancesSql(type: string, firstParameter: number): string {
-  return `(${type} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${type} = any($${firstParameter + 1}::text[])))`
+export function isTypeOfOtherInstancesSql(typeSql: string, firstParameter: number): string {
+  return `(${typeSql} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${typeSql} = any($${firstParameter + 1}::text[])))`
 }

@@ -51,7 +51,7 @@ export class LedgerMemory {
     this.#selection = selection
   }
 
-  async findKnown(seen: readonly StampedRow[]): Promise<KnownRows> {
+  async findCapturedRows(seen: readonly StampedRow[]): Promise<KnownRows> {
     const { rows } = await this.#ledger.query<{
       id: string
       same: boolean

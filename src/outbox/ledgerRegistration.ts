@@ -121,7 +121,7 @@ export class LedgerRegistration {
    *
    * @throws ForeignLedger if a daemon of a different ledger serves the table, Error if the database cannot answer
    */
-  async hold(): Promise<void> {
+  async ensureRegistered(): Promise<void> {
     if (this.#held === null) await this.#renew()
     this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
   }

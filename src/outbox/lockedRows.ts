@@ -4,7 +4,7 @@ import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readRowsById } from './readRows.ts'
+import { readStampedRowsById } from './readRows.ts'
 import { lockHolderSql } from './writeBackStatements.ts'
 
 interface LockedRow {
@@ -45,7 +45,7 @@ export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenT
 }
 
 function readMarked(outbox: Outbox): Promise<string[]> {
-  return outbox.ask(async (table) => {
+  return outbox.queryTable(async (table) => {
     if (table.scan !== null) return []
     const { rows } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
@@ -54,7 +54,7 @@ function readMarked(outbox: Outbox): Promise<string[]> {
 
 /** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop capture. */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
-  return outbox.ask(async (table) => {
+  return outbox.queryTable(async (table) => {
     const rows = await readHeld(table, outboxIds)
     return rows.flatMap(({ outboxId, pid, application, state }) =>
       isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
@@ -63,8 +63,8 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /** Includes rows whose locking session cannot be seen. */
-export function readClaimedUnmarkedRows(outbox: Outbox): Promise<StampedRow[]> {
-  return outbox.ask(async (table) => {
+export function readRowsLockedForCapture(outbox: Outbox): Promise<StampedRow[]> {
+  return outbox.queryTable(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)
     const held = await readHeld(
@@ -72,11 +72,11 @@ export function readClaimedUnmarkedRows(outbox: Outbox): Promise<StampedRow[]> {
       marked.map(({ outboxId }) => outboxId),
     )
     const ours = held.filter(({ application }) => application === null || application === daemonSessionNames.outbox)
-    const rows = await readRowsById(
+    const rows = await readStampedRowsById(
       table,
       ours.map(({ outboxId }) => outboxId),
     )
-    const { known } = await table.memory.findKnown(rows)
+    const { known } = await table.memory.findCapturedRows(rows)
     return rows.filter(({ outboxId }) => !known.has(outboxId))
   })
 }

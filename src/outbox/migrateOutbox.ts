@@ -8,7 +8,7 @@ import { qualifiedNameSql, splitTableName } from './outboxTable.ts'
 import { resolveTableSchema } from './readTableShape.ts'
 
 interface OutboxMigration {
-  wakes: boolean
+  hasWakeTrigger: boolean
   /** If above 0, the ERP may use two-phase commit, which fails with a NOTIFY. */
   preparedMax: number
 }
@@ -30,14 +30,14 @@ export async function migrateOutbox(
       `select current_setting('max_prepared_transactions')::int as max`,
     )
     const preparedMax = rows[0]?.max ?? 0
-    const wakes = wake ?? preparedMax === 0
+    const hasWakeTrigger = wake ?? preparedMax === 0
     // One string of statements is one transaction. The lock makes a second command wait.
     await client.query(
       `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
-       ${await outboxStatements(outboxTable, schema, wakes)}; commit`,
+       ${await outboxStatements(outboxTable, schema, hasWakeTrigger)}; commit`,
     )
-    return { wakes, preparedMax }
+    return { hasWakeTrigger, preparedMax }
   })
 }
 

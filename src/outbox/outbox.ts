@@ -53,11 +53,11 @@ export class Outbox {
     return this.#inspected
   }
 
-  async readName(): Promise<string> {
+  async readQualifiedName(): Promise<string> {
     return qualifiedNameSql(await resolveTableSchema(this.pool, this.described))
   }
 
-  async identify(): Promise<OutboxIdentity> {
+  async readIdentity(): Promise<OutboxIdentity> {
     return (await this.inspect()).identity
   }
 
@@ -82,22 +82,22 @@ export class Outbox {
   }
 
   /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, ForeignOutbox */
-  async adopt(who: string): Promise<void> {
-    await bindLedgerToOutbox(this.ledger, await this.identify(), who)
+  async bindLedger(who: string): Promise<void> {
+    await bindLedgerToOutbox(this.ledger, await this.readIdentity(), who)
     await this.open()
     this.#isOurs = true
   }
 
   /** Binds the ledger if the table's database could not be reached at the start. */
-  async adoptLate(): Promise<void> {
-    if (!this.#isOurs) await this.adopt('daemon')
+  async ensureLedgerBound(): Promise<void> {
+    if (!this.#isOurs) await this.bindLedger('daemon')
   }
 
   /**
    * Runs a query. If the filter or the stamp fails for a row, finds the row, and queries again without both for that
    * row.
    */
-  async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
+  async queryTable<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
     await this.failingRows.retest(failingRowStatements(first))

@@ -82,10 +82,10 @@ export async function readNeededOutboxGrants(
   db: Database,
   table: OutboxTable,
   role: string,
-  onlyReads: boolean,
+  isReadOnly: boolean,
 ): Promise<string[] | null> {
   const { update, ...reads } = neededPermissions(table)
-  const grants = await readGrantsOnTable(db, table, role, { ...reads, update: onlyReads ? [] : update })
+  const grants = await readGrantsOnTable(db, table, role, { ...reads, update: isReadOnly ? [] : update })
   return grants.length < 2 ? null : grants.map(({ statement }) => statement)
 }
 

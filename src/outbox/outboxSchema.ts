@@ -58,22 +58,22 @@ const written = z.strictObject({
 
 export const typeEntry: OutboxFileEntry<typeof constantType | typeof columnType> = {
   forms: [constantType, columnType],
-  usual: columnType,
+  defaultForm: columnType,
   expected: 'the column with the type, or { constant: data }',
 }
 export const createdAtEntry: OutboxFileEntry<typeof createdAt> = {
   forms: [createdAt],
-  usual: createdAt,
+  defaultForm: createdAt,
   expected: 'a column, or { column: …, unit: milliseconds }',
 }
 export const payloadEntry: OutboxFileEntry<typeof columnsPayload | typeof columnPayload> = {
   forms: [columnsPayload, columnPayload],
-  usual: columnPayload,
+  defaultForm: columnPayload,
   expected: 'a column, or { columns: … } to build it from the row',
 }
 export const writeEntry: OutboxFileEntry<typeof written> = {
   forms: [written],
-  usual: written,
+  defaultForm: written,
   expected: `one of ${whats.join(', ')}, or { what: …, on: [completed] }`,
 }
 

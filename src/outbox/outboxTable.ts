@@ -54,7 +54,7 @@ export interface WrittenColumn {
 const outboxChannel = 'outboxd_outbox'
 
 /** Describes a table that `migrate --outbox` creates. @param name name, or schema.name */
-export const describeStandardTable = (name: string): OutboxTable => ({
+export const standardOutboxTable = (name: string): OutboxTable => ({
   ...splitTableName(name),
   file: null,
   id: 'id',
@@ -77,7 +77,7 @@ export const describeStandardTable = (name: string): OutboxTable => ({
 })
 
 export const toOutboxTable = (table: OutboxTable | string): OutboxTable =>
-  typeof table === 'string' ? describeStandardTable(table) : table
+  typeof table === 'string' ? standardOutboxTable(table) : table
 
 export function splitTableName(name: string): { schema: string | null; table: string } {
   const [first = '', second] = name.split('.')

@@ -9,7 +9,7 @@ import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /** @param file the file's name in messages */
-export function readOutboxFile(
+export function parseOutboxFile(
   file: string,
   text: string,
 ): { table: OutboxTable | null; problems: readonly FileProblem[] } {
@@ -116,7 +116,7 @@ export function loadOutboxFile(dir: string): OutboxTable | null {
     const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
     throw new FilesInvalid([{ file, line: 1, column: 1, message: `the file cannot be read: ${reason}` }])
   }
-  const { table, problems } = readOutboxFile(file, text)
+  const { table, problems } = parseOutboxFile(file, text)
   if (table === null) throw new FilesInvalid(problems)
   return table
 }

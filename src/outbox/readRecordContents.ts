@@ -9,9 +9,9 @@ import {
   contentsQuery,
   existingDocumentsQuery,
   findCapturedTable,
-  type IdsQuery,
   inReadOnlyTransaction,
   parseDocumentReference,
+  type QueryByIds,
   QueryFailed,
   readCapturedTables,
   SourceFailed,
@@ -211,9 +211,9 @@ async function readOrBlame(
   const isAboutData = blameForSqlState(first.code, 'claim') === 'piece'
   if (!anyPassed && (ids.length >= failedRecordsMax || !isAboutData)) throw new SourceFailed(group.type, 'type', first)
   const culprits = new Map(
-    failed.map(({ ids: [id = ''], error: { what, cause } }) => [
+    failed.map(({ ids: [id = ''], error: { queryLabel, cause } }) => [
       id,
-      unreadable(`${what} failed for the record ${id}: ${cause.message}`),
+      unreadable(`${queryLabel} failed for the record ${id}: ${cause.message}`),
     ]),
   )
   const others = ids.filter((id) => !culprits.has(id))
@@ -250,7 +250,7 @@ async function readByIds(
   const meeting = captured && existingDocumentsQuery(captured)
   const contents = contentsQuery(source, captured, bytesMax)
   if (contents === null) return new Map()
-  let asked: IdsQuery = contents
+  let asked: QueryByIds = contents
   try {
     // Gives each of a document's two statements half of the time.
     const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
@@ -272,13 +272,13 @@ async function readByIds(
       const found = Map.groupBy(rows, ({ at }) => wanted[at - 1] ?? '')
       const read = wanted.map((id): [string, Content] => [
         id,
-        contentOf(contents.what, id, found.get(id) ?? [], bytesMax),
+        contentOf(contents.label, id, found.get(id) ?? [], bytesMax),
       ])
       return new Map([...none, ...read])
     })
   } catch (error) {
     throw didSessionSurviveError(error)
-      ? new QueryFailed(asked.what, String(errorCodeOf(error)), error as Error)
+      ? new QueryFailed(asked.label, String(errorCodeOf(error)), error as Error)
       : error
   }
 }

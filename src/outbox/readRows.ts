@@ -46,7 +46,7 @@ export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<bo
 /** Reads waiting rows in the order of capture, without locking them. */
 export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
-  return outbox.ask(async (table) => {
+  return outbox.queryTable(async (table) => {
     const sql = rowReadStatements(table)
     const read = async (statement: string, value: unknown) => {
       const { rows } = await table.db.query<RawRow>(statement, [bytesMax, value])
@@ -54,7 +54,7 @@ export async function readWaitingRows(outbox: Outbox, limit: number): Promise<Ou
     }
     if (table.scan === null) return read(sql.waiting, limit)
     const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-    const { outboxIds } = await table.scan.findUnknown({ ...everything, limit, skipped })
+    const { outboxIds } = await table.scan.findUncapturedRows({ ...everything, limit, skipped })
     return read(sql.byIds, outboxIds)
   })
 }
@@ -66,15 +66,15 @@ const everything = {
 }
 
 /** True if a row may wait. Costs little. */
-export function hasNewRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
-  return outbox.ask(async (table) => {
-    if (table.scan !== null) return table.scan.hasUnknown()
+export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
+  return outbox.queryTable(async (table) => {
+    if (table.scan !== null) return table.scan.mayHaveUncapturedRows()
     const { rowCount } = await table.db.query(rowReadStatements(table).any)
     return (rowCount ?? 0) > 0
   }, served)
 }
 
-export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<StampedRow[]> {
+export async function readStampedRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<StampedRow[]> {
   const { db } = table
   const { look, lookByText } = rowReadStatements(table)
   const { rows } = await db.query<StampedRow>(look, [outboxIds]).catch((error: unknown) => {
@@ -84,8 +84,8 @@ export async function readRowsById(table: OpenTable, outboxIds: readonly string[
   return rows
 }
 
-export async function findExistingRows(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await readRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
+export async function findExistingIds(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
+  return new Set((await readStampedRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/binding.ts'
 import { type Database, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
-import { nearestWord } from '../yaml/nearestWord.ts'
+import { findNearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
-import { findTableProblems } from './findTableProblems.ts'
+import { findDescriptionMismatches } from './findTableProblems.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 
 export class OutboxTableUnusable extends Error {
@@ -81,7 +81,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const problems = await findTableProblems(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
+  const problems = await findDescriptionMismatches(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
   if (problems.length === 0) {
     const hasClientCode = table.filter !== null || (await tableHasClientCode(db, qualified))
     return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
@@ -91,11 +91,15 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   )
 }
 
-export async function readOutboxIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
+export async function readOutboxIdentity(
+  db: Database,
+  qualifiedName: string,
+  idColumn: string,
+): Promise<OutboxIdentity> {
   const { rows } = await db.query<{ database: string; table: string }>(
     `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
-    [qualified],
+    [qualifiedName],
   )
   return { ...(rows[0] as (typeof rows)[0]), idColumn }
 }
@@ -116,6 +120,6 @@ export async function findTableOfSimilarName(
     [tablesMax, await readSchemasInSearchPath(db), schema],
   )
   const names = rows.map(({ name }) => name)
-  const near = names.includes(table) ? table : nearestWord(table, names)
+  const near = names.includes(table) ? table : findNearestWord(table, names)
   return rows.find(({ name }) => name === near)?.written ?? null
 }

@@ -10,13 +10,13 @@ import type { Database } from '../postgres/database.ts'
 import type { RowDifferences } from './cursorScan.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
-import { readRowsById } from './readRows.ts'
+import { readStampedRowsById } from './readRows.ts'
 
 /** Conflicts above this number count as edits, because the ERP has then changed a column of many rows. */
 const conflictsMax = 100
 const editedMax = 10_000
 
-export async function recordRowDifferences(ledger: Database, { conflicts, edited }: RowDifferences): Promise<void> {
+export async function recordRowDifferences(ledger: Database, { conflicts, editedIds }: RowDifferences): Promise<void> {
   await raiseProblems(
     ledger,
     conflicts.slice(0, conflictsMax).map(({ outboxId, detail }) => ({
@@ -26,7 +26,7 @@ export async function recordRowDifferences(ledger: Database, { conflicts, edited
       retryInMs: conflictRetryMs,
     })),
   )
-  const asEdited = [...conflicts.slice(conflictsMax).map(({ outboxId }) => outboxId), ...edited].slice(0, editedMax)
+  const asEdited = [...conflicts.slice(conflictsMax).map(({ outboxId }) => outboxId), ...editedIds].slice(0, editedMax)
   if (asEdited.length === 0) return
   await ledger.query(
     `insert into outboxd.edited_row (outbox_id, outbox) select id, outboxd.current_outbox() from unnest($1::text[]) id
@@ -66,9 +66,9 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   if (raised.length + noted.length === 0) return // the ERP's database may be down
   const table = await outbox.open()
   const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await readRowsById(table, looked)
+  const rows = await readStampedRowsById(table, looked)
   await acceptEnded(ledger, rows)
-  const { conflicts, edited } = await table.memory.findKnown(rows)
+  const { conflicts, edited } = await table.memory.findCapturedRows(rows)
   const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
   const over = looked.filter((id) => !standing.has(id))

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/binding.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { columnOf, columnSql, isoTimeSql, literalSql, literalsSql, type TableShape, unitsPerSecond } from './columns.ts'
+import {
+  columnOf,
+  columnSql,
+  isoTimeSql,
+  literalListSql,
+  literalSql,
+  type TableShape,
+  unitsPerSecond,
+} from './columns.ts'
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -80,12 +88,12 @@ export function cursorSelectionDigest(
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
-  return ` and case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then true else (${filter}\n) end`
+  return ` and case when ${columnSql(id)}::text in (${literalListSql(failingIds)}) then true else (${filter}\n) end`
 }
 
 function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
   if (failingIds.length === 0) return stamp
-  return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`
+  return `case when ${columnSql(id)}::text in (${literalListSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
 /** NULL becomes an empty text, so that the mapping can reject a record without a type. */

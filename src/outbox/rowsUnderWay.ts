@@ -7,7 +7,7 @@ import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
-import { isInSliceSql, readNextSlice, sliceRowsMax, type TableSlice } from './slices.ts'
+import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /** A row whose state says that it was captured, but not that its record has ended. */
@@ -76,7 +76,7 @@ export async function readRowsUnderWay(
   const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
   if (condition === null) return { unknown: [], known: [], canTell }
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
-  const { known, conflicts } = await memory.findKnown(rows)
+  const { known, conflicts } = await memory.findCapturedRows(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
   const unknown = await stampOurs(db, statements, await withoutSecondLedger(outbox, missed))
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
@@ -84,13 +84,13 @@ export async function readRowsUnderWay(
 }
 
 /** Includes waiting rows that contain a transaction id. */
-export async function readNextSliceUnderWay(
+export async function readRowsUnderWayOfNextSlice(
   outbox: Outbox,
   after: string | null,
 ): Promise<Pick<RowsUnderWay, 'unknown'> & Pick<TableSlice, 'upTo'>> {
   const table = await outbox.open()
   if (rowsUnderWayStatements(table).underWayOrNamed === null) return { unknown: [], upTo: null }
-  const slice = await readNextSlice(table.db, table.rows, after, sliceRowsMax)
+  const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
   const { unknown } = await readRowsUnderWay(outbox, table, slice, true)
   return { unknown, upTo: slice.upTo }
 }

@@ -1,11 +1,11 @@
 import type { RowWithTransactionSearch } from '../ledger/history/createDataLossGuard.ts'
-import type { NamedRow } from '../ledger/history/judgeDataLoss.ts'
+import type { RowSearchResult } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { columnSql } from './columns.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type readNextSliceUnderWay, readRowsWithStamps, transactionIdInRowSql } from './rowsUnderWay.ts'
+import { type readRowsUnderWayOfNextSlice, readRowsWithStamps, transactionIdInRowSql } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -34,7 +34,7 @@ export async function readRowsWithTransactionId(
 ): Promise<RowWithTransactionId[]> {
   const table = await outbox.open()
   const rows = await readRowsWithStamps<Row>(table.db, namingStatements(table), outboxIds)
-  const { known, conflicts, edited } = await table.memory.findKnown(
+  const { known, conflicts, edited } = await table.memory.findCapturedRows(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
@@ -49,24 +49,24 @@ const searchMs = 1_000
 /** A result "none" holds for this multiple of the time that the search took, because a large table takes long. */
 const holdsTimes = 10
 
-type ReadSlice = (after: string | null) => ReturnType<typeof readNextSliceUnderWay>
+type ReadSlice = (after: string | null) => ReturnType<typeof readRowsUnderWayOfNextSlice>
 
 /**
  * Searches for a row that waits or is under way and contains a transaction id. Does not search a table without an index
  * on the id. `findNow` ignores an earlier result "none".
  */
 export function createRowWithTransactionSearch(
-  readNextSlice: ReadSlice,
+  readRowsOfNextSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
 ): RowWithTransactionSearch {
   let after: string | null = null
   let tookMs = 0
   let noneUntilMs = Number.NEGATIVE_INFINITY
 
-  async function findNow(): Promise<NamedRow> {
+  async function findNow(): Promise<RowSearchResult> {
     const beganMs = elapsedMs()
     if (after === null) tookMs = 0
-    const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
+    const found = await search(beganMs + searchMs).catch((error: unknown): RowSearchResult => {
       if (!isStatementCanceled(error)) throw error
       after = null
       return { kind: 'none' }
@@ -77,9 +77,9 @@ export function createRowWithTransactionSearch(
   }
 
   /** Continues where the previous call stopped. */
-  async function search(untilMs: number): Promise<NamedRow> {
+  async function search(untilMs: number): Promise<RowSearchResult> {
     for (;;) {
-      const { unknown, upTo } = await readNextSlice(after)
+      const { unknown, upTo } = await readRowsOfNextSlice(after)
       const named = unknown.find(({ transactionId }) => transactionId !== null)
       if (named !== undefined) return { kind: 'named', outboxId: named.outboxId }
       after = upTo

@@ -27,7 +27,7 @@ export const isInSliceSql = ({ id, idType }: RowExpressions, firstParameter: num
   ` and ($${firstParameter}::${idType} is null or ${id} > $${firstParameter}::${idType})
     and ($${firstParameter + 1}::${idType} is null or ${id} <= $${firstParameter + 1}::${idType})`
 
-export async function readNextSlice(
+export async function readNextSliceBounds(
   db: Database,
   rows: RowExpressions,
   after: string | null,

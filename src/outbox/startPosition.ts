@@ -92,7 +92,7 @@ const lookEveryMs = 100
  *
  * @throws OutboxTableUnusable if the table has neither such an id nor a creation time
  */
-export async function readStartPositionForNow(outbox: Outbox): Promise<StartPosition> {
+export async function readPositionForStartNow(outbox: Outbox): Promise<StartPosition> {
   const { pool, described } = outbox
   const { shape } = await outbox.inspect()
   const { qualified } = shape

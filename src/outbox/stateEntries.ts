@@ -48,7 +48,7 @@ const {
 
 export const stateEntry: OutboxFileEntry<typeof status | typeof flag | typeof timestamp> = {
   forms: [status, flag, timestamp],
-  usual: null,
+  defaultForm: null,
   expected: 'none, or { status: … }, { flag: … } or { timestamp: … }',
 }
 

@@ -1,5 +1,5 @@
 import type { State } from '../model.ts'
-import { columnOf, columnSql, literalSql, literalsSql, nowForColumnSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, literalListSql, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
@@ -61,12 +61,12 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
       const cases = [...values].map(([at, value]) => `when ${literalSql(at)} then ${literalSql(value)}`)
       return `case r.state ${cases.join(' ')} else ${now}::text end`
     },
-    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalsSql(finals)}))`,
+    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalListSql(finals)}))`,
     underWaySql(since) {
       const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
       for (const at of ['completed', 'discarded'] as const) taken.delete(values.get(at) ?? '')
       if (taken.size === 0) return null
-      const says = `${now} in (${literalsSql(taken)})`
+      const says = `${now} in (${literalListSql(taken)})`
       if (values.has('completed')) return says
       return since ? `${says}${since}` : null
     },
@@ -75,7 +75,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
       const isBoolean = columnOf(shape, name).baseType === 'boolean'
       const either = [
         ...(waiting.includes(null) ? [] : [`${now} is null`]),
-        ...(isBoolean ? [] : [`${now} not in (${literalsSql(new Set([...waitingTexts, ...texts]))})`]),
+        ...(isBoolean ? [] : [`${now} not in (${literalListSql(new Set([...waitingTexts, ...texts]))})`]),
       ]
       return values.size === 0 || either.length === 0 ? null : `(${either.join(' or ')})`
     },
@@ -85,7 +85,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
 // Writes literals, so that the planner can use a partial index on the waiting rows.
 function valuesSql(now: string, waiting: readonly (string | null)[]): string {
   const values = waiting.filter((value) => value !== null)
-  const isOne = values.length === 1 ? `= ${literalsSql(values)}` : `in (${literalsSql(values)})`
+  const isOne = values.length === 1 ? `= ${literalListSql(values)}` : `in (${literalListSql(values)})`
   const either = [
     ...(values.length > 0 ? [`${now} ${isOne}`] : []),
     ...(waiting.includes(null) ? [`${now} is null`] : []),
@@ -104,7 +104,7 @@ function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'time
     writes: 'time',
     isWrittenAt: (state) => set.includes(state),
     markSql: (shape) =>
-      `case when r.state in (${literalsSql(set)}) then coalesce(${now}, ${nowForColumnSql(shape, name)}) else ${now} end`,
+      `case when r.state in (${literalListSql(set)}) then coalesce(${now}, ${nowForColumnSql(shape, name)}) else ${now} end`,
     openSql: 'true',
     underWaySql: (since) => (isMarkedOnCapture && since ? `${now} is not null${since}` : null),
     hasEndValues: false,

@@ -18,7 +18,7 @@ export async function readTableStorageLocation(outbox: Outbox): Promise<TableSto
     from pg_catalog.pg_control_system() c
     join pg_catalog.pg_database d on d.datname operator(pg_catalog.=) pg_catalog.current_database()`
   try {
-    const { rows } = await outbox.pool.query<TableStorageLocation>(place, [await outbox.readName()])
+    const { rows } = await outbox.pool.query<TableStorageLocation>(place, [await outbox.readQualifiedName()])
     return rows[0] ?? null
   } catch {
     return null

@@ -123,14 +123,14 @@ export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, s
 /** Computes what would be stored at each state. Does not read the table, because it may be locked. */
 async function whyNotStorable(
   db: Database,
-  { column, value, written, mustBeWhole }: Assignment,
+  { column, valueSql, castValueSql, mustBeWhole }: Assignment,
   shape: TableShape,
 ): Promise<string | null> {
-  const isWhole = mustBeWhole ? `bool_and((${written})::text = (${value})::text) is not false` : 'true'
+  const isWhole = mustBeWhole ? `bool_and((${castValueSql})::text = (${valueSql})::text) is not false` : 'true'
   const emptyRow = `(select null::${columnOf(shape, column).type} as ${quoteIdentifier(column)}) o`
   try {
     const { rows } = await db.query<{ isWhole: boolean }>(
-      `select count(${written}), ${isWhole} as "isWhole" from ${rowStatusesSql} cross join ${emptyRow}`,
+      `select count(${castValueSql}), ${isWhole} as "isWhole" from ${rowStatusesSql} cross join ${emptyRow}`,
       [JSON.stringify(states.map((state) => trialStatus('', state)))],
     )
     return rows[0]?.isWhole === false ? 'the value would be cut' : null

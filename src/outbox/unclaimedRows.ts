@@ -24,11 +24,11 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
  * The ledger had all rows when the cursor passed them, so such a row came later. It was inserted with a lower number, a
  * partition was attached, or a policy was lifted. Two rows with one id are a conflict and do not count.
  */
-export async function readRowsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
+export async function readWaitingIdsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
   if (position === null) return []
   const { rows } = await table.db.query<StampedRow>(rowsBehindCursorSql(table), [...position, after, upTo])
-  const { known } = await table.memory.findKnown(rows)
+  const { known } = await table.memory.findCapturedRows(rows)
   const ids = rows.map(({ outboxId }) => outboxId)
   const duplicates = findRepeatedIds(ids)
   return ids.filter((id) => !known.has(id) && !duplicates.has(id))
@@ -64,9 +64,9 @@ export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable
 export async function countUnknownStatuses(
   table: OpenTable,
   { after, upTo }: TableSlice,
-  before: readonly UnknownStatus[],
+  countedBefore: readonly UnknownStatus[],
 ): Promise<UnknownStatus[]> {
-  const all = new Map(before.map((each) => [each.status, each]))
+  const all = new Map(countedBefore.map((each) => [each.status, each]))
   const sql = unknownStatusCountsSql(table)
   const { rows: found } = sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, [after, upTo])
   for (const { status, rows, firstId } of found) {

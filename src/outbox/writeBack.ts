@@ -25,13 +25,14 @@ interface Writing {
  */
 export async function writeBackRows<R extends RowStatus>(
   outbox: Outbox,
-  read: () => Promise<R[]>,
+  readStatuses: () => Promise<R[]>,
 ): Promise<WriteBackResult<R>> {
   const open = await outbox.open()
   const statements = writeBackStatements(open)
-  if (statements === null) return { kind: 'done', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
+  if (statements === null)
+    return { kind: 'done', rows: (await readStatuses()).map((status) => ({ status, kind: 'written' })) }
   const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
-  const attempt = await tryToWrite(writing, read)
+  const attempt = await tryToWrite(writing, readStatuses)
   if (attempt.kind !== 'failed') return attempt
   if (!didSessionSurviveError(attempt.error)) throw attempt.error
   // If the statement also fails without rows, no row is the cause.
@@ -40,7 +41,7 @@ export async function writeBackRows<R extends RowStatus>(
   if (!isTransientError(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
   // Tries again, because a cause outside the rows, such as a failover, may have passed. A trigger may raise any code.
-  const again = await tryToWrite(writing, read)
+  const again = await tryToWrite(writing, readStatuses)
   if (again.kind !== 'failed') return again
   if (!didSessionSurviveError(again.error)) throw again.error
   return refusal(again)

@@ -11,8 +11,8 @@ import {
   columnOf,
   columnSql,
   isJsonColumn,
+  literalListSql,
   literalSql,
-  literalsSql,
   nowForColumnSql,
   type TableShape,
 } from './columns.ts'
@@ -29,18 +29,18 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const assignments = writeBackAssignments(table, shape)
   if (assignments.length === 0) return null
   const { id, idType: type } = rows
-  const set = `update ${shape.qualified} o set ${assignments.map(({ column, written }) => `${quoteIdentifier(column)} = ${written}`).join(', ')}`
+  const set = `update ${shape.qualified} o set ${assignments.map(({ column, castValueSql }) => `${quoteIdentifier(column)} = ${castValueSql}`).join(', ')}`
   const open = form?.openSql ?? 'true'
   // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
   // edited later.
-  const isTaken = `(${waits}) is not true`
-  const isMeant = served.rowsEdited ? 'true' : isStateAwaitingRepairSql('r.state')
+  const isCaptured = `(${waits}) is not true`
+  const mayBeEditedRow = served.rowsEdited ? 'true' : isStateAwaitingRepairSql('r.state')
   // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
-    `(${stampMatchesSql('here.stamp')} or ${stampsDifferInContentSql('r.stamp', 'here.stamp')} and ${isTaken}
-      or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${isMeant})`,
+    `(${stampMatchesSql('here.stamp')} or ${stampsDifferInContentSql('r.stamp', 'here.stamp')} and ${isCaptured}
+      or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${mayBeEditedRow})`,
   )
   return {
     /** Marks captured rows. Returns the changed rows; `written` says that a row no longer waits. */
@@ -98,9 +98,9 @@ export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state
 export interface Assignment {
   readonly column: string
   /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
-  readonly value: string
+  readonly valueSql: string
   /** SQL of the value, cast to the column's type. */
-  readonly written: string
+  readonly castValueSql: string
   /** True if a cut value would mean a different state, or a different transaction. */
   readonly mustBeWhole: boolean
 }
@@ -111,7 +111,7 @@ export function writeBackAssignments({ state, write }: OutboxTable, shape: Table
     const type = columnOf(shape, column)
     // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
     const written = `${isJsonColumn(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
-    return { column, value, written, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
+    return { column, valueSql: value, castValueSql: written, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
   }
   return [
     ...(form === null || form.writes.length === 0
@@ -126,7 +126,7 @@ function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableSha
   if (on === null) return value
   const kept = what === 'now' ? `coalesce(${columnSql(name)}, ${value})` : value
   const typed = what === 'now' ? columnSql(name) : `${columnSql(name)}::text`
-  return `case when r.state in (${literalsSql(on)}) then ${kept} when r.state in (${literalsSql(endStates)}) then null else ${typed} end`
+  return `case when r.state in (${literalListSql(on)}) then ${kept} when r.state in (${literalListSql(endStates)}) then null else ${typed} end`
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }

@@ -53,7 +53,7 @@ export interface TransactionOptions {
   /** A statement that runs with BEGIN, before the snapshot is taken. */
   openingSql?: string
   /** If true, a COMMIT with a warning throws `CommitUncertain`, because a synchronous standby may not have it. */
-  isCertain?: boolean
+  mustSurviveFailover?: boolean
   /** If true, the transaction cannot write. A refused write then does not mean that the server is read-only. */
   isReadOnly?: boolean
 }
@@ -71,7 +71,7 @@ export class CommitUncertain extends Error {
  */
 export async function beginTransaction(
   pool: Sessions,
-  { openingSql, isCertain = false, isReadOnly = false }: TransactionOptions = {},
+  { openingSql, mustSurviveFailover = false, isReadOnly = false }: TransactionOptions = {},
 ): Promise<Transaction> {
   const client = await pool.connect()
   let open = true
@@ -95,7 +95,7 @@ export async function beginTransaction(
     } finally {
       client.off('notice', onNotice)
     }
-    if (isCertain && warning !== undefined) throw new CommitUncertain(warning)
+    if (mustSurviveFailover && warning !== undefined) throw new CommitUncertain(warning)
   }
   const db: Database = {
     async query(text, values) {

@@ -7,7 +7,7 @@ import { catalogPathSettings } from './sessionSettings.ts'
 export interface Inspection<T> {
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
-  look: (db: pg.Pool) => Promise<T>
+  read: (db: pg.Pool) => Promise<T>
 }
 
 export class TableLocked extends Error {
@@ -23,13 +23,13 @@ export class TableLocked extends Error {
 const sessionName = 'outboxd check'
 
 /** @throws DatabaseUnusable if the database cannot be reached, TableLocked if a session of the ERP holds a lock */
-export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
+export async function inspectDatabase<T>({ variable, url, read }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: '2500' } : catalogPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, isErp, settings })
   await using locking = isErp ? watchLockingSessions(url, sessionName) : null
   try {
-    return await withConnectionErrorsExplained(variable, url, () => look(pool))
+    return await withConnectionErrorsExplained(variable, url, () => read(pool))
   } catch (error) {
     const holders = locking?.sessions() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error

@@ -4,7 +4,7 @@ import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type Listener = ReturnType<typeof openListener>
 
-export type SleepMark =
+export type SleepFlagResult =
   /** The sleep flag is set. Inserts notify from now on. Earlier inserts did not, so look at the table once more. */
   | 'marked'
   /** Another daemon has set the flag, so this listener gets notices, too. */
@@ -56,12 +56,12 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
   let timer: NodeJS.Timeout | undefined
   let looking: NodeJS.Timeout | undefined
   let isReady = false
-  let isMarked = false
+  let isSleepFlagSet = false
 
   function again(error: Error) {
     if (closed || timer) return
     isReady = false
-    isMarked = false
+    isSleepFlagSet = false
     onError(error)
     clearInterval(looking)
     hangUp(client)
@@ -71,9 +71,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     }, reconnectMs)
   }
 
-  function unmark() {
-    if (!isMarked) return
-    isMarked = false
+  function clearSleepFlag() {
+    if (!isSleepFlagSet) return
+    isSleepFlagSet = false
     client?.query('select pg_advisory_unlock_all()').catch(again)
   }
 
@@ -89,7 +89,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     next.on('error', again)
     next.on('end', () => again(new Error('the connection that listens was ended')))
     next.on('notification', () => {
-      unmark()
+      clearSleepFlag()
       onNotice()
     })
     try {
@@ -114,22 +114,22 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
   void connect()
   return {
     /** Sets the sleep flag, so that inserts notify. */
-    async mark(): Promise<SleepMark> {
+    async setSleepFlag(): Promise<SleepFlagResult> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
       try {
-        const { rows } = await asked.query<{ mark: SleepMark }>(markStatement, [lockClass, await readTable()])
+        const { rows } = await asked.query<{ mark: SleepFlagResult }>(markStatement, [lockClass, await readTable()])
         const mark = rows[0]?.mark ?? 'unavailable'
         if (asked !== client) return 'unavailable'
-        isMarked ||= mark === 'marked'
+        isSleepFlagSet ||= mark === 'marked'
         return mark
       } catch (error) {
         again(error as Error)
         return 'unavailable'
       }
     },
-    isMarked: (): boolean => isMarked,
-    unmark,
+    isSleepFlagSet: (): boolean => isSleepFlagSet,
+    clearSleepFlag,
     async close(): Promise<void> {
       closed = true
       clearTimeout(timer)

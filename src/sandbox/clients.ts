@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ClientSettings } from './sandboxSettings.ts'
 
-export type Clients = ReturnType<typeof createClients>
+export type ClientLookup = ReturnType<typeof createClientLookup>
 
-export function createClients(clients: readonly ClientSettings[]) {
+export function createClientLookup(clients: readonly ClientSettings[]) {
   return {
     ids: clients.map(({ id }) => id),
     has: (id: string) => clients.some((client) => client.id === id),

@@ -5,14 +5,18 @@ import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 /** Key of the changes for all clients. */
 const allClients = ''
 
-export type CurrentSettings = Awaited<ReturnType<typeof readCurrentSettings>>
+export type SettingsStore = Awaited<ReturnType<typeof openSettingsStore>>
 
 /**
  * Reads the current settings. A later one wins: the settings of the start, changes at /_sandbox/settings, the client's
  * own settings of the start, changes at /_sandbox/settings?client=. Changes are in the database, so a restart keeps
  * them.
  */
-export async function readCurrentSettings(pool: pg.Pool, asStarted: LiveSettings, clients: readonly ClientSettings[]) {
+export async function openSettingsStore(
+  pool: pg.Pool,
+  settingsAtStart: LiveSettings,
+  clients: readonly ClientSettings[],
+) {
   const ownSettings = new Map(clients.map(({ id, secret: _secret, ...own }) => [id, own as SettingsPatch]))
   const merged = new Map<string | null, LiveSettings>()
   let changes = await readOrCreateState<Record<string, SettingsPatch>>(pool, 'client_settings', {})
@@ -27,7 +31,7 @@ export async function readCurrentSettings(pool: pg.Pool, asStarted: LiveSettings
     const known = merged.get(client)
     if (known) return known
     const ofClient = client === null ? {} : { ...ownSettings.get(client), ...changed(client) }
-    const current = { ...asStarted, ...changed(null), ...ofClient }
+    const current = { ...settingsAtStart, ...changed(null), ...ofClient }
     merged.set(client, current)
     return current
   }

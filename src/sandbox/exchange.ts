@@ -1,28 +1,28 @@
 import type pg from 'pg'
-import type { Clients } from './clients.ts'
+import type { ClientLookup } from './clients.ts'
 import type { Endpoint } from './endpoints/apiSchemas.ts'
 import type { Answer } from './endpoints/problemAnswer.ts'
-import type { FaultAction, Faults } from './faults/faults.ts'
+import type { FaultAction, FaultStore } from './faults/faults.ts'
 import type { ClientRateLimits } from './gate/clientRateLimits.ts'
-import type { IssuedTokens } from './gate/issuedTokens.ts'
+import type { TokenIssuer } from './gate/issuedTokens.ts'
 import type { SeededRandom } from './processing/seededRandom.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import type { RecordScripts } from './scenario/recordScripts.ts'
-import type { OrderEvents } from './storage/orderEvents.ts'
+import type { ScriptRunner } from './scenario/recordScripts.ts'
+import type { OrderEventQueue } from './storage/orderEvents.ts'
 import type { Effect } from './storage/writeRequest.ts'
 
-export interface Parts {
+export interface SandboxParts {
   pool: pg.Pool
-  events: OrderEvents
+  events: OrderEventQueue
   clock: SandboxClock
-  live: (client: string | null) => LiveSettings
-  clients: Clients
+  liveSettingsOf: (client: string | null) => LiveSettings
+  clients: ClientLookup
   bodyLimitBytes: number
-  tokens: IssuedTokens
-  rates: ClientRateLimits
-  faults: Faults
-  scripts: RecordScripts
+  tokens: TokenIssuer
+  rateLimits: ClientRateLimits
+  faults: FaultStore
+  scripts: ScriptRunner
   random: SeededRandom
   /** Runs the handlers one after the other, so that two equal requests cannot both create the record. */
   oneAtATime: OneAtATime
@@ -62,7 +62,7 @@ export interface Admission {
   counted: boolean
   headers: Record<string, string>
   /** Removes a failed request from the limit's count. @returns the changed headers */
-  ifItFails?: () => Record<string, string>
+  uncountFailure?: () => Record<string, string>
   refusal: Answer | undefined
 }
 
@@ -72,8 +72,8 @@ export interface Outcome {
   fault?: FaultAction | undefined
 }
 
-export type Gate = (parts: Parts, exchange: Arrival) => Promise<Admission>
-export type Handler = (parts: Parts, exchange: Exchange) => Promise<Outcome>
+export type Gate = (parts: SandboxParts, exchange: Arrival) => Promise<Admission>
+export type Handler = (parts: SandboxParts, exchange: Exchange) => Promise<Outcome>
 
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 

@@ -3,10 +3,10 @@ import { z } from 'zod'
 /** Settings for what docs/reference/interface.md leaves open. docs/why/contract.md says how the daemon copes. */
 
 /** A setting whose value is one of the given words, by default the first. */
-export const choiceSetting = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
+export const choiceSetting = <const T extends readonly [string, ...string[]]>(allowedWords: T, description: string) =>
   z
-    .enum(words)
-    .default(words[0] as T[number] & string)
+    .enum(allowedWords)
+    .default(allowedWords[0] as T[number] & string)
     .describe(description)
 export const flagSetting = (byDefault: boolean, description: string) =>
   z.boolean().default(byDefault).describe(description)
@@ -26,7 +26,7 @@ const word = (byDefault: string, description: string) =>
     .describe(description)
 
 /** Returns the allowed words, the default first. Empty if the setting is not a choice among words. */
-export function settingChoices(setting: z.ZodType): readonly string[] {
+export function allowedWordsOfSetting(setting: z.ZodType): readonly string[] {
   const inner = setting instanceof z.ZodDefault ? setting.unwrap() : setting
   return inner instanceof z.ZodEnum ? (inner.options as string[]) : []
 }

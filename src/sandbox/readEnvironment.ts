@@ -2,7 +2,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 
-export type EnvironmentRead =
+export type EnvironmentResult =
   | { kind: 'value'; settings: SandboxSettings; borrowed: BorrowedVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
@@ -12,12 +12,12 @@ export interface BorrowedVariable {
   own: string
 }
 
-export function readEnvironment(
+export function readSettingsFromEnvironment(
   env: Record<string, string | undefined>,
   readFile: (path: string) => string,
-  options: Record<string, unknown> = {},
-): EnvironmentRead {
-  const overrides = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  cliOptions: Record<string, unknown> = {},
+): EnvironmentResult {
+  const overrides = Object.fromEntries(Object.entries(cliOptions).filter(([, value]) => value !== undefined))
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
   const borrowed: BorrowedVariable[] = []

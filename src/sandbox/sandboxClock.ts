@@ -43,7 +43,7 @@ function systemUs(): number {
 }
 
 /** Converts the sandbox's time to the time in answers, which may be wrong by the setting `clockSkewSeconds`. */
-export function toServiceUs(epochUs: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
+export function toServiceTimeUs(epochUs: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return epochUs + Math.round(clockSkewSeconds * 1_000_000)
 }
 

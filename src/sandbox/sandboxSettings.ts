@@ -140,7 +140,7 @@ export const optionsSchema = z
     ({ host, insecureDefaults, ...credentials }) =>
       insecureDefaults ||
       isLoopbackName(host) ||
-      clientSettingsOf(credentials).every(({ secret }) => secret !== defaultSecret),
+      listClientSettings(credentials).every(({ secret }) => secret !== defaultSecret),
     {
       path: ['host'],
       error: ({ input }) =>
@@ -153,7 +153,7 @@ export const optionsSchema = z
     when: () => true, // report this also if other fields are wrong
   })
 
-export function clientSettingsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
+export function listClientSettings({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
   return clients ?? [{ id: clientId, secret: clientSecret }]
 }
 type Credentials = Pick<z.infer<typeof fixedSettingsSchema>, 'clients' | 'clientId' | 'clientSecret'>
@@ -179,12 +179,12 @@ export class SettingsWrong extends Error {
 }
 
 /** @throws SettingsWrong */
-export function parseSettings<S extends z.ZodType>(schema: S, given: unknown, within: string[] = []): z.output<S> {
+export function parseSettings<S extends z.ZodType>(schema: S, given: unknown, pathPrefix: string[] = []): z.output<S> {
   const parsed = schema.safeParse(given)
   if (parsed.success) return parsed.data
   throw new SettingsWrong(
     parsed.error.issues.map(({ path, message }) =>
-      [[...within, ...path].join('.'), message].filter(Boolean).join(': '),
+      [[...pathPrefix, ...path].join('.'), message].filter(Boolean).join(': '),
     ),
   )
 }

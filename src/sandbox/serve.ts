@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { unavailableServiceAnswer } from './endpoints/apiRefusals.ts'
 import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
 import { refusalAnswer } from './endpoints/problemAnswer.ts'
-import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
+import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, SandboxParts } from './exchange.ts'
 import { type AnswerStyle, applyFault, type Delivery, isStoppedBeforeProcessing } from './faults/applyFault.ts'
 import type { Fault, FaultAction } from './faults/faults.ts'
-import { toServiceUs } from './sandboxClock.ts'
+import { toServiceTimeUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
 import { isValueRefused, writeRequest } from './storage/writeRequest.ts'
@@ -19,9 +19,14 @@ import { isValueRefused, writeRequest } from './storage/writeRequest.ts'
  *     log       commits the request and the changes
  *     answer    leaves only after the commit
  */
-export async function serveRequest(parts: Parts, arrival: Arrival, gate: Gate, handler: Handler): Promise<Delivery> {
+export async function serveRequest(
+  parts: SandboxParts,
+  arrival: Arrival,
+  gate: Gate,
+  handler: Handler,
+): Promise<Delivery> {
   const admission = await gate(parts, arrival)
-  const live = parts.live(admission.client)
+  const live = parts.liveSettingsOf(admission.client)
   const idempotencyKey = live.idempotencyHeaders.map((name) => arrival.header(name)).find((value) => value) ?? null
   const exchange = { ...arrival, client: admission.client ?? '', idempotencyKey }
   const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
@@ -56,11 +61,16 @@ interface Served {
   fault: Fault | undefined
 }
 
-function styleOf(parts: Parts, { header, client }: Exchange, { headers }: Admission, live: LiveSettings): AnswerStyle {
+function styleOf(
+  parts: SandboxParts,
+  { header, client }: Exchange,
+  { headers }: Admission,
+  live: LiveSettings,
+): AnswerStyle {
   const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
   return {
     headers,
-    present: (answer) => applyAnswerSettings(answer, live, toServiceUs(parts.clock.nowUs(), live)),
+    present: (answer) => applyAnswerSettings(answer, live, toServiceTimeUs(parts.clock.nowUs(), live)),
     isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
     newId: () => parts.random.wrongId(client),
   }
@@ -70,7 +80,7 @@ const stopped = refusalAnswer(500, 'A fault of the sandbox stopped the request b
 const failed = refusalAnswer(500, 'The sandbox failed. Its stderr has the error.')
 
 async function decide(
-  parts: Parts,
+  parts: SandboxParts,
   { exchange, admission: { refusal } }: Served,
   action: FaultAction | undefined,
   handler: Handler,
@@ -86,12 +96,12 @@ async function decide(
   }
 }
 
-async function record(parts: Parts, served: Served, outcome: Outcome, action: FaultAction | undefined) {
+async function record(parts: SandboxParts, served: Served, outcome: Outcome, action: FaultAction | undefined) {
   const { exchange, admission, style, fault } = served
   let delivery = applyFault(outcome.answer, action, style)
   let { counted } = admission
-  if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
-    delivery = { ...delivery, headers: { ...delivery.headers, ...admission.ifItFails() } }
+  if (admission.uncountFailure && delivery.kind === 'answer' && delivery.status >= 400) {
+    delivery = { ...delivery, headers: { ...delivery.headers, ...admission.uncountFailure() } }
     counted = false
   }
   const { endpoint, method, path, address, idempotencyKey, maskedBody: body } = exchange
@@ -114,7 +124,7 @@ async function record(parts: Parts, served: Served, outcome: Outcome, action: Fa
  * Answers a request that could not be stored. Drops the connection if a commit may have succeeded. Otherwise sends the
  * gate's refusal, or E003 (service unavailable).
  */
-function answerWithoutLedger(parts: Parts, { exchange, admission, style }: Served, error: unknown): Delivery {
+function answerWithoutLedger(parts: SandboxParts, { exchange, admission, style }: Served, error: unknown): Delivery {
   reportFailure(exchange, error)
   if (!(error instanceof DatabaseAway)) return applyFault(failed, undefined, style)
   if (error.mayBeStored) return { kind: 'drop' }
@@ -130,6 +140,6 @@ function isHeldBefore(fault: FaultAction): boolean {
   return fault.kind === 'delay' && fault.when === 'before'
 }
 
-async function wait(parts: Parts, delayMs: number): Promise<void> {
+async function wait(parts: SandboxParts, delayMs: number): Promise<void> {
   if (delayMs > 0) await delay(delayMs, undefined, { signal: parts.closing }).catch(() => {})
 }

@@ -5,13 +5,13 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type Answer, refusalAnswer, sendAnswer, tokenErrorAnswer } from './endpoints/problemAnswer.ts'
 import { createOrder, readOrder, readTransaction, submitData } from './endpoints/recordEndpoints.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
-import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
+import type { Arrival, Exchange, Gate, Handler, SandboxParts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
 import { stripIpv4Mapping } from './gate/addresses.ts'
 import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { buildOpenApiDocument } from './openapi/openapi.ts'
-import { toServiceUs } from './sandboxClock.ts'
+import { toServiceTimeUs } from './sandboxClock.ts'
 import type { LiveSettings, SandboxSettings } from './sandboxSettings.ts'
 import { serveRequest } from './serve.ts'
 
@@ -27,7 +27,10 @@ const unreadable = refusalAnswer(400, 'The path of the request cannot be read.')
 
 type ServerLimits = Pick<SandboxSettings, 'requestTimeoutSeconds' | 'connectionsMax'>
 
-export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
+export function buildServer(
+  parts: SandboxParts,
+  { requestTimeoutSeconds, connectionsMax }: ServerLimits,
+): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
       const refusal = refuseRepeatedHeader(request, endpoint)
@@ -35,7 +38,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       return deliver(parts, reply, await serveRequest(parts, readArrival(parts, request, endpoint), gate, answering))
     }
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
-    const handler: Handler = async (_parts, { client }) => ({ answer: answerBy(parts.live(client)) })
+    const handler: Handler = async (_parts, { client }) => ({ answer: answerBy(parts.liveSettingsOf(client)) })
     return route(endpointOf(request), gateOf(request), handler)(request, reply)
   }
   const app = Fastify({
@@ -44,7 +47,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: requestTimeoutSeconds * 1000,
-    keepAliveTimeout: parts.live(null).keepAliveSeconds * 1000,
+    keepAliveTimeout: parts.liveSettingsOf(null).keepAliveSeconds * 1000,
     http: {
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: checkingMs,
@@ -54,9 +57,9 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.server.maxConnections = connectionsMax
   app.decorateRequest('isUtf8', true)
   app.addHook('onSend', async (_request, reply) => {
-    const nowUs = toServiceUs(parts.clock.nowUs(), parts.live(null))
+    const nowUs = toServiceTimeUs(parts.clock.nowUs(), parts.liveSettingsOf(null))
     reply.header('date', new Date(nowUs / 1000).toUTCString()) // Node would send the system's time
-    const { keepAliveSeconds } = parts.live(null)
+    const { keepAliveSeconds } = parts.liveSettingsOf(null)
     app.server.keepAliveTimeout = keepAliveSeconds * 1000 // the setting may have changed
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
   })
@@ -109,7 +112,7 @@ function refuseWrongPathOrMethod(method: string, path: string, { wrongMethodStat
   )
 }
 
-function readArrival({ clients }: Parts, request: FastifyRequest, endpoint: Exchange['endpoint']): Arrival {
+function readArrival({ clients }: SandboxParts, request: FastifyRequest, endpoint: Exchange['endpoint']): Arrival {
   const body = typeof request.body === 'string' ? request.body : ''
   const contentType = request.headers['content-type'] ?? ''
   return {
@@ -151,7 +154,7 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] ?? ''
 }
 
-function deliver({ closing }: Parts, reply: FastifyReply, delivery: Delivery) {
+function deliver({ closing }: SandboxParts, reply: FastifyReply, delivery: Delivery) {
   if (delivery.kind === 'drop') {
     reply.hijack()
     reply.raw.destroy()
@@ -177,7 +180,7 @@ const graceMs = 4_500
 
 const idleCheckMs = 50
 
-export async function finishRequests(app: FastifyInstance): Promise<void> {
+export async function finishRequestsAndClose(app: FastifyInstance): Promise<void> {
   const idleCheck = setInterval(() => app.server.closeIdleConnections(), idleCheckMs)
   const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)
   try {

@@ -1,28 +1,28 @@
 import type pg from 'pg'
-import { createClients } from './clients.ts'
+import { createClientLookup } from './clients.ts'
 import { type Controls, registerControlRoutes } from './control/control.ts'
-import { deleteAllRequests, deleteClientRequests, deleteOldLedgerRows } from './control/controlQueries.ts'
-import { readCurrentSettings } from './currentSettings.ts'
-import { createSequentialRunner, type Parts } from './exchange.ts'
-import { readFaults } from './faults/faults.ts'
+import { deleteAllRequests, deleteClientRequests, deleteOldRequests } from './control/controlQueries.ts'
+import { openSettingsStore } from './currentSettings.ts'
+import { createSequentialRunner, type SandboxParts } from './exchange.ts'
+import { openFaultStore } from './faults/faults.ts'
 import { toReachableUrl } from './gate/addresses.ts'
 import { ClientRateLimits } from './gate/clientRateLimits.ts'
-import { createIssuedTokens } from './gate/issuedTokens.ts'
+import { createTokenIssuer } from './gate/issuedTokens.ts'
 import { createSeededRandom, deriveSigningKey } from './processing/seededRandom.ts'
 import { createSandboxClock } from './sandboxClock.ts'
 import {
-  clientSettingsOf,
+  listClientSettings,
   liveSettingsSchema,
   optionsSchema,
   parseSettings,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { applyScenarioSettings, continueScenario, loadScenario, startScenario } from './scenario/readScenario.ts'
-import { createRecordScripts } from './scenario/recordScripts.ts'
+import { applyScenarioSettings, ensureScenarioStarted, loadScenario, startScenario } from './scenario/readScenario.ts'
+import { createScriptRunner } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
-import { buildServer, finishRequests } from './server.ts'
-import { findNextIdPositionByClient, readCountedArrivals } from './storage/findStored.ts'
-import { type OrderEvents, openOrderEvents } from './storage/orderEvents.ts'
+import { buildServer, finishRequestsAndClose } from './server.ts'
+import { readCountedArrivals, readNextRandomPositionByClient } from './storage/findStored.ts'
+import { type OrderEventQueue, openOrderEventQueue } from './storage/orderEvents.ts'
 import { endPool, openDatabase, openPool } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
 import { takeServingLock } from './storage/servingLock.ts'
@@ -68,7 +68,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const pool = openPool(database.url, settings.synchronousCommit)
   stack.defer(() => endPool(pool))
   await prepareSchema(lock.session)
-  const events = await openOrderEvents(pool)
+  const events = await openOrderEventQueue(pool)
   stack.defer(() => events.close())
   const closing = new AbortController()
   const controls = await assemble(pool, events, settings, scenario, closing.signal)
@@ -77,10 +77,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   await app.register((instance) => registerControlRoutes(instance, controls), { prefix: '/_sandbox' })
   // Node's default backlog of 511 would lose connections if more clients connect at once.
   const address = await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax })
-  stack.defer(() => finishRequests(app))
+  stack.defer(() => finishRequestsAndClose(app))
   const longestWindowUs = () => current.longestWindowSeconds() * 1_000_000
   const trim = () =>
-    deleteOldLedgerRows(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
+    deleteOldRequests(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
       process.stderr.write(`sandbox: the ledger could not be trimmed: ${error}\n`)
     })
   const trimming = setInterval(trim, trimmingMs).unref()
@@ -115,29 +115,29 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 async function assemble(
   pool: pg.Pool,
-  events: OrderEvents,
+  events: OrderEventQueue,
   settings: SandboxSettings,
   scenario: Scenario | undefined,
   closing: AbortSignal,
 ): Promise<Controls> {
   const clock = await createSandboxClock(pool, settings.clock)
-  const given = clientSettingsOf(settings)
-  const clients = createClients(given)
-  const current = await readCurrentSettings(pool, liveSettingsSchema.strip().parse(settings), given)
-  const live = (client: string | null) => current.of(client)
-  const rates = new ClientRateLimits(live)
+  const given = listClientSettings(settings)
+  const clients = createClientLookup(given)
+  const current = await openSettingsStore(pool, liveSettingsSchema.strip().parse(settings), given)
+  const liveSettingsOf = (client: string | null) => current.of(client)
+  const rates = new ClientRateLimits(liveSettingsOf)
   for (const arrivals of await readCountedArrivals(pool, clock.nowUs() - current.longestWindowSeconds() * 1_000_000))
     rates.restore(arrivals)
-  const random = createSeededRandom(() => live(null).seed, await findNextIdPositionByClient(pool))
-  const faults = await readFaults(pool, random)
-  await continueScenario(pool, faults, scenario)
+  const random = createSeededRandom(() => liveSettingsOf(null).seed, await readNextRandomPositionByClient(pool))
+  const faults = await openFaultStore(pool, random)
+  await ensureScenarioStarted(pool, faults, scenario)
   const secrets = given.map(({ secret }) => secret)
   const givenKey = settings.seed === null ? undefined : deriveSigningKey(settings.seed, secrets)
-  const parts: Parts = {
-    ...{ pool, events, clock, live, clients, rates, faults, random, closing },
+  const parts: SandboxParts = {
+    ...{ pool, events, clock, liveSettingsOf, clients, rateLimits: rates, faults, random, closing },
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await createIssuedTokens({ pool, clock, random, live, clients }, givenKey),
-    scripts: createRecordScripts(pool, scenario?.records ?? []),
+    tokens: await createTokenIssuer({ pool, clock, random, liveSettingsOf, clients }, givenKey),
+    scripts: createScriptRunner(pool, scenario?.records ?? []),
     oneAtATime: createSequentialRunner(),
     outages: { count: 0 },
   }
@@ -151,5 +151,11 @@ async function assemble(
     }
     rates.clear(client)
   }
-  return { parts, settings: current, reset, token: settings.controlToken, expectations: scenario?.expectations ?? [] }
+  return {
+    parts,
+    settings: current,
+    reset,
+    controlToken: settings.controlToken,
+    expectations: scenario?.expectations ?? [],
+  }
 }

@@ -70,7 +70,7 @@ export function createServiceClient(deps: ServiceClientDeps) {
       callApi(apiRequest(request, service), accessToken, mayLeave),
 
     /** Sends one GET to an API address that cannot exist. */
-    askBeside: (accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
+    requestUnknownPath: (accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 
     async requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null> {

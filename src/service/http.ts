@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { type ConnectionSettings, createConnector } from './connect.ts'
-import { describeNetworkFault, isTimeout } from './networkFault.ts'
+import { describeNetworkFault, isTimeoutError } from './networkFault.ts'
 
 /** `path` begins with a slash and is sent unchanged. */
 export interface HttpRequest {
@@ -209,7 +209,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    const cause = isTimeout(error) ? 'timeout' : 'network'
+    const cause = isTimeoutError(error) ? 'timeout' : 'network'
     this.#end({ kind: 'no-answer', sent: this.#sent, cause, detail: describeNetworkFault(error, this.#sent) })
   }
 

@@ -7,7 +7,7 @@ const timeouts = new Set([
   'PROXY_ETIMEDOUT',
 ])
 
-export function isTimeout(error: unknown): boolean {
+export function isTimeoutError(error: unknown): boolean {
   return timeouts.has(errorCodeOf(error))
 }
 

@@ -40,12 +40,19 @@ export function pauseCallOfGetAnswer(answer: Answer): PauseCall | null {
 
 function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
   if (answer.kind === 'no-answer')
-    return { submittedId: null, taken: 'unclear', namesId: false, transaction: null, pause, summary: answer.detail }
+    return {
+      submittedId: null,
+      acceptance: 'unclear',
+      namesId: false,
+      transaction: null,
+      pause,
+      summary: answer.detail,
+    }
   const success = isSuccessStatus(answer.status)
   const id = readSubmittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,
-    taken: readAcceptance(answer.json, answer.code),
+    acceptance: readAcceptance(answer.json, answer.code),
     namesId: id !== null,
     transaction: success ? readTransactionStatus(resource, answer.json) : null,
     pause,
@@ -177,8 +184,8 @@ function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRo
     reason,
     askedMs: reason === 'throttled' && retryAfterMs !== null ? Math.min(retryAfterMs, throttledMaxMs) : null,
     detail: `${describeAnswer(answer, who)}${end}`,
-    ownWords: `${who} answered ${status}${code === null ? '' : ` ${code}`}${end}`,
+    logDetail: `${who} answered ${status}${code === null ? '' : ` ${code}`}${end}`,
   }
 }
 
-const unanswered = (detail: string): PauseCall => ({ reason: 'unreachable', askedMs: null, detail, ownWords: detail })
+const unanswered = (detail: string): PauseCall => ({ reason: 'unreachable', askedMs: null, detail, logDetail: detail })

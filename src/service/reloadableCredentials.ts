@@ -5,7 +5,7 @@ export interface ReloadableCredentialsDeps {
   nowMs(): number
   /** @returns the part, or a text that says why it cannot be used */
   read(part: CredentialPart): Partial<Credentials> | string
-  holdsAt(cert: string, nowMs: number): boolean
+  isValidAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
   onBroken(part: CredentialPart, why: string): void
 }
@@ -51,7 +51,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   function untimely({ cert }: Partial<Credentials>): string | null {
     if (typeof cert !== 'string' || credentials.cert === null || cert === credentials.cert) return null
     const nowMs = deps.nowMs()
-    if (deps.holdsAt(cert, nowMs) || !deps.holdsAt(credentials.cert, nowMs)) return null
+    if (deps.isValidAt(cert, nowMs) || !deps.isValidAt(credentials.cert, nowMs)) return null
     return 'the certificate in SERVICE_CERT_FILE is not valid now, but the one in use is'
   }
 

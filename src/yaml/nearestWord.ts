@@ -1,14 +1,14 @@
 const charactersMax = 64
 
-/** @param stepsMax how many letters may differ; by default a third of `word`, or one letter of two */
-export function nearestWord(
+/** @param differencesMax how many letters may differ; by default a third of `word`, or one letter of two */
+export function findNearestWord(
   word: string,
   candidates: Iterable<string>,
-  stepsMax: number = word.length === 2 ? 1 : Math.floor(word.length / 3),
+  differencesMax: number = word.length === 2 ? 1 : Math.floor(word.length / 3),
 ): string | null {
   if (word.length > charactersMax) return null
   let nearest: string | null = null
-  let least = stepsMax + 1
+  let least = differencesMax + 1
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - word.length) >= least) continue
     const steps = editDistance(word.toLowerCase(), candidate.toLowerCase())
@@ -17,8 +17,8 @@ export function nearestWord(
   return nearest
 }
 
-export function didYouMean(word: string, candidates: Iterable<string>): string {
-  const nearest = nearestWord(word, candidates)
+export function didYouMeanHint(word: string, candidates: Iterable<string>): string {
+  const nearest = findNearestWord(word, candidates)
   return nearest === null ? '' : `; did you mean "${nearest}"?`
 }
 

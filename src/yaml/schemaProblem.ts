@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import { isExactNumber, isObject, nameJsonKind, type PayloadValue, quoteForMessage } from './exactJson.ts'
-import { didYouMean } from './nearestWord.ts'
+import { didYouMeanHint } from './nearestWord.ts'
 import type { YamlPath } from './yamlDocument.ts'
 
 /** A zod issue in our words. If `key` is true, the message is about the key at `path`, else about its value. */
 export interface SchemaProblem {
   readonly path: YamlPath
-  readonly key: boolean
+  readonly isAboutKey: boolean
   readonly message: string
 }
 
@@ -27,23 +27,24 @@ export function explainSchemaIssue(
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       path: [...path, key],
-      key: true,
+      isAboutKey: true,
       message: explainKey(key, keys, optionsElsewhere),
     }))
   }
   if (issue.code === 'invalid_key') {
     const message = `"${name}" cannot be a field's name: letters, digits, _ and -, not beginning with a digit`
-    return [{ path, key: true, message }]
+    return [{ path, isAboutKey: true, message }]
   }
   const found = valueAt(value, path)
   const subject = path.length === 0 ? 'the file' : typeof name === 'number' ? `item ${name + 1}` : `"${name}"`
-  if (found === undefined) return [{ path, key: false, message: `${subject} is missing${expectation(issue, ': ')}` }]
-  return [{ path, key: false, message: `${subject} ${explainValue(issue, found)}` }]
+  if (found === undefined)
+    return [{ path, isAboutKey: false, message: `${subject} is missing${expectation(issue, ': ')}` }]
+  return [{ path, isAboutKey: false, message: `${subject} ${explainValue(issue, found)}` }]
 }
 
 function explainKey(key: string, keys: readonly string[], optionsElsewhere: ReadonlySet<string>): string {
   if (optionsElsewhere.has(key)) return `"${key}" does not go with this type`
-  return `unknown key ${quoteForMessage(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
+  return `unknown key ${quoteForMessage(key)}${didYouMeanHint(key, keys) || `: known are ${keys.join(', ')}`}`
 }
 
 function explainValue(issue: Issue, found: PayloadValue): string {
@@ -53,7 +54,7 @@ function explainValue(issue: Issue, found: PayloadValue): string {
   }
   if (issue.code === 'invalid_value' && typeof found === 'string') {
     const values = issue.values.map(String)
-    return `must be ${values.join(' or ')}, and is ${quoteForMessage(found)}${didYouMean(found, values)}`
+    return `must be ${values.join(' or ')}, and is ${quoteForMessage(found)}${didYouMeanHint(found, values)}`
   }
   if (issue.code === 'invalid_value')
     return `must be ${issue.values.map(String).join(' or ')}, and is ${nameJsonKind(found)}`

@@ -5,7 +5,7 @@ export interface YamlLine {
   /** Says what the user has to fill in here before the file can be loaded. */
   readonly fillIn?: string
   /** Replaces the line if the file is tried before it is filled in. If absent, the line is left out. */
-  readonly trial?: string
+  readonly placeholder?: string
 }
 
 const commentColumn = 45
@@ -17,8 +17,10 @@ export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
 
-export function writeYamlWithTrialValues(lines: readonly YamlLine[]): string {
-  return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
+export function writeYamlWithPlaceholders(lines: readonly YamlLine[]): string {
+  return lines
+    .flatMap(({ text, fillIn, placeholder }) => (fillIn === undefined ? [text] : (placeholder ?? [])))
+    .join('\n')
 }
 
 export function findFillInPlaces(text: string): { line: number; what: string }[] {
@@ -31,7 +33,7 @@ export function findFillInPlaces(text: string): { line: number; what: string }[]
 const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
 /** Adds quotes if YAML could read the text as something else. */
-export function quoteYaml(text: string): string {
+export function quoteForYaml(text: string): string {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text)
   return isPlain ? text : JSON.stringify(text)
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ClocksAndCertificates } from '../../src/commands/check/finding.ts'
-import { checkService, judgeCertificates, readOwnCertificateEnds } from '../../src/commands/check/service.ts'
+import { checkService, judgeCertificates, readConfiguredCertificateExpiries } from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -17,12 +17,15 @@ test.each([
   [13, 'warning', 'expires on 2026-12-05, in 13 d'],
   [-1, 'problem', 'expired on 2026-11-21'],
 ] as const)('a certificate that ends in %i days: %s', (days, mark, says) => {
-  const [found] = judgeCertificates([{ whose: 'the certificate of the service', endsMs: nowMs + days * dayMs }], nowMs)
+  const [found] = judgeCertificates(
+    [{ whose: 'the certificate of the service', expiresAtMs: nowMs + days * dayMs }],
+    nowMs,
+  )
   expect(found).toMatchObject({ mark, message: expect.stringContaining(`the certificate of the service ${says}`) })
 })
 
 test('the first to end decides; where there is none, nothing is said', () => {
-  const ends = [100, 3, 50].map((days) => ({ whose: `${days}`, endsMs: nowMs + days * dayMs }))
+  const ends = [100, 3, 50].map((days) => ({ whose: `${days}`, expiresAtMs: nowMs + days * dayMs }))
   expect(judgeCertificates(ends, nowMs)[0]?.mark).toBe('warning')
   expect(judgeCertificates([], nowMs)).toEqual([])
 })
@@ -31,10 +34,12 @@ test('ours are those of the files, each by its first end', () => {
   const authority = createAuthority('ours')
   const untilMs = Math.trunc(nowMs / 1000) * 1000
   const { cert } = authority.issue({ name: 'client', untilMs })
-  expect(readOwnCertificateEnds({ cert, ca: null })).toEqual([
-    { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: untilMs },
+  expect(readConfiguredCertificateExpiries({ cert, ca: null })).toEqual([
+    { whose: 'our client certificate (SERVICE_CERT_FILE)', expiresAtMs: untilMs },
   ])
-  expect(readOwnCertificateEnds({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
+  expect(readConfiguredCertificateExpiries({ cert: null, ca: cert + authority.cert })).toMatchObject([
+    { expiresAtMs: untilMs },
+  ])
 })
 
 describe('a service over TLS', () => {

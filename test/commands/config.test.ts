@@ -49,7 +49,7 @@ describe('--effective', () => {
 
   test('says each value as it is in force, and where it comes from', async () => {
     const values = { HTTP_PORT: '9000', LOG_LEVEL: 'warn' }
-    const file = { path: '/etc/outboxd/env', values, impliesMappings: false }
+    const file = { path: '/etc/outboxd/env', values, setsMappingsByDefault: false }
     const { code, of } = await effective({ ...complete, LOG_LEVEL: 'error', MAPPINGS_DIR: 'mine' }, file)
     expect(code).toBe(0)
     expect(of('HTTP_PORT')).toMatchObject({ value: '9000', from: '/etc/outboxd/env' })

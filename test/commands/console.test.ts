@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { command as serveConsole } from '../../src/commands/console.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { isPassword, type PasswordHash, readPasswordHash } from '../../src/console/guard/passwordHash.ts'
+import { isPasswordCorrect, type PasswordHash, readPasswordHash } from '../../src/console/guard/passwordHash.ts'
 import { openConsole, visit } from '../console/openConsole.ts'
 import { testContext } from '../support/context.ts'
 import { startProgram } from '../support/program.ts'
@@ -31,7 +31,7 @@ describe('--hash-password', () => {
   test('prints the line for the file, and needs no database', async () => {
     const { code, printed, said } = await hashOf(`${password}\n`)
     expect({ code, said }).toEqual({ code: 0, said: '' })
-    expect(await isPassword(password, readPasswordHash(printed) as PasswordHash)).toBe(true)
+    expect(await isPasswordCorrect(password, readPasswordHash(printed) as PasswordHash)).toBe(true)
     expect(printed).not.toContain('horse')
   })
 

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { command as demo } from '../../src/commands/demo.ts'
-import { checkTotals, formatTotals, type LedgerRow, type WrittenRecord } from '../../src/demo/checkTotals.ts'
+import { checkRecords, formatRecordCheck, type LoggedRequest, type WrittenRecord } from '../../src/demo/checkTotals.ts'
 import { createSalesOrder, type OutboxRow, type RecordKind } from '../../src/demo/erp.ts'
 import { formatExpectedMinutes, formatOutcome, isAllCorrect } from '../../src/demo/runOrders.ts'
 import { testContext } from '../support/context.ts'
@@ -14,7 +14,7 @@ const longMs = 120_000
 
 interface Tamperable {
   written: WrittenRecord[]
-  arrivals: LedgerRow[]
+  arrivals: LoggedRequest[]
   outbox: OutboxRow[]
 }
 
@@ -51,7 +51,7 @@ function dataBody(reference: string, amount: string): string {
   return `{"customerId":"C-1","data":{"field1":"value1","field2":"${reference}","total_amount":${amount}}}`
 }
 
-function arrival(given: Partial<LedgerRow>): LedgerRow {
+function arrival(given: Partial<LoggedRequest>): LoggedRequest {
   return { endpoint: 'submit', body: null, status: 200, transactionId: null, orderId: null, ...given }
 }
 
@@ -61,7 +61,7 @@ function row(given: Partial<OutboxRow>): OutboxRow {
 
 describe('the check of totals', () => {
   test('has nothing to say when all is as it should be', () => {
-    const { kinds, problems } = checkTotals(evidence())
+    const { kinds, problems } = checkRecords(evidence())
     expect(problems).toEqual([])
     expect(kinds.map(({ kind, written, right }) => [kind, written, right])).toEqual([
       ['data', 1, 1],
@@ -74,7 +74,7 @@ describe('the check of totals', () => {
   test('passes over requests that were turned away unread', () => {
     const good = evidence()
     good.arrivals.unshift(arrival({ body: dataBody('SO-1', '99999999.99'), status: 429 }))
-    expect(checkTotals(good).problems).toEqual([])
+    expect(checkRecords(good).problems).toEqual([])
   })
 
   type Tampering = [what: string, tamper: (evidence: Tamperable) => void, says: RegExp]
@@ -172,21 +172,21 @@ describe('the check of totals', () => {
   test.each(tamperings)('says so when %s', (_, tamper, says) => {
     const tampered = evidence()
     tamper(tampered)
-    const totals = checkTotals(tampered)
+    const totals = checkRecords(tampered)
     expect(totals.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
-    expect(isAllCorrect({ totals, service })).toBe(false)
-    expect(formatOutcome({ totals, service, tookMs: 1000 })).toContain('NOT as it should be')
+    expect(isAllCorrect({ check: totals, service })).toBe(false)
+    expect(formatOutcome({ check: totals, service, tookMs: 1000 })).toContain('NOT as it should be')
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
-    const totals = checkTotals(evidence())
-    expect(isAllCorrect({ totals, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
-    expect(isAllCorrect({ totals, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
+    const totals = checkRecords(evidence())
+    expect(isAllCorrect({ check: totals, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
+    expect(isAllCorrect({ check: totals, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
   })
 
   test('is told in a line for each kind of record', () => {
-    expect(formatTotals(checkTotals(evidence()))).toMatch(
+    expect(formatRecordCheck(checkRecords(evidence()))).toMatch(
       /1 of 1 +unknown customer +rejected \(E001\), sent once, never kept by the service, its amount equal to the cent/,
     )
   })

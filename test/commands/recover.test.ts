@@ -5,7 +5,7 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
-import { readStoreConfig } from '../../src/config.ts'
+import { readDatabaseConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
@@ -283,7 +283,7 @@ test('rows that wait are in doubt unless their outbox lies where it lay, and the
     await recover.action(context, { dryRun: true, json: true })
     return JSON.parse(context.printed()).history.isOutboxInDoubt
   }
-  await using databases = await openDatabasesOf(readStoreConfig(fixture.context().env))
+  await using databases = await openDatabasesOf(readDatabaseConfig(fixture.context().env))
   await find()
   expect(await isInDoubt()).toBe(true)
   await withOutbox(databases, recordTableStorageLocation)

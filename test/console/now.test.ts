@@ -3,8 +3,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
-import { readStoreConfig } from '../../src/config.ts'
-import { createNowReader } from '../../src/console/now/readNow.ts'
+import { readDatabaseConfig } from '../../src/config.ts'
+import { createNowPageReader } from '../../src/console/now/readNow.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
@@ -118,7 +118,7 @@ test('the budget is the window that it is: what is free, and what each request w
 
 test('the page is made of less than three and a half statements a second: others are left for what else is looked at', async () => {
   await fixture.end(failedE003)
-  const config = readStoreConfig(fixture.context().env)
+  const config = readDatabaseConfig(fixture.context().env)
   let nowMs = 0
   const clock = {
     ...systemClock,
@@ -132,7 +132,7 @@ test('the page is made of less than three and a half statements a second: others
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
   const parts = { databases: async () => databases, clock, config }
-  const read = createNowReader(parts)
+  const read = createNowPageReader(parts)
   await read()
   asked.mockClear()
   for (const _ of Array(60)) {

@@ -1,11 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { countBudget } from '../../src/console/now/budgetHtml.ts'
-import { attentionSection, targetsSection } from '../../src/console/now/nowPage.ts'
+import { summarizeBudget } from '../../src/console/now/budgetHtml.ts'
+import { attentionSection, serviceTargetsSection } from '../../src/console/now/nowPage.ts'
 import { createOutboxStatusReader } from '../../src/console/now/readNow.ts'
-import { shareRead } from '../../src/console/parts.ts'
-import type { Cause } from '../../src/ledger/operator/search.ts'
+import { shareRecentRead } from '../../src/console/parts.ts'
+import type { FailureCause } from '../../src/ledger/operator/search.ts'
 import type { BusySlot } from '../../src/ledger/snapshot.ts'
 import type { Databases } from '../../src/operations/databases.ts'
 import type { OutboxStatus } from '../../src/operations/readStatus.ts'
@@ -16,7 +16,7 @@ const slot = (given: Partial<BusySlot>): BusySlot => ({
   ...{ permits: 1, setMs: nowMs - 5_000, freeMs: nowMs + 55_000, isTaken: false, submissions: 0, polls: 0, others: 0 },
   ...given,
 })
-const countsOf = (...busy: BusySlot[]) => countBudget({ nowMs, windowMs: 60_000, capacity: 100, busy })
+const countsOf = (...busy: BusySlot[]) => summarizeBudget({ nowMs, windowMs: 60_000, capacity: 100, busy })
 
 test('each request counts as what it was made for; the rest is free', () => {
   const { counts, free, nextFreeMs } = countsOf(
@@ -47,7 +47,7 @@ test('what an older version left noted of a former use never makes more requests
 test('a share below the target is said to be so in words, and none where nothing was asked', () => {
   const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
   const empty = { submit: none, status: none }
-  const text = targetsSection({
+  const text = serviceTargetsSection({
     lastHour: { submit: { requests: 100, failed: 2, answered: 100, slow: 0 }, status: none },
     lastDay: empty,
     last28Days: empty,
@@ -59,7 +59,7 @@ test('a share below the target is said to be so in words, and none where nothing
 })
 
 test('more causes than are read at a glance are counted', () => {
-  const cause: Cause = {
+  const cause: FailureCause = {
     ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
     ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
   }
@@ -99,7 +99,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
   const readOutbox: OutboxStatus = {
     kind: 'read',
     outbox: { waiting: 3, oldestMs: null } as never,
-    hidden: null,
+    rowsBeforeStart: null,
     readOnly: null,
   }
   elapsedMs = 500
@@ -117,7 +117,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
 test('what is shared is read once for all who ask, again when it is old, and again at once after it failed', async () => {
   let reads = 0
   let fails = true
-  const read = shareRead(systemClock, 50, async () => {
+  const read = shareRecentRead(systemClock, 50, async () => {
     reads += 1
     await after(5)
     if (fails) throw new Error('away')

@@ -49,7 +49,7 @@ function saying(
     })
   return replaced(outbox, {
     ask: (question: (table: OpenTable) => Promise<unknown>) =>
-      outbox.ask((table) => question({ ...table, db: countingOn(table.db) })),
+      outbox.queryTable((table) => question({ ...table, db: countingOn(table.db) })),
   })
 }
 

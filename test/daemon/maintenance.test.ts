@@ -260,7 +260,7 @@ describe('compare', () => {
 
   test('nothing is compared while the outbox.yaml of another daemon is in force', async () => {
     await sql('update outboxd.outbox set compared_at = null')
-    const { compare } = setup({ on: { isFileInForce: async () => false } })
+    const { compare } = setup({ on: { isOwnFileInUse: async () => false } })
     expect(await compare.runOnce()).toBe(60_000)
     expect(await comparedAt()).toBeNull()
   })
@@ -363,8 +363,8 @@ describe('chain', () => {
     await ledger.capture([{}])
     await sql(`insert into outboxd.problem (kind, subject, detail) values ('chain_broken', '', 'found at night')`)
     await chain.runOnce()
-    expect(toldOf('telemetry.chainStood')).toEqual([
-      ['telemetry.chainStood', { number: '1', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    expect(toldOf('telemetry.auditDayEnded')).toEqual([
+      ['telemetry.auditDayEnded', { number: '1', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
     ])
     expect(await problems('chain_broken')).toEqual([])
   })

@@ -7,7 +7,7 @@ function setup() {
   const failed: unknown[] = []
   const telling = createProblemReporter<string>({
     problems: () => ['a problem'],
-    async tell(problems) {
+    async replaceProblems(problems) {
       if (problems.length > 0) await state.writing
       if (state.tellFails) throw new Error('the database is away')
       told.push(problems)

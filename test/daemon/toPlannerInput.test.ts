@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toPlannerInput } from '../../src/daemon/createDispatchPart.ts'
+import { toPollPlannerInput } from '../../src/daemon/createDispatchPart.ts'
 import type { RequestDemand } from '../../src/model.ts'
 
 const demand: RequestDemand = {
@@ -17,7 +17,7 @@ const demand: RequestDemand = {
   proof: 'none',
 }
 const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
-  toPlannerInput({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
+  toPollPlannerInput({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
 
 test('what waits in the outbox counts where the ledger is full', () => {
   expect(waiting(1_000, 1_000, 5_000)).toBe(6_000)

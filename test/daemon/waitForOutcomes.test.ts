@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { waitForOutcomes } from '../../src/daemon/loops.ts'
+import { stopAndWaitForOutcomes } from '../../src/daemon/loops.ts'
 import type { LogFields } from '../../src/observe/log.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -12,9 +12,9 @@ function setup() {
   const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
   const hand = { claims: 2 }
   let drained = () => {}
-  const leaving = waitForOutcomes({
+  const leaving = stopAndWaitForOutcomes({
     log: { info: say, warn: say, error: say },
-    async stopTaking() {},
+    async stopTakingWork() {},
     drained: () =>
       new Promise((resolve) => {
         drained = resolve

@@ -5,7 +5,7 @@ import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { readConfig } from '../../src/config.ts'
-import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
+import { readSettingsFromEnvironment } from '../../src/sandbox/readEnvironment.ts'
 import { has } from '../support/monitoring.ts'
 import { checkout } from '../support/program.ts'
 import { blocksOf, read, temporaryFolder } from './files.ts'
@@ -128,7 +128,7 @@ test('the steps of docs/start/install.md make every secret, and the daemon and t
   const { databaseUrl, service } = readConfig(environmentOf('outboxd'))
   expect(new URL(databaseUrl)).toMatchObject({ hostname: 'postgres', pathname: '/erp', username: 'erp' })
   expect(new URL(databaseUrl).password).toBe(readFileSync(join(made, 'postgres_password'), 'utf8').trimEnd())
-  const sandbox = readEnvironment(environmentOf('sandbox'), (path) => readFileSync(path, 'utf8'), {})
+  const sandbox = readSettingsFromEnvironment(environmentOf('sandbox'), (path) => readFileSync(path, 'utf8'), {})
   expect(sandbox).toMatchObject({
     kind: 'value',
     settings: { databaseUrl, clientId: service.clientId, clientSecret: service.clientSecret },

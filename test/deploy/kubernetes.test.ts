@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { readConfig, readStoreConfig } from '../../src/config.ts'
+import { readConfig, readDatabaseConfig } from '../../src/config.ts'
 import { checkout } from '../support/program.ts'
 import { blocksOf, read, temporaryFolder } from './files.ts'
 
@@ -145,7 +145,7 @@ test('the daemon and the Job find their configuration complete in what they are 
   const config = readConfig(environmentOf(podOf('deployment')))
   expect(config).toMatchObject({ databaseUrl: 'postgres://outboxd:PASSWORD@db.example/erp' })
   expect(config.service).toMatchObject({ clientId: 'CLIENT ID', clientSecret: 'CLIENT SECRET' })
-  expect(readStoreConfig(environmentOf(podOf('migrate'))).databaseUrl).toBe(config.databaseUrl)
+  expect(readDatabaseConfig(environmentOf(podOf('migrate'))).databaseUrl).toBe(config.databaseUrl)
 })
 
 test.each(['deployment', 'migrate'])('%s: an unprivileged user on a root that nobody can write', (name) => {

@@ -9,7 +9,7 @@ export function called(
   code: string | null = null,
 ): Exchange {
   return {
-    of: 'a question',
+    purpose: 'a question',
     method: 'GET',
     origin: 'http://127.0.0.1',
     path,

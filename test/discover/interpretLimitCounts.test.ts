@@ -8,17 +8,17 @@ import {
 
 /** The limit is what two counts come to, or unknown. */
 
-const count = (taken: number, tokens = 0, refused = true) => ({ taken, tokens, refused })
+const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({ letIn, tokenRequests, isLimitReached })
 const between = (sent: number, refused: number) => ({ sent, refused, stayed: true })
 
 test.each([
-  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, throttledCount: false }],
-  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, isAgreed: true, throttledCount: true }],
+  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: false }],
+  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: true }],
   [
     'what was let in between',
     [count(100), count(97)],
     between(4, 1),
-    { limit: 100, isAgreed: true, throttledCount: false },
+    { limit: 100, isAgreed: true, isRefusalCounted: false },
   ],
   ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, isAgreed: false }],
   [
@@ -37,7 +37,7 @@ test.each([
     '429s that count, and a third count',
     [count(60), count(56), count(60)],
     between(4, 4),
-    { isAgreed: true, throttledCount: true },
+    { isAgreed: true, isRefusalCounted: true },
   ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
 ] as const)('%s', (_, counts, between, read) => {
@@ -48,7 +48,7 @@ test('429s that left the window before the next count ended do not show whether 
   const left = { ...between(4, 4), stayed: false }
   expect(interpretLimitCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
     limit: 60,
-    throttledCount: null,
+    isRefusalCounted: null,
   })
 })
 
@@ -80,7 +80,7 @@ test('a window is longer if nothing is free when it should be over, and then no 
   expect(judgeRateLimit(none, configured)).toMatchObject({ found: null, set: [] })
 })
 
-test('a limit that fits only if tokens do not count is set, and not called found', () => {
+test('a limit that fits only if tokenRequests do not count is set, and not called found', () => {
   const counts = counted(count(59, 1), count(59, 1))
   const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({ found: null, certainty: 'unknown', set: [{ value: '59' }] })

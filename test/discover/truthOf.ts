@@ -1,4 +1,4 @@
-import { specialCharacters } from '../../src/discover/judges/records.ts'
+import { makeTextOfSpecialCharacters } from '../../src/discover/judges/records.ts'
 import { type NotShown, showsCode } from '../support/serviceAlternatives.ts'
 import { ownField2 } from './ask.ts'
 
@@ -78,7 +78,7 @@ function ofRecords(service: ServiceSettings): Record<string, Truth> {
   const limits = [
     takes('') ? [] : 'not empty',
     takes(own.repeat(1_000).slice(0, 1_000)) ? [] : 'below 1,000 characters',
-    takes(specialCharacters(own.length)) ? [] : 'not every character',
+    takes(makeTextOfSpecialCharacters(own.length)) ? [] : 'not every character',
   ].flat()
   return {
     submission: is(200),

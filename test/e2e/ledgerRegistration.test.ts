@@ -27,12 +27,12 @@ test('after a restart of the server the daemon that served comes back before one
   await using server = await startPostgres()
   const { open } = await openRegistrations(server.url)
   const served = open('ours')
-  await served.hold()
+  await served.ensureRegistered()
   await server.restartImmediately()
   const refused = await until(
     () =>
       open('another')
-        .hold()
+        .ensureRegistered()
         .then(
           () => 'let in',
           (error: unknown) => error,
@@ -40,18 +40,18 @@ test('after a restart of the server the daemon that served comes back before one
     (outcome) => outcome === 'let in' || outcome instanceof ForeignLedger,
   )
   expect(refused).toBeInstanceOf(ForeignLedger)
-  await served.hold()
+  await served.ensureRegistered()
 })
 
 test('while the session of the daemon that serves is ended again and again, another ledger is not let in', async () => {
   await using server = await startPostgres()
   const { pool, open } = await openRegistrations(server.url)
   const served = open('ours')
-  await served.hold()
+  await served.ensureRegistered()
   const { rows } = await pool.query<{ name: string }>(
     `select application_name as name from pg_stat_activity where starts_with(application_name, 'outboxd registration')`,
   )
-  const newcomer = open('another').hold()
+  const newcomer = open('another').ensureRegistered()
   let isOver = false
   const ending = newcomer.catch(() => {}).finally(() => (isOver = true))
   while (!isOver)
@@ -61,5 +61,5 @@ test('while the session of the daemon that serves is ended again and again, anot
     )
   await ending
   await expect(newcomer).rejects.toThrow(ForeignLedger)
-  await served.hold()
+  await served.ensureRegistered()
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
   addAnsweredRecordCounts,
-  claimFirstRequestAfterPause,
+  claimFirstRecordAfterTrial,
   claimTrialRequest,
   endPausesAfterTrial,
   giveBackTrialRequest,
@@ -362,7 +362,7 @@ describe('someone else spends from the same budget', () => {
 
 describe('pauses', () => {
   const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', patient = false) =>
-    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', patient }, pauseBackoff)
+    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff: patient }, pauseBackoff)
 
   /** For how long it was set, however long ago that was. */
   async function lengthMs(reason = 'throttled'): Promise<number> {
@@ -385,7 +385,7 @@ describe('pauses', () => {
 
   test('ten answers 429 in flight at once count as one step', async () => {
     const backoff = { ...pauseBackoff, throttled: [30_000, 60_000, 120_000] } // longer than ten raises take
-    const call: PauseCall = { reason: 'throttled', askedMs: null, detail: 'said so', patient: false }
+    const call: PauseCall = { reason: 'throttled', askedMs: null, detail: 'said so', hasLongBackoff: false }
     const raiseTen = () => Promise.all(Array.from({ length: 10 }, () => raisePause(ledger.pool, call, backoff)))
     await raiseTen()
     expect(await lengthMs()).toBeLessThanOrEqual(30_000)
@@ -453,10 +453,10 @@ describe('pauses', () => {
     await pass(30_000)
     await endPausesAfterTrial(ledger.pool)
     expect(await readSendingState(ledger.pool)).toBe('unproven')
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimFirstRequestAfterPause(ledger.pool, leaseMs)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimFirstRecordAfterTrial(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
     await giveBackTrialRequest(ledger.pool)
-    expect(await claimFirstRequestAfterPause(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimFirstRecordAfterTrial(ledger.pool, leaseMs)).toBe(true)
     await through()
     expect(await readSendingState(ledger.pool)).toBe('open')
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { computeRequestDigest, whyDocumentIsUnchanged } from '../../src/ledger/documents.ts'
+import { computeRequestDigest, findReasonToDiscardDocument } from '../../src/ledger/documents.ts'
 import { type State, states } from '../../src/model.ts'
 
 /** What becomes of a document whose last record has the same request, by the state of that record. */
@@ -15,27 +15,27 @@ const table: Record<State, 'sent' | 'unchanged'> = {
 }
 
 test.each(states)('the same request after a record that is %s', (state) => {
-  const reason = whyDocumentIsUnchanged('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: false })
+  const reason = findReasonToDiscardDocument('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: false })
   expect(reason).toBe(table[state] === 'sent' ? null : 'unchanged since outbox:7')
 })
 
 test.each(states)('another request, or one of which nobody knows, after a record that is %s is sent', (state) => {
-  expect(whyDocumentIsUnchanged('b', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBeNull()
-  expect(whyDocumentIsUnchanged('b', { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
-  expect(whyDocumentIsUnchanged(null, { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
+  expect(findReasonToDiscardDocument('b', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBeNull()
+  expect(findReasonToDiscardDocument('b', { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
+  expect(findReasonToDiscardDocument(null, { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
 })
 
 test.each([
   'failed',
   'rejected',
 ] as const)('the same request after a record that %s, but may have arrived, is not sent', (state) => {
-  expect(whyDocumentIsUnchanged('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBe(
+  expect(findReasonToDiscardDocument('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBe(
     'unchanged since outbox:7',
   )
 })
 
 test('the first record of a document is sent', () => {
-  expect(whyDocumentIsUnchanged('a', null)).toBeNull()
+  expect(findReasonToDiscardDocument('a', null)).toBeNull()
 })
 
 test('requests are the same whichever submission makes them, and differ by endpoint, and in a digit', () => {

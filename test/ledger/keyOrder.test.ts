@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
-import { type KeyOnFailure, releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
+import { type KeyOnFailure, releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -108,7 +108,7 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
   const release = (keyOnFailure: KeyOnFailure) =>
-    inTransaction(ledger.pool, (db) => releaseUnblockedKeys(db, keyOnFailure))
+    inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, keyOnFailure))
   expect(await release('block')).toBe(0)
   expect(await release('continue')).toBe(1)
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])

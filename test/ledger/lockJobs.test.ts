@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
-import { movePolls, readPlannedPolls } from '../../src/ledger/queue.ts'
+import { readPlannedPolls, reschedulePolls } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
@@ -62,7 +62,7 @@ test('polls are moved but for one whose outcome is written just now, which is no
   expect(moves).toHaveLength(2)
   const outcome = await beginOutcome(ids[0] ?? '')
   await inTransaction(pool, async (db) => {
-    await movePolls(db, queue, moves)
+    await reschedulePolls(db, queue, moves)
     // In the middle of moving the other goes on.
     await outcome.query('update outboxd.submission set polls = polls + 1 where id = $1', [ids[0]])
   })

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { planMigration } from '../../src/commands/printMigrationPlan.ts'
+import { estimateMigration } from '../../src/commands/printMigrationPlan.ts'
 import { readMigrationCosts } from '../../src/ledger/migrations.ts'
 
 import { createDatabase } from '../support/database.ts'
@@ -57,7 +57,7 @@ test('a lock is said by whom it stops, and lasts the longer the larger the table
   const plan = (name: string, rows: number) => {
     const cost = costs.find((each) => each.name === name)
     if (cost === undefined) throw new Error(`no migration ${name}`)
-    return planMigration(cost, new Map([['submission', { rows, bytes: rows * 1_300 }]]))
+    return estimateMigration(cost, new Map([['submission', { rows, bytes: rows * 1_300 }]]))
   }
   expect(plan('0014_lookups', 1_000_000).tables).toMatchObject([{ table: 'submission', stops: 'writes', indexes: 3 }])
   expect(plan('0012_refused_polls', 1_000_000).tables).toMatchObject([{ table: 'submission', stops: 'all', reads: 1 }])

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import { readLedgerBinding, readLedgerName } from '../../src/ledger/binding.ts'
+import { readLedgerBinding, readUniqueLedgerName } from '../../src/ledger/binding.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A ledger of an earlier version, with rows in it, comes through the migration that follows. */
@@ -347,7 +347,7 @@ test('0032: rows in every state come through, and the ledger has a name and belo
   await migrate()
   expect((await pool.query(rows)).rows).toEqual(before0032)
   expect((await readLedgerBinding(pool)).served).toBeNull()
-  expect(await readLedgerName(pool)).toMatch(/^[0-9a-f-]{36} in /)
+  expect(await readUniqueLedgerName(pool)).toMatch(/^[0-9a-f-]{36} in /)
   expect((await pool.query('select given from outboxd.instance_setting')).rows).toEqual([{ given: {} }])
 })
 

@@ -266,7 +266,7 @@ describe('a batch of outcomes', () => {
     expect([first.submissions.length, first.proves]).toEqual([1, true])
     expect((await claim(ledger.dispatch(), { submissions: 3 })).submissions).toEqual([])
     await dispatch.writeOutcomes(
-      outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }], trialEnded: true }),
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, judged: true }], trialEnded: true }),
     )
     expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], proves: false })
   })
@@ -282,19 +282,25 @@ describe('a batch of outcomes', () => {
     const met = async () => (await ledger.read(submission.id)).met
     expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
     await dispatch.writeOutcomes(
-      outcomeBatch({ passages: [{ resource: 'orders', met: 'unauthorized', judged: true }] }),
+      outcomeBatch({ answeredRecords: [{ resource: 'orders', met: 'unauthorized', judged: true }] }),
     )
     expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
-    await dispatch.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: 'throttled', judged: true }] }))
+    await dispatch.writeOutcomes(
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'throttled', judged: true }] }),
+    )
     expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
-    await dispatch.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: 'unauthorized', judged: true }] }))
+    await dispatch.writeOutcomes(
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'unauthorized', judged: true }] }),
+    )
     expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
     const again = (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(again, meets(2))] }))
     // Who recovered a few records ago says still that it passes by itself.
     expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
     await dispatch.writeOutcomes(
-      outcomeBatch({ passages: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, judged: true })) }),
+      outcomeBatch({
+        answeredRecords: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, judged: true })),
+      }),
     )
     expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })

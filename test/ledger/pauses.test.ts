@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { backoffStepsMs, createPauseBackoff } from '../../src/ledger/pauses.ts'
+import { chooseBackoffStepsMs, createPauseBackoff } from '../../src/ledger/pauses.ts'
 import type { PauseCall } from '../../src/model.ts'
 
 const backoff = createPauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
 const steps = (reason: PauseCall['reason'], more: Partial<PauseCall> = {}) =>
-  backoffStepsMs({ reason, askedMs: null, detail: '', ...more }, backoff)
+  chooseBackoffStepsMs({ reason, askedMs: null, detail: '', ...more }, backoff)
 
 test('each reason has its own steps', () => {
   expect(steps('throttled')).toEqual([1_000, 2_000, 4_000, 8_000])
@@ -15,7 +15,7 @@ test('each reason has its own steps', () => {
 })
 
 test('where each further try costs a record, the wait doubles up to half an hour', () => {
-  const patient = steps('unreachable', { patient: true })
+  const patient = steps('unreachable', { hasLongBackoff: true })
   expect(patient[0]).toBe(1_000)
   expect(patient.at(-1)).toBe(1_800_000)
   expect(patient.toSorted((a, b) => a - b)).toEqual(patient)
@@ -24,5 +24,5 @@ test('where each further try costs a record, the wait doubles up to half an hour
 test('where something else than the service answers, ten tries follow each other quickly first', () => {
   const answered = steps('unreachable', { answeredByOther: true })
   expect(answered.slice(0, 10)).toEqual(Array(10).fill(1_000))
-  expect(answered.slice(10)).toEqual(steps('unreachable', { patient: true }))
+  expect(answered.slice(10)).toEqual(steps('unreachable', { hasLongBackoff: true }))
 })

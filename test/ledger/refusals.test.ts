@@ -58,7 +58,8 @@ const waiting = async () => {
   )
   return rows.length
 }
-const through = () => work.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }] }))
+const through = () =>
+  work.writeOutcomes(outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, judged: true }] }))
 
 /** A session that holds a record, as an operator's command does before it takes the record's line. */
 async function lockedBy(id: string) {

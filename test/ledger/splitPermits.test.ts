@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countPermitsForSubmissions, countPermitsInHand, limitRequestsAfterPause } from '../../src/ledger/budget.ts'
+import { countPermitsForSubmissions, countPermitsInHand, limitRequestsAfterTrial } from '../../src/ledger/budget.ts'
 
 const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
 
@@ -35,6 +35,6 @@ test('permits are those in hand, for which no slots were asked, and those of the
 
 test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 10 }
-  expect(limitRequestsAfterPause(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 4 })
-  expect(limitRequestsAfterPause(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 3 })
+  expect(limitRequestsAfterTrial(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 4 })
+  expect(limitRequestsAfterTrial(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 3 })
 })

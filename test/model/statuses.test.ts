@@ -235,7 +235,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
     policy: 'hold',
     tracked: true,
     attempt: 1,
-    tokenOutlived: false,
+    hasTokenExpired: false,
   })
 }
 
@@ -254,7 +254,7 @@ function track(status: number, resource: Resource, more: { repeatedAfter401?: bo
       refusedPolls: { times: 0, othersThrough: false },
       ...more,
     },
-    tokenOutlived: false,
+    hasTokenExpired: false,
     unavailableMs: 300_000,
   })
 }

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/observe/log.ts'
-import { bufferLines, shapeJournalLine, shapePlainLine } from '../../src/observe/logDestination.ts'
+import { bufferLines, formatJournalLine, formatPlainLine } from '../../src/observe/logDestination.ts'
 import { until } from '../support/until.ts'
 
 test('each line begins with the priority by which journald knows its level, and is the same JSON behind it', () => {
   const writes: string[] = []
-  const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, shapeJournalLine))
+  const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatJournalLine))
   log.info('a')
   log.warn('b')
   log.error('c')
@@ -29,7 +29,7 @@ const linesOf = (writes: readonly string[]) => writes.join('').trimEnd().split('
 describe('the lines of a moment', () => {
   test('are written together and in order, within that moment', async () => {
     const writes: string[] = []
-    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, shapePlainLine))
+    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     for (const event of ['a', 'b', 'c']) log.info(event)
     expect(writes).toEqual([])
     await until(
@@ -42,7 +42,7 @@ describe('the lines of a moment', () => {
 
   test('are written at once, before it, where one is a warning', () => {
     const writes: string[] = []
-    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, shapePlainLine))
+    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     log.info('a')
     log.warn('b')
     expect(linesOf(writes).map((line) => JSON.parse(line).event)).toEqual(['a', 'b'])
@@ -50,7 +50,7 @@ describe('the lines of a moment', () => {
 
   test('are not kept where there are many', () => {
     const writes: string[] = []
-    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, shapePlainLine))
+    const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     for (let i = 0; i < 1_000; i++) log.info('a')
     expect(linesOf(writes).length).toBeGreaterThan(500)
     expect(writes.length).toBeLessThan(10)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PauseView } from '../../src/model.ts'
+import type { CurrentPause } from '../../src/model.ts'
 import { createPauseLog } from '../../src/observe/pauseLog.ts'
 
 function setup() {
@@ -20,7 +20,12 @@ function setup() {
   return { ...createPauseLog({ log, clock }), lines, pass: (ms: number) => (nowMs += ms) }
 }
 
-const pause = (of: Partial<PauseView> = {}): PauseView => ({ reason: 'throttled', leftMs: 1_000, forMs: 0, ...of })
+const pause = (of: Partial<CurrentPause> = {}): CurrentPause => ({
+  reason: 'throttled',
+  leftMs: 1_000,
+  forMs: 0,
+  ...of,
+})
 const refused = (ownWords?: string) =>
   ({ reason: 'unauthorized', askedMs: null, detail: 'Jane Doe', ...(ownWords && { ownWords }) }) as const
 
@@ -46,7 +51,7 @@ test('a pause is told when it begins and when it ends, once each, with how long 
 
 test('the instance that raised it says what was answered, in our words alone', () => {
   const { raised, seen, lines } = setup()
-  raised([{ reason: 'unavailable', askedMs: null, detail: 'Jane Doe', ownWords: 'the service answered 503' }])
+  raised([{ reason: 'unavailable', askedMs: null, detail: 'Jane Doe', logDetail: 'the service answered 503' }])
   seen([pause({ reason: 'unavailable' })])
   expect(lines).toMatchObject([{ event: 'paused', detail: 'the service answered 503' }])
   expect(JSON.stringify(lines)).not.toContain('Jane')

@@ -251,8 +251,8 @@ describe('what was written', () => {
 test('where the chain stood at the end of a day is logged whole, with the command that checks it', () => {
   const written: string[] = []
   const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
-  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf: requestOutcomeOf, contract: null } as never)
-  chainStood({ number: '4711', hash: 'a3'.repeat(32) })
+  const { auditDayEnded } = createTelemetry({ log, metrics: {}, outcomeOf: requestOutcomeOf, contract: null } as never)
+  auditDayEnded({ number: '4711', hash: 'a3'.repeat(32) })
   log.flush()
   expect(written.join('')).toContain(`outboxd audit --verify --noted 4711:${'a3'.repeat(32)}`)
 })

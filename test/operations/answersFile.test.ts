@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
 import { submissionCsv } from '../../src/commands/terminal/submissionTable.ts'
 import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
-import { readAnswersFile } from '../../src/operations/answersFile.ts'
+import { parseAnswersFile } from '../../src/operations/answersFile.ts'
 
 const id = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
 
 const linesOf = (text: string) => {
-  const read = readAnswersFile(text)
+  const read = parseAnswersFile(text)
   return read.kind === 'value' ? read.lines : read.problems
 }
 
 const header = 'outbox_id,submission_id,arrived_as,attempts'
 
 test('columns are found by name, in whatever order; lines without an answer are counted', () => {
-  expect(readAnswersFile('State,Attempts,Arrived_as,Outbox_ID\nuncertain,2,tx-1,1\nuncertain,1,,2\n')).toEqual({
+  expect(parseAnswersFile('State,Attempts,Arrived_as,Outbox_ID\nuncertain,2,tx-1,1\nuncertain,1,,2\n')).toEqual({
     kind: 'value',
     lines: [{ line: 2, outboxId: '1', submissionId: null, arrivedAs: 'tx-1', attempts: 2, listedAs: null }],
     unanswered: 1,
@@ -36,7 +36,7 @@ test('what list --csv wrote comes back, whatever it holds', () => {
   const submission = { id, outboxId, key: '+1', error: '"a",\nb', state: 'uncertain', attempts: 2 }
   const times = { recordedMs: 0, capturedMs: 0, sentMs: 0, acceptedMs: null, endedMs: 0, sinceMs: 0 }
   const csv = submissionCsv([{ ...submission, ...times, type: 'data' } as ListedSubmission])
-  expect(readAnswersFile(csv)).toEqual({ kind: 'value', lines: [], unanswered: 1 })
+  expect(parseAnswersFile(csv)).toEqual({ kind: 'value', lines: [], unanswered: 1 })
   const filled = csv.replace(',,uncertain', ',tx-1,uncertain')
   expect(linesOf(filled)).toEqual([
     { line: 2, outboxId, submissionId: id, arrivedAs: 'tx-1', attempts: 2, listedAs: null },
@@ -45,7 +45,7 @@ test('what list --csv wrote comes back, whatever it holds', () => {
 
 test('the transaction id that we know is no answer', () => {
   const text = `${header},transaction_id\n1,,,1,tx-1\n2,,tx-2,1,tx-3\n`
-  expect(readAnswersFile(text)).toMatchObject({ lines: [{ arrivedAs: 'tx-2', listedAs: 'tx-3' }], unanswered: 1 })
+  expect(parseAnswersFile(text)).toMatchObject({ lines: [{ arrivedAs: 'tx-2', listedAs: 'tx-3' }], unanswered: 1 })
 })
 
 test.each(['yes', 'No', 'arrived', 'ok', 'completed'])('a word for an answer is no transaction’s id: %s', (word) => {
@@ -84,5 +84,5 @@ test.each([
   ['1,"tx\n', expect.stringContaining('this is not a CSV file: Quote Not Closed')],
   [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, 'the file has 10001 lines: give at most 10000'],
 ])('a file that does not do: %#', (text, problem) => {
-  expect(readAnswersFile(text)).toEqual({ kind: 'invalid', problems: [problem] })
+  expect(parseAnswersFile(text)).toEqual({ kind: 'invalid', problems: [problem] })
 })

@@ -11,7 +11,7 @@ import {
 import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
 import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
-import { estimateBacklog, type StatusFacts } from '../../src/operations/readStatus.ts'
+import { type CombinedStatus, estimateBacklog } from '../../src/operations/readStatus.ts'
 import { backlogMessage } from '../../src/operations/renderStatus.ts'
 import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
@@ -28,7 +28,7 @@ const none: Record<State, number> = {
   discarded: 0,
 }
 /** A status as the cases below give it. */
-interface SystemStatus extends Pick<StatusFacts, 'submissions' | 'probing' | 'isBudgetUnused' | 'nowMs'> {
+interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 'isBudgetUnused' | 'nowMs'> {
   outboxWaiting: number | null
   isOutboxAwaited: boolean
   outboxLockedBy: LockingSession[]
@@ -47,7 +47,7 @@ interface SystemStatus extends Pick<StatusFacts, 'submissions' | 'probing' | 'is
   oldestReportDueMs: number | null
 }
 
-function factsOf(given: SystemStatus): StatusFacts {
+function factsOf(given: SystemStatus): CombinedStatus {
   const { outboxWaiting: waiting, outboxLockedBy: by, hidden, aliveSinceMs, silentDaemon, lastHour, ...same } = given
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
   const read = { kind: 'read', outbox: { waiting, oldestMs: given.oldestWaitingMs }, hidden, readOnly: null }
@@ -61,11 +61,11 @@ function factsOf(given: SystemStatus): StatusFacts {
     recent: { lastHour: { submit: lastHour, status: { requests: 0, failed: 0, answered: 0, slow: 0 } } },
     standing: given.problems,
     oldestMs: given.oldestUnsentMs,
-  } as unknown as StatusFacts
+  } as unknown as CombinedStatus
 }
 
 const diagnose = (status: SystemStatus) => diagnosis.diagnose(factsOf(status))
-const findBrokenConditions = (status: SystemStatus) => diagnosis.findBrokenConditions(factsOf(status))
+const findBrokenConditions = (status: SystemStatus) => diagnosis.findUnmetHealthConditions(factsOf(status))
 
 const calm: SystemStatus = {
   submissions: none,

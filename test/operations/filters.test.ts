@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { states, statesNeedingAttention } from '../../src/model.ts'
-import { type FilterOptions, hasFilters, readFilters } from '../../src/operations/filters.ts'
+import { type FilterOptions, hasFilters, parseFilters } from '../../src/operations/filters.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 
 function read(options: FilterOptions) {
-  return readFilters(options, {
+  return parseFilters(options, {
     defaultStates: statesNeedingAttention,
     allowedStates: states,
     whyNotAllowed: () => '',
@@ -35,7 +35,7 @@ test('every mistake is told at once, with the allowed values and what was probab
 
 test('a state that the command cannot work on is refused with the reason', () => {
   const whyNotAllowed = () => 'settle it'
-  const read = readFilters(
+  const read = parseFilters(
     { state: 'uncertain' },
     { defaultStates: [], allowedStates: ['failed'], whyNotAllowed, nowMs },
   )

@@ -2,19 +2,20 @@ import { expect, test } from 'vitest'
 import {
   formatPercent,
   missedTargetMessages,
-  performanceFromCounts,
-  performanceMessage,
+  servicePerformanceMessage,
+  servicePerformanceOf,
 } from '../../src/operations/serviceTargets.ts'
 
 const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
-const message = (...given: Parameters<typeof counts>) => performanceMessage(performanceFromCounts(counts(...given)))
+const message = (...given: Parameters<typeof counts>) =>
+  servicePerformanceMessage(servicePerformanceOf(counts(...given)))
 
 test('a time is said against both targets', () => {
   expect(message(0, 0)).toBe('no request for a record')
   expect(message(1_000, 8, 11)).toBe(
     'of 1000 requests 99.2 % (target 99 %) succeeded, 98.9 % (below 99 %) answered within 2 s',
   )
-  expect(performanceMessage(performanceFromCounts({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
+  expect(servicePerformanceMessage(servicePerformanceOf({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
     'of 2 requests 0 % (below 99 %) succeeded',
   )
 })

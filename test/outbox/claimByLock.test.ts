@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
-import { hasNewRows, readOutboxRecord, readWaitingRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows, readOutboxRecord, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
@@ -10,7 +10,7 @@ test('rows are claimed in the order of their ids, each once', async () => {
   expect(await capture(3)).toEqual(['1', '2', '3'])
   expect(await capture(3)).toEqual(['4', '5'])
   expect(await capture(3)).toEqual([])
-  expect(await hasNewRows(outbox)).toBe(false)
+  expect(await mayHaveWaitingRows(outbox)).toBe(false)
 })
 
 test('a key of which an earlier row is locked by someone else waits whole; the others go on', async () => {
@@ -87,7 +87,7 @@ test('a payload over the limit is claimed unread, and says so', async () => {
 
 test('a missing table is named, and used once it is there', async () => {
   const { pool, outbox } = await setup({ ddl: 'alter table outbox rename to later' })
-  await expect(hasNewRows(outbox)).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
+  await expect(mayHaveWaitingRows(outbox)).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
   await pool.query('alter table later rename to outbox')
-  expect(await hasNewRows(outbox)).toBe(false)
+  expect(await mayHaveWaitingRows(outbox)).toBe(false)
 })

@@ -164,7 +164,7 @@ test('adopt --same accepts an edit of the key, too: the row is told the outcome 
   await given.pool.query(`update sales_order set ${edits['the key']}`)
   await given.capture()
   expect(await said(given)).toEqual([expect.stringMatching(byKey)])
-  const identity = await given.outbox.identify()
+  const identity = await given.outbox.readIdentity()
   await adoptOutbox({ ledger: given.pool, actor: testActor }, { identity, rows: 'same', start: null })
   await clearOutdatedRowConflicts(given.outbox)
   expect(await said(given)).toEqual([])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { createLedgerComparison } from '../../src/outbox/comparison.ts'
-import { hasNewRows } from '../../src/outbox/readRows.ts'
+import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
+import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
 /** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
@@ -11,7 +11,7 @@ const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payloa
 const sequence = `${common}sequence: id\n`
 const problems = async ({ ledger }: Setup) => (await ledger.query('select kind, detail from outboxd.problem')).rows
 const compare = ({ ledger, outbox }: Setup) =>
-  createLedgerComparison({ ledger, outbox, who: 'test' }).runOnce(0, () => true)
+  createPeriodicTableComparison({ ledger, outbox, who: 'test' }).runOnce(0, () => true)
 const load = ({ pool }: Setup, ids: string) =>
   pool.query(`insert into source (id) overriding system value values ${ids}`)
 
@@ -37,7 +37,7 @@ test('rows that were loaded behind the position are found, told, and taken by ev
     { kind: 'rows_passed_over', detail: expect.stringMatching(/^2 rows waited .*\(the first is 2\)/) },
   ])
   expect(await readBacklog(another.outbox)).toMatchObject({ waiting: 2 })
-  expect(await hasNewRows(another.outbox)).toBe(true)
+  expect(await mayHaveWaitingRows(another.outbox)).toBe(true)
   expect(await another.capture()).toEqual(['2', '4'])
   await rests(another)
   expect(await given.capture()).toEqual([])
@@ -70,7 +70,7 @@ test('rows that wait in front of the position, or lie before the start, are none
 test('a table that is too large for one comparison is compared in several, one after the other', async () => {
   const given = await passed(sequence)
   await load(given, '(4)')
-  const comparison = createLedgerComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
+  const comparison = createPeriodicTableComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
   expect(await comparison.runOnce(0, () => true)).toBe('done')
   expect(await problems(given)).toEqual([])
   expect(await comparison.runOnce(0, () => true)).toBe('done')

@@ -3,14 +3,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { countWaitingRowsByType } from '../../src/outbox/backlog.ts'
 import { findOutboxTableProblems } from '../../src/outbox/findOutboxTableProblems.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
+import { standardOutboxTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { rests, type Setup, setup, tableOf } from './setup.ts'
 
 /** What is wrong with a table is found before a daemon meets it: as its own user, and without any row. */
 
-const ours = describeStandardTable('outbox')
+const ours = standardOutboxTable('outbox')
 
 /** A pool of a role that may do nothing, with a name that has to be quoted. */
 async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: string }> {

@@ -19,7 +19,7 @@ async function farTable(state: string) {
 test('a foreign table that cannot be marked: refused', async () => {
   const { outbox, capture, pool } = await farTable('none')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
-  await expect(outbox.identify()).rejects.toThrow(
+  await expect(outbox.readIdentity()).rejects.toThrow(
     /is a foreign table, which does not show the transactions that wrote its rows.*let DATABASE_URL lead to the database where the table itself is/,
   )
   await expect(capture()).rejects.toThrow(/is a foreign table/)

@@ -1,33 +1,33 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type CursorSample, judgeIfNumbersRestarted } from '../../src/outbox/cursorScan.ts'
+import { judgeRowsBehindCursor, type RowsBehindCursorSample } from '../../src/outbox/cursorScan.ts'
 
-const sample = (some: Partial<CursorSample>): CursorSample => ({
+const sample = (some: Partial<RowsBehindCursorSample>): RowsBehindCursorSample => ({
   rows: 20,
-  unknown: 0,
-  another: 0,
+  uncaptured: 0,
+  conflicting: 0,
   edited: 0,
-  byTime: false,
-  sequenceChanged: false,
+  areStampsTimes: false,
+  hasSequenceChanged: false,
   ...some,
 })
 
 test.each([
-  [{ sequenceChanged: true }, 'same'],
-  [{ sequenceChanged: true, edited: 10 }, 'same'],
-  [{ sequenceChanged: true, edited: 11 }, 'restarted'],
-  [{ sequenceChanged: true, unknown: 9, another: 2 }, 'restarted'],
-  [{ sequenceChanged: true, rows: 0 }, 'same'],
-  [{ byTime: true, another: 20 }, 'restarted'],
-  [{ byTime: true, another: 19 }, 'same'],
-  [{ another: 20 }, 'differs'],
+  [{ hasSequenceChanged: true }, 'same'],
+  [{ hasSequenceChanged: true, edited: 10 }, 'same'],
+  [{ hasSequenceChanged: true, edited: 11 }, 'restarted'],
+  [{ hasSequenceChanged: true, uncaptured: 9, conflicting: 2 }, 'restarted'],
+  [{ hasSequenceChanged: true, rows: 0 }, 'same'],
+  [{ areStampsTimes: true, conflicting: 20 }, 'restarted'],
+  [{ areStampsTimes: true, conflicting: 19 }, 'same'],
+  [{ conflicting: 20 }, 'differs'],
   [{ edited: 20 }, 'differs'],
-  [{ unknown: 20 }, 'same'],
+  [{ uncaptured: 20 }, 'same'],
 ] as const)('%j: %s', (some, verdict) => {
-  expect(judgeIfNumbersRestarted(sample(some))).toBe(verdict)
+  expect(judgeRowsBehindCursor(sample(some))).toBe(verdict)
 })
 
 test('edits alone stop nothing, however many', () => {
-  const edits = fc.record({ rows: fc.constant(20), another: fc.nat(10), edited: fc.nat(10) })
-  fc.assert(fc.property(edits, (some) => judgeIfNumbersRestarted(sample(some)) !== 'restarted'))
+  const edits = fc.record({ rows: fc.constant(20), conflicting: fc.nat(10), edited: fc.nat(10) })
+  fc.assert(fc.property(edits, (some) => judgeRowsBehindCursor(sample(some)) !== 'restarted'))
 })

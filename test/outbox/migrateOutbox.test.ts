@@ -44,7 +44,7 @@ describe('where max_prepared_transactions is above 0', () => {
       onError() {},
     })
     await until(
-      () => listener.mark(),
+      () => listener.setSleepFlag(),
       (mark) => mark === 'marked',
     )
     return listener
@@ -109,11 +109,11 @@ describe('where max_prepared_transactions is above 0', () => {
       onError() {},
     })
     await until(
-      () => listener.mark(),
+      () => listener.setSleepFlag(),
       (mark) => mark === 'writers',
     )
     await client.query(`commit prepared 'slow'`)
-    expect(await listener.mark()).toBe('marked')
+    expect(await listener.setSleepFlag()).toBe('marked')
     await listener.close()
   })
 })

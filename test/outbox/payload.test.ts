@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decodePayload, hasNewRows } from '../../src/outbox/readRows.ts'
+import { decodePayload, mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `
@@ -44,7 +44,7 @@ test('a payload that cannot be read is taken with the reason, and the others go 
     'the payload has 1001 bytes, more than the 1000 that PAYLOAD_MAX_BYTES allows',
     '',
   ])
-  expect(await hasNewRows(outbox)).toBe(false)
+  expect(await mayHaveWaitingRows(outbox)).toBe(false)
 })
 
 test('a payload is decoded from the encoding that the file names', () => {

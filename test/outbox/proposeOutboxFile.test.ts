@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
 import { proposeOutboxFile } from '../../src/outbox/propose/proposeOutboxFile.ts'
-import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { findFillInPlaces, writeYamlLines, writeYamlWithTrialValues } from '../../src/yaml/yamlLines.ts'
+import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { findFillInPlaces, writeYamlLines, writeYamlWithPlaceholders } from '../../src/yaml/yamlLines.ts'
 
 const names = [
   ...[
@@ -33,7 +33,7 @@ const column = fc.record({
   notNull: fc.boolean(),
   isGenerated: fc.boolean(),
   default: fc.constantFrom(null, "'new'::text", "'queued'::text", 'now()', "'it''s'::text"),
-  words: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
+  knownValues: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
   isClosed: fc.boolean(),
   isUnique: fc.boolean(),
   isReadable: fc.boolean(),
@@ -54,11 +54,11 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
     fc.property(tables, (table) => {
       const { lines } = proposeOutboxFile(table)
       const text = writeYamlLines(lines)
-      const tried = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
+      const tried = parseOutboxFile('outbox.yaml', writeYamlWithPlaceholders(lines))
       expect(tried.problems).toEqual([])
       expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
       expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
-      const asItIs = readOutboxFile('outbox.yaml', text)
+      const asItIs = parseOutboxFile('outbox.yaml', text)
       expect(asItIs.problems.length > 0).toBe(findFillInPlaces(text).length > 0)
       if (asItIs.table !== null) expect(asItIs.table).toEqual(tried.table)
     }),
@@ -83,7 +83,7 @@ test('a comment stays one, whatever a column is called that it names', () => {
 
 test('what a row is known by is not proposed to be written, where an id is found and where a person has to name it', () => {
   const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isReadable: true }
-  const column = { ...time, isGenerated: false, default: null, words: [], isClosed: false }
+  const column = { ...time, isGenerated: false, default: null, knownValues: [], isClosed: false }
   const table = {
     schema: 'public',
     name: 't',
@@ -93,6 +93,6 @@ test('what a row is known by is not proposed to be written, where an id is found
   }
   for (const notNull of [true, false]) {
     const { lines } = proposeOutboxFile({ ...table, columns: [{ ...column, notNull }] })
-    expect(readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines)).problems).toEqual([])
+    expect(parseOutboxFile('outbox.yaml', writeYamlWithPlaceholders(lines)).problems).toEqual([])
   }
 })

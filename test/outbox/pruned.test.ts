@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readBacklog, readInitialBacklog } from '../../src/outbox/backlog.ts'
-import { findExistingRows } from '../../src/outbox/readRows.ts'
+import { findExistingIds } from '../../src/outbox/readRows.ts'
 import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
-import { readRowsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
+import { readWaitingIdsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
@@ -47,7 +47,7 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     await pool.query('update outboxd.outbox set readings = readings + 1')
     expect(await describedAs(yaml).capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
-    expect(await readRowsBehindCursor(await outbox.open(), { after: null, upTo: null })).toEqual([])
+    expect(await readWaitingIdsBehindCursor(await outbox.open(), { after: null, upTo: null })).toEqual([])
     expect(await readInitialBacklog(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
@@ -144,24 +144,24 @@ test('an id is known for a year after the end, and then for as long as its row i
   await completeAgo(pool, 31)
   await pool.query(`update outboxd.submission set ended_at = now() - interval '400 days' where outbox_id in ('1', '2')`)
   await pool.query('delete from source where id in (2, 3)')
-  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingRows(outbox, ids) })).toMatchObject({
+  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })).toMatchObject({
     submissions: 3,
     forgotten: 0,
     end: 'through',
   })
   const aMonthLater = `update outboxd.pruned_submission set look_at = look_at - interval '31 days'`
   await pool.query(aMonthLater)
-  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingRows(outbox, ids) })).toMatchObject({
+  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })).toMatchObject({
     forgotten: 1,
   }) // gone at two looks
   expect(await known()).toEqual(['1', '3'])
   await pool.query('delete from source')
-  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingRows(outbox, ids) })).toMatchObject({
+  expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })).toMatchObject({
     forgotten: 0,
   })
   for (let month = 0; month < 13; month++) {
     await pool.query(aMonthLater)
-    await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingRows(outbox, ids) })
+    await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })
   }
   expect(await known()).toEqual([])
 })
@@ -171,7 +171,7 @@ test('of an outbox that is not served any more nothing need be known', async () 
   await pool.query('insert into source default values')
   await capture()
   await completeAgo(pool, 31)
-  await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingRows(outbox, ids) })
+  await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })
   await pool.query(`update outboxd.outbox set is_current = false;
     insert into outboxd.outbox default values;
     update outboxd.pruned_submission set look_at = now()`)

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
-import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
-import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { standardOutboxTable } from '../../src/outbox/outboxTable.ts'
+import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 
 const examples = readdirSync('mappings/examples').filter((name) => name.endsWith('.yaml'))
 const textOf = (name: string) => readFileSync(`mappings/examples/${name}`, 'utf8')
@@ -13,13 +13,13 @@ test('outbox.schema.json is current (to write it anew: npm test -- test/outbox/r
 })
 
 test.each(examples)('the example %s is valid and names its schema', (name) => {
-  expect(readOutboxFile(name, textOf(name)).problems).toEqual([])
+  expect(parseOutboxFile(name, textOf(name)).problems).toEqual([])
   expect(textOf(name).split('\n')[0]).toBe('# yaml-language-server: $schema=../outbox.schema.json')
 })
 
 test('partner_view.yaml reads and writes what the standard table has', () => {
-  const { table } = readOutboxFile('partner_view.yaml', textOf('partner_view.yaml'))
-  const standard = describeStandardTable('outbox_a')
+  const { table } = parseOutboxFile('partner_view.yaml', textOf('partner_view.yaml'))
+  const standard = standardOutboxTable('outbox_a')
   expect(table).toEqual({ ...standard, file: 'partner_view.yaml', idPromised: true, order: table?.order })
 })
 
@@ -98,7 +98,7 @@ test('a file with any one character changed is valid or names a line of it, and 
       fc.string({ minLength: 0, maxLength: 1, unit: 'grapheme' }),
       ([text, at], character) => {
         const changed = text.slice(0, at) + character + text.slice(at + 1)
-        const { table, problems } = readOutboxFile('outbox.yaml', changed)
+        const { table, problems } = parseOutboxFile('outbox.yaml', changed)
         expect(table === null).toBe(problems.length > 0)
         for (const { line, column, message } of problems) {
           expect(line).toBeGreaterThan(0)
@@ -113,7 +113,9 @@ test('a file with any one character changed is valid or names a line of it, and 
 })
 
 function problems(text: string): string[] {
-  return readOutboxFile('outbox.yaml', text).problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
+  return parseOutboxFile('outbox.yaml', text).problems.map(
+    ({ line, column, message }) => `${line}:${column} ${message}`,
+  )
 }
 
 test.each([

@@ -24,7 +24,7 @@ async function asClerk({ url, pool }: Setup, state: string) {
 test('row-level security hides rows: refused, or remarked', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: none')
-  await expect(outbox.identify()).rejects.toThrow(
+  await expect(outbox.readIdentity()).rejects.toThrow(
     /no policy lets clerk_\S+ select rows: create policy outboxd_select on/,
   )
   await given.pool.query('set role none; create policy visible on source for select using (id > 1)')
@@ -37,9 +37,9 @@ test('a policy for updates shows no rows, and one for selects lets none be updat
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: { flag: taken, set: [queued] }')
   await given.pool.query('set role none; create policy visible on source for update using (true)')
-  await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ select rows/)
+  await expect(outbox.readIdentity()).rejects.toThrow(/no policy lets clerk_\S+ select rows/)
   await given.pool.query(
     'set role none; drop policy visible on source; create policy visible on source for select using (true)',
   )
-  await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ update rows/)
+  await expect(outbox.readIdentity()).rejects.toThrow(/no policy lets clerk_\S+ update rows/)
 })

@@ -3,7 +3,7 @@ import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNewRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearOutdatedRowConflicts } from '../../src/outbox/rowDifferences.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { openCaptureLock } from '../support/ledger.ts'
@@ -148,7 +148,7 @@ test('by a sequence: numbers that begin anew, where nobody would look, are notic
   await pool.query(`truncate source restart identity; insert into source default values`)
   await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
   await expect(capture()).rejects.toThrow('outboxd adopt --new')
-  expect(await hasNewRows(outbox)).toBe(true) // so that the daemon claims, and says it
+  expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that the daemon claims, and says it
 })
 
 for (const [name, createdAt] of [
@@ -171,7 +171,7 @@ for (const [name, createdAt] of [
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
     await expect(capture()).rejects.toThrow('outboxd adopt --new')
-    expect(await hasNewRows(outbox)).toBe(true)
+    expect(await mayHaveWaitingRows(outbox)).toBe(true)
     await adoptAs(given, 'new')
     expect(await capture()).toHaveLength(9)
   })
@@ -243,7 +243,7 @@ for (const [name, createdAt] of [
     await pool.query(fill('first', 10))
     await rests(capture)
     await pool.query(`begin; truncate source restart identity; ${fill('second', 30)}; commit`)
-    expect(await hasNewRows(outbox)).toBe(true)
+    expect(await mayHaveWaitingRows(outbox)).toBe(true)
     await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
@@ -253,15 +253,15 @@ for (const [name, createdAt] of [
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
-    expect(await hasNewRows(outbox)).toBe(false)
+    expect(await mayHaveWaitingRows(outbox)).toBe(false)
     await pool.query('delete from source')
     await pool.query(`begin; select setval('source_id_seq', 1, false); ${fill('second', 10)}; commit`)
-    expect(await hasNewRows(outbox)).toBe(true) // so that it claims, and says it
+    expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that it claims, and says it
     if (createdAt) await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     else {
       expect(await capture()).toEqual([])
       expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '' }])
-      expect(await hasNewRows(outbox)).toBe(false) // said once
+      expect(await mayHaveWaitingRows(outbox)).toBe(false) // said once
     }
   })
 
@@ -372,7 +372,7 @@ test('a ledger of before knows its rows by when they were recorded', async () =>
 
 /** An operator says whose rows they are. */
 async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
-  const identity = await outbox.identify()
+  const identity = await outbox.readIdentity()
   await adoptOutbox({ ledger: pool, actor: testActor }, { identity, rows, start: null })
 }
 

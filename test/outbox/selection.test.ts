@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { hasNewRows, readWaitingRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
@@ -41,7 +41,7 @@ for (const [name, { before, after }] of Object.entries(forms)) {
     const { describedAs } = await passed(before)
     const { outbox, capture } = describedAs(`${common}${after}`)
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 3 })
-    expect(await hasNewRows(outbox)).toBe(true)
+    expect(await mayHaveWaitingRows(outbox)).toBe(true)
     expect((await readWaitingRows(outbox, 10)).map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
     expect(await capture()).toEqual(['1', '2', '3'])
     await rests({ capture, outbox })
@@ -67,7 +67,7 @@ test('rows before the start position stay out when the description changes', asy
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
-  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.identify(), rows: 'same', start })
+  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.readIdentity(), rows: 'same', start })
   const wide = describedAs(`${common}${after}`)
   expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -77,11 +77,11 @@ test('a start position that is moved back brings the rows between', async () => 
   const { before, after } = forms['a filter, by a sequence']
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) => {
-    const adoption = { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } } as const
+    const adoption = { identity: await given.outbox.readIdentity(), rows: 'same', start: { id, at: null } } as const
     await adoptOutbox({ ledger: given.ledger, actor: testActor }, adoption)
   }
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
-  await given.outbox.adopt('test')
+  await given.outbox.bindLedger('test')
   await start('4')
   expect(await given.capture()).toEqual(['4', '5'])
   await rests(given)

@@ -3,8 +3,8 @@ import { expect, onTestFinished } from 'vitest'
 import type { OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { hasNewRows } from '../../src/outbox/readRows.ts'
+import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
@@ -111,11 +111,13 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
 
 /** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
 export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
-  await expect.poll(async () => [await capture(), await hasNewRows(outbox)], { timeout: 50_000 }).toEqual([[], false])
+  await expect
+    .poll(async () => [await capture(), await mayHaveWaitingRows(outbox)], { timeout: 50_000 })
+    .toEqual([[], false])
 }
 
 export function tableOf(yaml: string) {
-  const { table, problems } = readOutboxFile('outbox.yaml', yaml)
+  const { table, problems } = parseOutboxFile('outbox.yaml', yaml)
   if (table === null) throw new Error(problems.map(({ line, message }) => `${line}: ${message}`).join('\n'))
   return table
 }

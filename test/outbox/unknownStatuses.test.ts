@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { readProblems } from '../../src/ledger/problems.ts'
-import { createLedgerComparison } from '../../src/outbox/comparison.ts'
+import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Setup, setup } from '../outbox/setup.ts'
 
 /** A status that nobody knows: such a row is never taken, and somebody has to hear of it. */
 
 const compare = (given: Setup, { sliceRows = 2, slicesMax = 100 } = {}) =>
-  createLedgerComparison({ ...given, who: 'test', sliceRows, slicesMax }).runOnce(0, () => true)
+  createPeriodicTableComparison({ ...given, who: 'test', sliceRows, slicesMax }).runOnce(0, () => true)
 const told = async ({ ledger }: Setup) =>
   (await readProblems(ledger, 10)).map(({ kind, detail }) => `${kind}: ${detail}`)
 const withoutCheck = 'alter table outbox drop constraint if exists outboxd_knows_status'
@@ -84,7 +84,7 @@ test("a row's flag is NULL: `unknown_status`", async () => {
 test('a table that is too large for one comparison is read on by the next, and the problem stays until its end was reached', async () => {
   const given = await setup()
   await given.pool.query(`${withoutCheck}; ${insert('NEW', 'completed', 'completed', 'NEW', 'pending')}`)
-  const comparison = createLedgerComparison({ ...given, who: 'test', sliceRows: 2, slicesMax: 1 })
+  const comparison = createPeriodicTableComparison({ ...given, who: 'test', sliceRows: 2, slicesMax: 1 })
   const round = () => comparison.runOnce(0, () => true)
   await round()
   expect(await told(given)).toEqual([expect.stringMatching(/"NEW" \(1 row, the first is 1\), and perhaps more/)])

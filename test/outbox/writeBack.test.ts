@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RowStatus, State } from '../../src/model.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNewRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -117,7 +117,7 @@ test.each([
   const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
   onTestFinished(() => pool.end())
   const outbox = new Outbox(pool, 'outbox', 1_000, pool)
-  await hasNewRows(outbox).catch(() => {})
+  await mayHaveWaitingRows(outbox).catch(() => {})
   await expect(writeBackRows(outbox, async () => [status('1')])).rejects.toThrow()
 })
 

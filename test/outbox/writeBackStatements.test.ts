@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { State } from '../../src/model.ts'
-import { hasNewRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 const status = (state: State, more: { error?: string; transactionId?: string; errorCode?: string } = {}) => ({
@@ -117,7 +117,7 @@ payload: body
 state: { status: stat, new: N, queued: T }
 write: { nots: error }`,
   })
-  const refusal = await hasNewRows(outbox).catch((error: Error) => error.message)
+  const refusal = await mayHaveWaitingRows(outbox).catch((error: Error) => error.message)
   expect(refusal).toBe(
     ['kind" (type)', 'stat" (state)', 'nots" (write)']
       .map((what) => `outbox.yaml: the table "message" has no column "${what}; it has id, created, body`)

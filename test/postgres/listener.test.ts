@@ -55,7 +55,7 @@ async function eavesdrop(url: string): Promise<() => number> {
 
 const becomes = (listener: Listener, wanted: string) =>
   until(
-    () => listener.mark(),
+    () => listener.setSleepFlag(),
     (mark) => mark === wanted,
   )
 
@@ -64,10 +64,10 @@ test("sessions insert all the time: only a sleep's first insert notifies", async
   const heard = await eavesdrop(database.url)
   const listener = await ready()
   await pool.query(insert)
-  expect(await listener.mark()).toBe('marked')
+  expect(await listener.setSleepFlag()).toBe('marked')
   await pool.query(insert)
   await until(listener.notices, (count) => count === 2)
-  expect(listener.isMarked()).toBe(false)
+  expect(listener.isSleepFlagSet()).toBe(false)
   const marks = () =>
     pool.query(`select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
       and database = (select oid from pg_database where datname = current_database())`)
@@ -85,14 +85,14 @@ test('an insert before the daemon sleeps: it looks once more', async () => {
   const listener = await ready()
   const early = await writer()
   await early.query(`begin; ${insert}`)
-  expect(await listener.mark()).toBe('writers')
+  expect(await listener.setSleepFlag()).toBe('writers')
   await early.query('commit')
-  expect(await listener.mark()).toBe('marked')
+  expect(await listener.setSleepFlag()).toBe('marked')
 
   const late = await writer()
   await late.query(`begin; ${insert}`)
-  listener.unmark()
-  expect(await listener.mark()).toBe('marked') // it will notify: it has met the mark
+  listener.clearSleepFlag()
+  expect(await listener.setSleepFlag()).toBe('marked') // it will notify: it has met the mark
   await late.query('commit')
   await until(listener.notices, (count) => count === 2)
 })
@@ -100,8 +100,8 @@ test('an insert before the daemon sleeps: it looks once more', async () => {
 test('of two daemons one sleeps for both, and both are woken', async () => {
   const { pool, ready } = await setup()
   const [one, two] = [await ready(), await ready()]
-  expect(await one.mark()).toBe('marked')
-  expect(await two.mark()).toBe('another')
+  expect(await one.setSleepFlag()).toBe('marked')
+  expect(await two.setSleepFlag()).toBe('another')
   await pool.query(insert)
   await until(
     () => one.notices() + two.notices(),
@@ -115,10 +115,10 @@ test('of two daemons one sleeps for both, and both are woken', async () => {
 test('a table that is gone, a connection that is not there, or one through a pooler cannot be marked', async () => {
   const { pool, open, ready, database } = await setup()
   const away = open('postgres://nobody@127.0.0.1:1/nowhere')
-  expect(await away.mark()).toBe('unavailable')
+  expect(await away.setSleepFlag()).toBe('unavailable')
   const listener = await ready()
   await pool.query('alter table outbox rename to gone')
-  expect(await listener.mark()).toBe('unavailable')
+  expect(await listener.setSleepFlag()).toBe('unavailable')
   await pool.query('alter table gone rename to outbox')
   await pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outboxd listen' and datname = $1`,
@@ -140,6 +140,6 @@ test('to migrate again renews the trigger of an earlier version, without a lock 
   expect(await migrateOutbox(database.url, 'outbox')).toEqual({ wakes: true, preparedMax: 0 })
   await busy.query('commit')
   await pool.query(insert)
-  expect(await listener.mark()).toBe('marked')
+  expect(await listener.setSleepFlag()).toBe('marked')
   expect(heard()).toBe(1)
 })

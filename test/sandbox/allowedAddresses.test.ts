@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isAddressOrNetwork, isAllowedAddress } from '../../src/sandbox/gate/addresses.ts'
-import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
+import { readSettingsFromEnvironment } from '../../src/sandbox/readEnvironment.ts'
 
 test.each([
   ['10.1.2.3', '10.1.2.3'],
@@ -36,7 +36,7 @@ test.each([
   '10.0.0.1:8080',
 ])('SANDBOX_ALLOWED_ADDRESSES=%s would match nobody, and is an error at the start', (entry) => {
   const env = { SANDBOX_DATABASE_URL: 'postgres://x', SANDBOX_ALLOWED_ADDRESSES: `127.0.0.1,${entry}` }
-  const read = readEnvironment(env, () => '')
+  const read = readSettingsFromEnvironment(env, () => '')
   expect(read).toMatchObject({
     kind: 'invalid',
     problems: [expect.stringMatching(/^SANDBOX_ALLOWED_ADDRESSES: .* is not an address or a network/)],
@@ -45,5 +45,5 @@ test.each([
 
 test('an empty list, which would match nobody either, is an error too', () => {
   const env = { SANDBOX_DATABASE_URL: 'postgres://x', SANDBOX_ALLOWED_ADDRESSES: ' , ' }
-  expect(readEnvironment(env, () => '').kind).toBe('invalid')
+  expect(readSettingsFromEnvironment(env, () => '').kind).toBe('invalid')
 })

@@ -15,7 +15,7 @@ class RateWindow {
 
   take(client: string, arrivedUs: number) {
     const asker = { client, tokenId: null, address: '', endpoint: 'submit' as const }
-    const { admitted, remaining, retryAfterSeconds } = this.#rates.take(asker, arrivedUs)
+    const { admitted, remaining, retryAfterSeconds } = this.#rates.admit(asker, arrivedUs)
     return { admitted, remaining, retryAfterSeconds }
   }
 }

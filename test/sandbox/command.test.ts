@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { command as sandbox, command as sandboxCommand } from '../../src/commands/sandbox.ts'
-import { declareCommand, type OptionsOf } from '../../src/commands/terminal/command.ts'
+import { configureCommand, type OptionsOf } from '../../src/commands/terminal/command.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 
@@ -123,7 +123,7 @@ test('ends with 1 when the database cannot be reached, and does not print its pa
 })
 
 test('the help lists every setting and what a record can ask for', () => {
-  const command = declareCommand(new Command('sandbox'), sandboxCommand)
+  const command = configureCommand(new Command('sandbox'), sandboxCommand)
   const parts: string[] = []
   command.configureOutput({ writeOut: (part) => void parts.push(part) })
   command.outputHelp()

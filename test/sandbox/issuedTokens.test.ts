@@ -1,7 +1,7 @@
 import { generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tokenAudience, tokenIssuer } from '../../src/sandbox/gate/issuedTokens.ts'
+import { tokenAudienceClaim, tokenIssuerClaim } from '../../src/sandbox/gate/issuedTokens.ts'
 import { type Json, type Setup, setup } from './setup.ts'
 
 let s: Setup
@@ -131,8 +131,8 @@ describe('an access token', () => {
     return new SignJWT({ generation: change.generation ?? 1 })
       .setProtectedHeader({ alg: change.algorithm ?? 'EdDSA' })
       .setSubject('sandbox')
-      .setIssuer(change.issuer ?? tokenIssuer)
-      .setAudience(change.audience ?? tokenAudience)
+      .setIssuer(change.issuer ?? tokenIssuerClaim)
+      .setAudience(change.audience ?? tokenAudienceClaim)
       .setIssuedAt()
       .setExpirationTime(change.expires ?? '1h')
       .sign(key ?? (await importJWK(await ourJwk(), change.algorithm ?? 'EdDSA')))
@@ -173,7 +173,7 @@ describe('an access token', () => {
 
   test('with algorithm none is refused', async () => {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const claims = { sub: 'sandbox', iss: tokenIssuer, aud: tokenAudience, exp: 9_999_999_999, generation: 1 }
+    const claims = { sub: 'sandbox', iss: tokenIssuerClaim, aud: tokenAudienceClaim, exp: 9_999_999_999, generation: 1 }
     expect((await get(`Bearer ${part({ alg: 'none' })}.${part(claims)}.`)).status).toBe(401)
   })
 
@@ -182,8 +182,8 @@ describe('an access token', () => {
     const confused = await new SignJWT({ generation: 1 })
       .setProtectedHeader({ alg: 'HS256' })
       .setSubject('sandbox')
-      .setIssuer(tokenIssuer)
-      .setAudience(tokenAudience)
+      .setIssuer(tokenIssuerClaim)
+      .setAudience(tokenAudienceClaim)
       .setExpirationTime('1h')
       .sign(Buffer.from(publicKey, 'base64url'))
     expect((await get(`Bearer ${confused}`)).status).toBe(401)

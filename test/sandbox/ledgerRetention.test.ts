@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { deleteOldLedgerRows } from '../../src/sandbox/control/controlQueries.ts'
+import { deleteOldRequests } from '../../src/sandbox/control/controlQueries.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -30,7 +30,7 @@ async function arrived(count: number, ageUs: number, more: { counted?: boolean; 
   )
 }
 
-const trimAll = (rows: number) => deleteOldLedgerRows(database.pool, rows, nowUs - 60_000_000)
+const trimAll = (rows: number) => deleteOldRequests(database.pool, rows, nowUs - 60_000_000)
 
 async function sequences(): Promise<number[]> {
   const { rows } = await database.pool.query('select sequence::integer from sandbox.ledger order by 1')
@@ -52,7 +52,7 @@ test('what an idempotency key has done stays, and what counts against the limit,
   await arrived(4, 20_000_000)
   await trimAll(1)
   expect(await sequences()).toEqual([1, 2, 5, 6, 10])
-  await deleteOldLedgerRows(database.pool, 1, nowUs)
+  await deleteOldRequests(database.pool, 1, nowUs)
   expect(await sequences()).toEqual([1, 2, 10])
 })
 

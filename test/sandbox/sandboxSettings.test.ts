@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
+import { readSettingsFromEnvironment } from '../../src/sandbox/readEnvironment.ts'
 import { SettingsWrong, startSandbox } from '../../src/sandbox/sandbox.ts'
 
 const noFile = (path: string): string => {
@@ -8,7 +8,7 @@ const noFile = (path: string): string => {
 const database = { DATABASE_URL: 'postgres://client' }
 
 function settings(env: Record<string, string>, overrides = {}) {
-  const read = readEnvironment(env, noFile, overrides)
+  const read = readSettingsFromEnvironment(env, noFile, overrides)
   if (read.kind === 'invalid') throw new Error(read.problems.join('\n'))
   return read.settings
 }
@@ -36,7 +36,10 @@ test("the sandbox has its own variables first, then the daemon's", () => {
 })
 
 test('a secret may come from a file', () => {
-  const read = readEnvironment({ ...database, SANDBOX_CLIENT_SECRET_FILE: '/run/secret' }, (path) => `from ${path}\n`)
+  const read = readSettingsFromEnvironment(
+    { ...database, SANDBOX_CLIENT_SECRET_FILE: '/run/secret' },
+    (path) => `from ${path}\n`,
+  )
   expect(read).toMatchObject({ kind: 'value', settings: { clientSecret: 'from /run/secret' } })
 })
 
@@ -63,7 +66,7 @@ test('everything that is wrong is reported at once, by the name of its variable'
     SANDBOX_DOWN: 'perhaps',
     SANDBOX_CLIENT_SECRET_FILE: '/nowhere',
   }
-  const read = readEnvironment(env, noFile, { port: Number.NaN })
+  const read = readSettingsFromEnvironment(env, noFile, { port: Number.NaN })
   const problems = read.kind === 'invalid' ? read.problems.join('\n') : ''
   expect(problems).toContain('SANDBOX_RATE_LIMIT_REQUESTS: ')
   expect(problems).toContain('SANDBOX_PROCESSING_TIME: must be constant:SECONDS')
@@ -95,7 +98,10 @@ test.each([
   ],
   ['a port', {}, { port: 70_000 }, 'SANDBOX_PORT: Too big: expected number to be <=65535'],
 ])('%s is told what is allowed', (_what, env, overrides, problem) => {
-  expect(readEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({ kind: 'invalid', problems: [problem] })
+  expect(readSettingsFromEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({
+    kind: 'invalid',
+    problems: [problem],
+  })
 })
 
 const none = 'databaseUrl: set databaseUrl, embedded or dataDir'
@@ -127,7 +133,7 @@ test('a window is a millisecond at least, also of a client', () => {
     SANDBOX_RATE_LIMIT_WINDOW_SECONDS: '0.0009',
     SANDBOX_CLIENTS: '[{id: a, secret: hidden, rateLimitWindowSeconds: 1e-7}]',
   }
-  const read = readEnvironment(env, noFile)
+  const read = readSettingsFromEnvironment(env, noFile)
   expect(read.kind === 'invalid' && read.problems).toEqual([
     'SANDBOX_CLIENTS: 0.rateLimitWindowSeconds: must be at least 0.001: a millisecond',
     'SANDBOX_RATE_LIMIT_WINDOW_SECONDS: must be at least 0.001: a millisecond',
@@ -138,7 +144,7 @@ test('a window is a millisecond at least, also of a client', () => {
 describe('several clients', () => {
   const list = '- {id: a, secret: one, rateLimitRequests: 5}\n- {id: b, secret: two}'
   const problems = (env: Record<string, string>, overrides = {}) => {
-    const read = readEnvironment({ ...database, ...env }, noFile, overrides)
+    const read = readSettingsFromEnvironment({ ...database, ...env }, noFile, overrides)
     return read.kind === 'invalid' ? read.problems : []
   }
 
@@ -148,10 +154,13 @@ describe('several clients', () => {
       { id: 'b', secret: 'two' },
     ]
     for (const text of [list, JSON.stringify(clients)]) {
-      const read = readEnvironment({ ...database, SANDBOX_CLIENTS: text, SERVICE_CLIENT_ID: 'daemon' }, noFile)
+      const read = readSettingsFromEnvironment(
+        { ...database, SANDBOX_CLIENTS: text, SERVICE_CLIENT_ID: 'daemon' },
+        noFile,
+      )
       expect(read).toMatchObject({ kind: 'value', settings: { clients }, borrowed: [{ from: 'DATABASE_URL' }] })
     }
-    const fromFile = readEnvironment({ ...database, SANDBOX_CLIENTS_FILE: 'clients.yaml' }, () => list)
+    const fromFile = readSettingsFromEnvironment({ ...database, SANDBOX_CLIENTS_FILE: 'clients.yaml' }, () => list)
     expect(fromFile).toMatchObject({ kind: 'value', settings: { clients } })
   })
 

@@ -64,7 +64,7 @@ function setup() {
     credentials: initial,
     nowMs: () => clock.nowMs,
     read: (part) => files[part],
-    holdsAt(text, nowMs) {
+    isValidAt(text, nowMs) {
       const [from = 0, until = 0] = text.split(' to ').map(Number)
       return from <= nowMs && nowMs < until
     },

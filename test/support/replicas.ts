@@ -7,7 +7,7 @@ import pg from 'pg'
 import {
   chownTo,
   findPostgresProgram,
-  type Program,
+  type PostgresProgram,
   runInitdb,
   startServer,
   stopServer,
@@ -75,7 +75,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
   async function startOn(dataDir: string, more: Record<string, string> = {}, files: Record<string, string> = {}) {
     for (const [name, text] of Object.entries(files)) {
       await writeFile(join(dataDir, name), text)
-      await chownTo(join(dataDir, name), program.owner)
+      await chownTo(join(dataDir, name), program.account)
     }
     const port = await freePort()
     const given = { ...common, ...settings, ...more, port: String(port) }
@@ -139,7 +139,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
 const urlOf = (port: number) => `postgres://postgres:postgres@127.0.0.1:${port}/postgres`
 
 interface NodeOptions {
-  program: Program
+  program: PostgresProgram
   reaper: Reaper
   folder: string
   dataDir: string
@@ -207,7 +207,7 @@ async function childrenOf(pid: number): Promise<number[]> {
   return children.trim().split(' ').filter(Boolean).map(Number)
 }
 
-async function backUpTo(node: Node, copy: string, program: Program): Promise<void> {
+async function backUpTo(node: Node, copy: string, program: PostgresProgram): Promise<void> {
   const client = new pg.Client(node.url)
   await client.connect()
   try {
@@ -220,7 +220,7 @@ async function backUpTo(node: Node, copy: string, program: Program): Promise<voi
     await mkdir(join(copy, 'pg_wal', 'archive_status'), { recursive: true })
     const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
     await writeFile(join(copy, 'backup_label'), rows[0]?.labelfile ?? '')
-    await chownTo(join(copy, 'backup_label'), program.owner)
+    await chownTo(join(copy, 'backup_label'), program.account)
   } finally {
     await client.end()
   }

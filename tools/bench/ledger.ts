@@ -6,12 +6,12 @@ import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
 import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readOrphanedSubmissions, readUnheldSubmissions } from '../../src/ledger/instances.ts'
-import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
+import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { countFailureCauses } from '../../src/ledger/operator/search.ts'
 import {
-  anySubmission,
+  anySubmissionFilter,
   countSubmissions,
   findSubmissions,
   type SubmissionFilter,
@@ -21,7 +21,7 @@ import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queu
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { pruneOldSubmissions, readPruneOverdueMs, runPruneRound } from '../../src/ledger/retention.ts'
 import {
-  countOperatorActions,
+  countReplaysAndDiscards,
   readDaemonActivity,
   readLastEventId,
   readLedgerSnapshot,
@@ -100,7 +100,7 @@ async function statements(): Promise<void> {
     stamp: 'at:12345678 x',
     createdAt: null,
   }))
-  const forPerson: SubmissionFilter = { ...anySubmission, states: ['failed', 'rejected', 'uncertain'] }
+  const forPerson: SubmissionFilter = { ...anySubmissionFilter, states: ['failed', 'rejected', 'uncertain'] }
   const list = (filter: Partial<SubmissionFilter>, order: 'longest' | 'newest' = 'longest') =>
     selectSubmissions(command, { ...forPerson, ...filter }, 50, order)
   const asked: [who: string, what: string, () => Promise<unknown>][] = [
@@ -116,15 +116,15 @@ async function statements(): Promise<void> {
       'lost jobs (rolled back)',
       () => undone(daemon, (db) => recreateMissingPollJobs(db, { insert: async () => {} })),
     ],
-    ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
+    ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedRecords(db, 'continue'))],
     ['daemon', 'stuck transactions', () => findStuckSubmissionProblems(daemon, 86_400_000)],
-    ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
+    ['daemon', 'operators’ acts', () => countReplaysAndDiscards(daemon, lastEvent, randomUUID())],
     [
       'daemon',
       'whose a transaction’s id is',
       () => readTransactionHolders(daemon, [{ resource: 'data', transactionId }]),
     ],
-    ['daemon', '2,000 rows of the outbox, whether known', () => new LedgerMemory(daemon, 1, '').findKnown(seen)],
+    ['daemon', '2,000 rows of the outbox, whether known', () => new LedgerMemory(daemon, 1, '').findCapturedRows(seen)],
     ['daemon', 'how far pruning is behind', () => readPruneOverdueMs(daemon, retention)],
     [
       'daemon',

@@ -151,7 +151,7 @@ export function simulate(scenario: Scenario): Outcome {
       nowMs,
       capacity: limit,
       slotsFree,
-      wireRoom: scenario.maxInFlight - onWire,
+      inFlightRoom: scenario.maxInFlight - onWire,
       submissionsReady: submissionsReady(),
       pollsDue: due.countUntil(nowMs),
       rarePollsDue: 0,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
+import { type DatabaseConfig, readDatabaseConfig } from '../../src/config.ts'
 import { daemonEnvironment } from '../../test/support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
 import { type Cluster, startCluster } from './cluster.ts'
@@ -24,7 +24,7 @@ export interface Surroundings extends AsyncDisposable {
   /** Environment of a daemon and of commands, whichever program it is. */
   env: Record<string, string>
   /** The same for an operator's commands. */
-  config: StoreConfig
+  config: DatabaseConfig
 }
 
 export interface SurroundingsOptions {
@@ -34,7 +34,7 @@ export interface SurroundingsOptions {
   /** The program that the databases are migrated by. */
   migratedBy: ProgramCopy
   /** What the daemons are told about the server's standby. */
-  standby: StoreConfig['ledgerStandby']
+  standby: DatabaseConfig['ledgerStandby']
 }
 
 export interface EnvironmentOptions extends Omit<SurroundingsOptions, 'standby'> {
@@ -95,7 +95,7 @@ export async function openSurroundings(
     telemetry,
     sandboxUrl: sandbox.url,
     env,
-    config: readStoreConfig(env),
+    config: readDatabaseConfig(env),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

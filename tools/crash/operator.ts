@@ -3,14 +3,14 @@ import { readSuspectedLoss } from '../../src/ledger/history/history.ts'
 import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
-  anySubmission,
+  anySubmissionFilter,
   type ListedSubmission,
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { endAutomaticPauses } from '../../src/ledger/pauses.ts'
+import { shortenAutomaticPauses } from '../../src/ledger/pauses.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
-import { openDatabases, operatorOf } from '../../src/operations/databases.ts'
+import { openDatabases, operatorWithDatabases } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
 import type { Surroundings } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
@@ -22,7 +22,7 @@ export interface Settled {
   resolved: number
 }
 
-const uncertainOnes: SubmissionFilter = { ...anySubmission, states: ['uncertain'] }
+const uncertainOnes: SubmissionFilter = { ...anySubmissionFilter, states: ['uncertain'] }
 const roundMost = 100_000
 const resolvedMost = 2
 
@@ -34,8 +34,8 @@ const resolvedMost = 2
  */
 export async function settleBlockingRecords(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
-  const operator = operatorOf(databases, { who: 'operator crash', reason: 'crash campaign' })
-  if (resume) await endAutomaticPauses(operator)
+  const operator = operatorWithDatabases(databases, { who: 'operator crash', reason: 'crash campaign' })
+  if (resume) await shortenAutomaticPauses(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []

@@ -1,5 +1,9 @@
 import type { z } from 'zod'
-import { interfaceGapSettings, interfaceGapTopics, settingChoices } from '../../src/sandbox/interfaceGapSettings.ts'
+import {
+  allowedWordsOfSetting,
+  interfaceGapSettings,
+  interfaceGapTopics,
+} from '../../src/sandbox/interfaceGapSettings.ts'
 import { settingVariables } from '../../src/sandbox/readEnvironment.ts'
 import { optionsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
@@ -42,7 +46,7 @@ function defaultOf(name: Name): string {
 
 /** A choice among words with all its words. The bodies of errorShape have a table of their own. */
 function valuesOf(name: Name, schema: z.ZodType): string {
-  const words = settingChoices(schema).map((each) => `\`${each}\``)
+  const words = allowedWordsOfSetting(schema).map((each) => `\`${each}\``)
   if (name === 'errorShape') return `${words[0]}, …`
   if (name === 'unauthorizedShape') return `${words[0]}, as errorShape`
   return words.join(', ') || defaultOf(name)

@@ -4,7 +4,7 @@ import { questions } from '../../discover/questions.ts'
 import { explainError } from '../../operations/explainError.ts'
 import { askDiscoverQuestions } from '../askDiscoverQuestions.ts'
 import type { CommandContext } from '../terminal/context.ts'
-import { type Finding, finding, notAskedFinding } from './finding.ts'
+import { type Finding, makeFinding, makeUncheckedFinding } from './finding.ts'
 
 const what = 'contract'
 
@@ -22,7 +22,7 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
   const { discoveredContract: expected } = config
   if (expected === null)
     return [
-      notAskedFinding(
+      makeUncheckedFinding(
         what,
         'DISCOVERED_CONTRACT is not set: `outboxd discover --write FILE` writes it, in a test environment',
       ),
@@ -33,12 +33,12 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
       config,
       plan,
       budget,
-      ownCount: false,
+      countsInMemory: false,
       onAnswered() {},
     })
     return compareContract(expected, answered)
   } catch (error) {
-    return [notAskedFinding(what, explainError(error).message)]
+    return [makeUncheckedFinding(what, explainError(error).message)]
   }
 }
 
@@ -53,14 +53,14 @@ function compareContract(expected: Contract, answered: readonly AnsweredQuestion
   const why = open === undefined ? '' : ` (${open.finding.why})`
   const notSeen = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why}`
   const problems = changed.map(([name, value]) =>
-    finding(
+    makeFinding(
       what,
       'problem',
       `the service has changed: ${subjects[name]} ${seen[name]}, it was ${value}. Check that SERVICE_BASE_URL is still the service. Ask its operator, then run \`outboxd discover\``,
     ),
   )
-  if (same.length > 0) return [...problems, finding(what, 'ok', `unchanged: ${same.join(', ')}${notSeen}`)]
-  return problems.length > 0 ? problems : [notAskedFinding(what, `${unseen.join(', ')}${why}`)]
+  if (same.length > 0) return [...problems, makeFinding(what, 'ok', `unchanged: ${same.join(', ')}${notSeen}`)]
+  return problems.length > 0 ? problems : [makeUncheckedFinding(what, `${unseen.join(', ')}${why}`)]
 }
 
 const subjects: Record<keyof Contract, string> = {

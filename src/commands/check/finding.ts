@@ -22,20 +22,21 @@ export interface ClockReading {
   mostMs: number
 }
 
-export interface CertificateEnd {
+export interface CertificateExpiry {
   whose: string
-  endsMs: number
+  expiresAtMs: number
 }
 
 export interface ClocksAndCertificates {
   clocks: ClockReading[]
-  certificates: CertificateEnd[]
+  certificates: CertificateExpiry[]
 }
 
-export const finding = (what: string, mark: FindingMark, ...lines: readonly string[]): Finding => ({
+export const makeFinding = (what: string, mark: FindingMark, ...lines: readonly string[]): Finding => ({
   what,
   mark,
   message: lines.join('\n'),
 })
 
-export const notAskedFinding = (what: string, why: string): Finding => finding(what, 'not-asked', `not checked: ${why}`)
+export const makeUncheckedFinding = (what: string, why: string): Finding =>
+  makeFinding(what, 'not-asked', `not checked: ${why}`)

@@ -1,4 +1,4 @@
-import type { StoreConfig } from '../../config.ts'
+import type { DatabaseConfig } from '../../config.ts'
 import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/history.ts'
 import {
   assertMigrated,
@@ -7,23 +7,27 @@ import {
   type SchemaPart,
 } from '../../ledger/migrations.ts'
 import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
-import { findMissingTimeoutStatements, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import {
+  findReadOnlyCause,
+  findStatementsForMissingTimeLimits,
+  readServerVersion,
+} from '../../ledger/operator/readServer.ts'
 import { countProblems } from '../../ledger/problems.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
-import { type Finding, finding } from './finding.ts'
+import { type Finding, makeFinding } from './finding.ts'
 
-export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
-  const problem = (...lines: string[]) => [finding('ledger', 'problem', ...lines)]
+export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseConfig): Promise<Finding[]> {
+  const problem = (...lines: string[]) => [makeFinding('ledger', 'problem', ...lines)]
   return inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
-    async look(db) {
+    async read(db) {
       const grants = await readMissingGrantStatements(db) // first, because other reads need permissions
       if (grants.length > 0) return problem(grantMessage, ...grants.map(statement))
       await assertMigrated(db, url)
-      const cause = await readReadOnlyCause(db)
+      const cause = await findReadOnlyCause(db)
       if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
       const missing = await findMissingSchemaParts(db)
       if (missing.length > 0) return problem(missingMessage(missing), ...missing.map(({ sql }) => statement(sql)))
@@ -31,11 +35,11 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfi
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
-      const limits = await findMissingTimeoutStatements(db)
+      const limits = await findStatementsForMissingTimeLimits(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
       return [
-        finding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
+        makeFinding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
         ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
       ]
     },
@@ -44,10 +48,11 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfi
 
 const statement = (sql: string) => `${sql};`
 
-async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
+async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
-  const { view, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findNamed })
-  if (view === null) return 'the row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
+  const { reading, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findNamed })
+  if (reading === null)
+    return 'the row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null
   return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines the ledger. Then run \`outboxd recover\``
 }
@@ -55,7 +60,7 @@ async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStand
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
   const mark = counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning'
-  return finding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
+  return makeFinding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
 }
 
 const grantMessage = 'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:'

@@ -1,13 +1,17 @@
-import type { StoreConfig } from '../../config.ts'
+import type { DatabaseConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
 import { readMappedTypesOfInstances } from '../../ledger/instances.ts'
-import { findMissingTimeoutStatements, readReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
+import {
+  findReadOnlyCause,
+  findStatementsForMissingTimeLimits,
+  readServerVersion,
+} from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import { describeDaemonsOfOtherLedgers, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
 import {
-  hiddenRowsMessage,
   initialBacklogMessage,
   readOnlyMessage,
+  rowsBeforeStartMessage,
   startPositionMessage,
   wakeTriggerMessage,
 } from '../../operations/databaseMessages.ts'
@@ -20,7 +24,7 @@ import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
 import { findPermissionProblems } from '../../outbox/outboxGrants.ts'
-import { describeStandardTable, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
+import { type OutboxTable, splitTableName, standardOutboxTable } from '../../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
@@ -32,30 +36,30 @@ import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaime
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
-import { didYouMean } from '../../yaml/nearestWord.ts'
+import { didYouMeanHint } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
-import { type Finding, type FindingMark, finding, notAskedFinding } from './finding.ts'
+import { type Finding, type FindingMark, makeFinding, makeUncheckedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
 
-export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
-  const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
+export async function checkOutbox(config: DatabaseConfig): Promise<Finding[]> {
+  const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
   const { version, problems, wakes } = await inspectOutbox(config, table)
   if (problems.length > 0)
-    return [finding('outbox', 'problem', ...problems), notAskedFinding('types', 'the outbox has a problem')]
+    return [makeFinding('outbox', 'problem', ...problems), makeUncheckedFinding('types', 'the outbox has a problem')]
   let databases: Databases
   try {
     databases = await openDatabasesOf(config)
   } catch {
     const why = 'the ledger cannot be used. The table is fine: Postgres accepts each statement of the daemon'
-    return [notAskedFinding('outbox', why), notAskedFinding('types', 'the ledger cannot be used')]
+    return [makeUncheckedFinding('outbox', why), makeUncheckedFinding('types', 'the ledger cannot be used')]
   }
   await using open = databases
   const [mark, message] = await readOutbox(open)
   const second = await findSecondLedgerOfOutbox(open)
   const secondMark = (second?.open ?? 0) > 0 || table.state === null ? 'problem' : 'warning'
   return [
-    finding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
-    ...(second === null ? [] : [finding('ledgers', secondMark, secondLedgerMessage(second))]),
+    makeFinding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
+    ...(second === null ? [] : [makeFinding('ledgers', secondMark, secondLedgerMessage(second))]),
     ...(await checkMappedRows(open, config, table)),
   ]
 }
@@ -66,14 +70,14 @@ interface Inspected {
   wakes: string
 }
 
-function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspected> {
+function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Inspected> {
   const { databaseUrl: url, outboxTable } = config
   return inspectDatabase({
     variable: 'DATABASE_URL',
     url,
-    async look(pool) {
-      const cause = await readReadOnlyCause(pool)
-      const limits = await findMissingTimeoutStatements(pool)
+    async read(pool) {
+      const cause = await findReadOnlyCause(pool)
+      const limits = await findStatementsForMissingTimeLimits(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table without permissions looks as if it did not exist.
@@ -132,7 +136,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
     compareTableWithLedger(outbox, {
       isWaitingToo: history !== null,
       reportAgain: null,
-      goOn: () => performance.now() < untilMs,
+      mayGoOn: () => performance.now() < untilMs,
     }),
   )
   const { rows, statuses } = found
@@ -145,7 +149,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (mark !== 'ok') return [mark, message]
   const notes = [
     startPositionMessage((await readServedOutbox(databases.ledger)).start),
-    hiddenRowsMessage(await withOutbox(databases, countRowsBeforeStart)),
+    rowsBeforeStartMessage(await withOutbox(databases, countRowsBeforeStart)),
     initialBacklogMessage(history),
     ...(await withOutbox(databases, async (outbox) =>
       findRowSecurityRemarks(databases.erp, (await outbox.inspect()).shape.qualified),
@@ -182,27 +186,29 @@ function judgeTrial(trial: WriteBackTrial): Judged {
 /** Finds types without a mapping file. Plans the queries for contents, and tries these queries on waiting rows. */
 async function checkMappedRows(
   databases: Databases,
-  { mappingsDir }: StoreConfig,
+  { mappingsDir }: DatabaseConfig,
   table: OutboxTable,
 ): Promise<Finding[]> {
   let mappings: Mappings
   try {
     mappings = loadMappings(mappingsDir)
   } catch {
-    return [notAskedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
+    return [makeUncheckedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
   const elsewhere = await readMappedTypesOfInstances(databases.ledger)
   const waiting = await withOutbox(databases, countWaitingRowsByType)
   const unmapped = typeProblems(new Set([...mappings.keys(), ...(elsewhere ?? [])]), typesNamed(table), waiting)
   const names = waiting.map(({ type }) => type).join(', ')
-  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSourceQueries(outbox, mappings))
+  const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>
+    examineSourceQueries(outbox, mappings),
+  )
   const mark = problems.length > 0 ? 'problem' : warnings.length > 0 ? 'warning' : 'ok'
-  const lines = problems.length > 0 ? problems : read === null ? [] : [...warnings, read]
+  const lines = problems.length > 0 ? problems : trialResult === null ? [] : [...warnings, trialResult]
   return [
     unmapped.length > 0
-      ? finding('types', 'problem', ...unmapped)
-      : finding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
-    ...(lines.length > 0 ? [finding('queries', mark, ...lines)] : []),
+      ? makeFinding('types', 'problem', ...unmapped)
+      : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
+    ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
   ]
 }
 
@@ -214,18 +220,18 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
   return unknown.map(
     (type) =>
-      `rows of type "${type}" have no mapping file and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMean(type, known)}`,
+      `rows of type "${type}" have no mapping file and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, known)}`,
   )
 }
 
 /** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */
-export async function checkChangeCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
-  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readChangeCaptureFaults }).catch(
+export async function checkChangeCapture({ databaseUrl: url }: DatabaseConfig): Promise<Finding[]> {
+  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, read: readChangeCaptureFaults }).catch(
     () => null,
   )
   if (trouble === null || trouble.length === 0) return [] // the finding `outbox` reports an unreachable database
   return [
-    finding(
+    makeFinding(
       'change capture',
       'problem',
       ...toChangeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),

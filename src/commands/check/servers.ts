@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
-import type { StoreConfig } from '../../config.ts'
+import type { DatabaseConfig } from '../../config.ts'
 import { standbyMissingMessage } from '../../ledger/history/history.ts'
 import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
 import {
@@ -14,10 +14,16 @@ import {
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
 import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
-import { type ClockReading, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
+import {
+  type ClockReading,
+  type ClocksAndCertificates,
+  type Finding,
+  makeFinding,
+  makeUncheckedFinding,
+} from './finding.ts'
 
 export async function checkServers(
-  config: StoreConfig,
+  config: DatabaseConfig,
   { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
   const databases = [
@@ -45,7 +51,7 @@ function look({ of, variable, url }: Database) {
   return inspectDatabase({
     variable,
     url,
-    look: async (db) => ({
+    read: async (db) => ({
       of,
       room: await readFreeConnections(db),
       clock: await readServerClockLead(db, systemClock.nowMs),
@@ -64,7 +70,7 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
     })
   const refused = told(whyEncodingIsRefused)
   const lines = refused.length > 0 ? refused : told(findEncodingWarning)
-  return lines.length === 0 ? null : finding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
+  return lines.length === 0 ? null : makeFinding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
 }
 
 export interface Disk {
@@ -86,7 +92,7 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
 /** Databases of one server share the server's connections. */
 export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
   const what = 'connections'
-  if (databases.length === 0) return notAskedFinding(what, 'no database can be reached')
+  if (databases.length === 0) return makeUncheckedFinding(what, 'no database can be reached')
   const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
     const { free, limit, ours } = those.map(({ room }) => room).reduce((a, b) => (b.free < a.free ? b : a))
     const whole = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
@@ -100,7 +106,7 @@ export function judgeFreeConnections(databases: readonly { of: Database['of']; r
   })
   const isShort = servers.some((server) => server.isShort)
   const next = isShort ? ['Raise the limit, or end unused sessions (`select * from pg_stat_activity`)'] : []
-  return finding(what, isShort ? 'problem' : 'ok', ...servers.map(({ message }) => message), ...next)
+  return makeFinding(what, isShort ? 'problem' : 'ok', ...servers.map(({ message }) => message), ...next)
 }
 
 const gigabyte = 1e9
@@ -110,7 +116,7 @@ const warningBytes = 2 * gigabyte
 export function judgeDisks(disks: readonly Disk[]): Finding {
   const what = 'disk'
   if (disks.length === 0)
-    return notAskedFinding(what, 'the databases are on other hosts; look at their disks there (`df`)')
+    return makeUncheckedFinding(what, 'the databases are on other hosts; look at their disks there (`df`)')
   const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
   const lines = new Set(
     disks.map(
@@ -120,22 +126,22 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   )
   const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
   const next = mark === 'ok' ? [] : ['Free some space: a full disk stops the database']
-  return finding(what, mark, ...lines, ...next)
+  return makeFinding(what, mark, ...lines, ...next)
 }
 
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
-  if (durability === null) return notAskedFinding(what, 'the ledger’s database cannot be reached')
+  if (durability === null) return makeUncheckedFinding(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
-  if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissingMessage)
+  if (standby === 'synchronous' && !isSynchronous) return makeFinding(what, 'problem', standbyMissingMessage)
   const failover =
     standby === 'synchronous'
       ? 'each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
       : 'after a failover nothing is sent until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
-  if (off.length === 0) return finding(what, 'ok', `committed data survives a power cut; ${failover}`)
+  if (off.length === 0) return makeFinding(what, 'ok', `committed data survives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
   const cause = `${off.join(' and ')} off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
-  return finding(what, 'warning', cause, failover)
+  return makeFinding(what, 'warning', cause, failover)
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
@@ -147,21 +153,21 @@ const clockProblemMs = 5_000
 
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
-  if (readings.length === 0) return notAskedFinding(what, 'no other clock could be read')
+  if (readings.length === 0) return makeUncheckedFinding(what, 'no other clock could be read')
   const apart = readings.map(({ whose, leastMs, mostMs }) => ({
     whose,
     aheadMs: leastMs > 0 ? leastMs : Math.min(0, mostMs),
   }))
   const off = apart.filter(({ aheadMs }) => Math.abs(aheadMs) > clockWarningMs)
   const names = readings.map(({ whose }) => whose).join(', ')
-  if (off.length === 0) return finding(what, 'ok', `this host and ${names} agree to ${clockWarningMs / 1000} s`)
+  if (off.length === 0) return makeFinding(what, 'ok', `this host and ${names} agree to ${clockWarningMs / 1000} s`)
   const isProblem = off.some(({ aheadMs }) => Math.abs(aheadMs) > clockProblemMs)
   const lines = off.map(({ whose, aheadMs }) => {
     const seconds = Math.abs(Math.round(aheadMs / 100) / 10)
     return `the clock of ${whose} is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this host`
   })
   const next = 'Correct the wrong clock with NTP (timedatectl, chronyc tracking)'
-  return finding(what, isProblem ? 'problem' : 'warning', ...lines, next)
+  return makeFinding(what, isProblem ? 'problem' : 'warning', ...lines, next)
 }
 
 /**

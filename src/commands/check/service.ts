@@ -1,7 +1,7 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
 import { ForeignService } from '../../ledger/binding.ts'
-import { firstUsedResource, loadMappings } from '../../mapping/loadMappings.ts'
+import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
 import { findEarliestExpiryEpochMs } from '../../pem.ts'
@@ -16,7 +16,13 @@ import {
 } from '../../service/readAnswer.ts'
 import { isServiceCode } from '../../service/responses.ts'
 import { formatDuration } from '../../time.ts'
-import { type CertificateEnd, type ClocksAndCertificates, type Finding, finding, notAskedFinding } from './finding.ts'
+import {
+  type CertificateExpiry,
+  type ClocksAndCertificates,
+  type Finding,
+  makeFinding,
+  makeUncheckedFinding,
+} from './finding.ts'
 import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
@@ -30,23 +36,23 @@ export async function checkService(
   noticed: ClocksAndCertificates,
 ): Promise<Finding[]> {
   const resource = resourceOf(config)
-  const shown: CertificateEnd[] = []
+  const shown: CertificateExpiry[] = []
   try {
     const asked = await withBudgetedServiceClient(config, {
       signal,
       askAnyway,
       onWait() {},
       requestsMax: 3,
-      onCertificate(endsMs) {
-        shown.splice(0, 1, { whose: 'the certificate of the service', endsMs })
+      onCertificate(expiresAtMs) {
+        shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs: expiresAtMs })
       },
       ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests, noticed),
     })
     noticed.certificates.push(...shown)
     if (asked.kind === 'asked') return asked.result
-    return [notAskedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
+    return [makeUncheckedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
   } catch (error) {
-    if (error instanceof ForeignService) return [finding(what, 'problem', error.message)]
+    if (error instanceof ForeignService) return [makeFinding(what, 'problem', error.message)]
     throw error
   }
 }
@@ -60,7 +66,7 @@ const tooLate = 'the slot expired before the request could be sent: run `outboxd
 
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
-    return firstUsedResource(loadMappings(mappingsDir))
+    return firstMappedResource(loadMappings(mappingsDir))
   } catch {
     return resourceNames[0]
   }
@@ -74,23 +80,23 @@ async function ask(
   { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
-  if (asked === null) return [notAskedFinding(what, tooLate)]
+  if (asked === null) return [makeUncheckedFinding(what, tooLate)]
   const { answer, token } = asked
   if (token === null)
     return [
-      finding('token', 'problem', pauseCallOfTokenAnswer(answer).detail),
-      notAskedFinding(what, 'there is no token'),
+      makeFinding('token', 'problem', pauseCallOfTokenAnswer(answer).detail),
+      makeUncheckedFinding(what, 'there is no token'),
     ]
   const lifetime =
     token.lifetimeMs === null
       ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
       : `valid for ${formatDuration(token.lifetimeMs)}`
-  const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
+  const granted = makeFinding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(createHarmlessRequest(resource), token.accessToken, mayLeave)
-  if (call === null) return [granted, notAskedFinding(what, tooLate)]
+  if (call === null) return [granted, makeUncheckedFinding(what, tooLate)]
   if (call.kind === 'response') clocks.push(...clockReadingsFromDateHeader(call, systemClock.nowMs()))
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
-  const otherPathAnswer = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
+  const otherPathAnswer = isUnclear ? await client.requestUnknownPath(token.accessToken, mayLeave) : null
   return [granted, judgeUnknownTransactionAnswer(call, otherPathAnswer)]
 }
 
@@ -99,7 +105,7 @@ async function ask(
  * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {
-  const problem = (message: string) => finding(what, 'problem', message)
+  const problem = (message: string) => makeFinding(what, 'problem', message)
   const pause = pauseCallOfGetAnswer(answer)
   if (pause !== null) return problem(pause.detail)
   if (answer.kind === 'no-answer') return problem(`asked for a transaction: ${answer.detail}`)
@@ -110,7 +116,7 @@ export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: A
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
   if (!isFromService(answer, otherPathAnswer)) return problem(`${summary}; ${foreignMessage}`)
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
-  return finding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
+  return makeFinding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
 }
 
 const foreignMessage =
@@ -130,26 +136,26 @@ function isFromService(answer: Response, otherPathAnswer: Answer | null): boolea
 const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
   otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseCallOfGetAnswer(otherPathAnswer) === null
 
-export function readOwnCertificateEnds({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
+export function readConfiguredCertificateExpiries({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateExpiry[] {
   const ends = [
-    { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: findEarliestExpiryEpochMs(cert) },
-    { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: findEarliestExpiryEpochMs(ca) },
+    { whose: 'our client certificate (SERVICE_CERT_FILE)', expiresAtMs: findEarliestExpiryEpochMs(cert) },
+    { whose: 'the first certificate in SERVICE_CA_FILE', expiresAtMs: findEarliestExpiryEpochMs(ca) },
   ]
-  return ends.flatMap(({ whose, endsMs }) => (endsMs === null ? [] : [{ whose, endsMs }]))
+  return ends.flatMap(({ whose, expiresAtMs }) => (expiresAtMs === null ? [] : [{ whose, expiresAtMs }]))
 }
 
 const warnMs = 14 * 86_400_000
 
-export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs: number): Finding[] {
+export function judgeCertificates(certificates: readonly CertificateExpiry[], nowMs: number): Finding[] {
   if (certificates.length === 0) return []
-  const leftMs = Math.min(...certificates.map(({ endsMs }) => endsMs)) - nowMs
+  const leftMs = Math.min(...certificates.map(({ expiresAtMs }) => expiresAtMs)) - nowMs
   const mark = leftMs <= 0 ? 'problem' : leftMs < warnMs ? 'warning' : 'ok'
-  const lines = certificates.map(({ whose, endsMs }) => {
-    const day = new Date(endsMs).toISOString().slice(0, 10)
-    return endsMs <= nowMs
+  const lines = certificates.map(({ whose, expiresAtMs }) => {
+    const day = new Date(expiresAtMs).toISOString().slice(0, 10)
+    return expiresAtMs <= nowMs
       ? `${whose} expired on ${day}`
-      : `${whose} expires on ${day}, in ${formatDuration(endsMs - nowMs)}`
+      : `${whose} expires on ${day}, in ${formatDuration(expiresAtMs - nowMs)}`
   })
   const next = mark === 'ok' ? [] : ['Renew the certificate: see docs/run/runbook.md, OutboxdCertificateExpires']
-  return [finding('certificates', mark, ...lines, ...next)]
+  return [makeFinding('certificates', mark, ...lines, ...next)]
 }

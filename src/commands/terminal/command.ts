@@ -84,7 +84,7 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-export function declareCommand(command: Command, module: CommandModule): Command {
+export function configureCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {
     const argument = new Argument(name, help)

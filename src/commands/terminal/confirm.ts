@@ -37,7 +37,7 @@ async function askYesOrNo({ stdin, stderr, signal }: AskingContext, question: st
   }
 }
 
-export async function readSecret({ stdin, stderr, signal }: CommandContext, question: string): Promise<string> {
+export async function askForSecret({ stdin, stderr, signal }: CommandContext, question: string): Promise<string> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return (await text(stdin as AsyncIterable<string>)).replace(/\r?\n$/, '')
   stderr.write(question)
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })

@@ -3,13 +3,13 @@ import { dirname, join, resolve } from 'node:path'
 import { parse } from 'dotenv'
 import { ConfigInvalid, type Environment, type Variable } from '../../createVariableReader.ts'
 import { variables } from '../../variables.ts'
-import { nearestWord } from '../../yaml/nearestWord.ts'
+import { findNearestWord } from '../../yaml/nearestWord.ts'
 
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
   /** True if the file does not set MAPPINGS_DIR and its folder has a folder `mappings`. */
-  impliesMappings: boolean
+  setsMappingsByDefault: boolean
 }
 
 /** Reads the file `named`, or `.env` unless NODE_ENV is production. @throws ConfigInvalid */
@@ -19,8 +19,8 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
 }
 
 /** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside that file; otherwise null. */
-export function findFileImplyingMappingsFolder(env: Environment, file: EnvironmentFile | null): string | null {
-  return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
+export function pathOfFileBesideMappings(env: Environment, file: EnvironmentFile | null): string | null {
+  return file?.setsMappingsByDefault && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
 /**
@@ -35,7 +35,7 @@ export function readEnvironmentFile(path: string): EnvironmentFile {
   const values = impliesMappings ? { MAPPINGS_DIR: mappings, ...given } : given
   for (const [name, value] of Object.entries(values))
     if (isPath(name) && value !== '') values[name] = resolve(folder, value)
-  return { path, values, impliesMappings }
+  return { path, values, setsMappingsByDefault: impliesMappings }
 }
 
 function readText(path: string): string {
@@ -87,7 +87,7 @@ function meantBy(name: string): string | null {
   // A short name resembles many variables, so its first word must be the same.
   const begins = name.length < shortBelow ? name.slice(0, name.indexOf('_') + 1) : ''
   const candidates = known.filter((each) => each.startsWith(begins))
-  return nearestWord(name, candidates, steps) ?? known.find((each) => each.startsWith(`${name}_`)) ?? null
+  return findNearestWord(name, candidates, steps) ?? known.find((each) => each.startsWith(`${name}_`)) ?? null
 }
 
 const shortBelow = 11

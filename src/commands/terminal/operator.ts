@@ -1,8 +1,13 @@
 import { hostname, userInfo } from 'node:os'
-import { readStoreConfig, type StoreConfig } from '../../config.ts'
-import type { Operator, StatedActor } from '../../ledger/operator/operator.ts'
+import { type DatabaseConfig, readDatabaseConfig } from '../../config.ts'
+import type { Operator, WhoAndReason } from '../../ledger/operator/operator.ts'
 import { findReasonProblem, normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import { type Databases, type LedgerSessions, openDatabases, operatorOf } from '../../operations/databases.ts'
+import {
+  type Databases,
+  type LedgerPoolOptions,
+  openDatabases,
+  operatorWithDatabases,
+} from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { type CommandContext, printUsageErrors } from './context.ts'
 
@@ -11,7 +16,7 @@ interface ActorOptions {
   reason?: string | undefined
 }
 
-export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: ActorOptions): StatedActor {
+export function actorFromOptions({ env }: Pick<CommandContext, 'env'>, { as, reason }: ActorOptions): WhoAndReason {
   const who = as === undefined ? operatorName(env) : `operator ${as.trim()}`
   return { who, reason: reason?.trim() || null }
 }
@@ -53,25 +58,25 @@ export async function withOperator(
   context: CommandContext,
   options: ActorOptions,
   optionProblems: readonly string[],
-  work: (databases: Databases, operator: Operator, config: StoreConfig) => Promise<number>,
+  work: (databases: Databases, operator: Operator, config: DatabaseConfig) => Promise<number>,
 ): Promise<number> {
   const problems = [...optionProblems, ...findActorProblems(options)]
   if (problems.length > 0) return printUsageErrors(context, problems)
   return withDatabases(context, (databases, config) =>
-    work(databases, operatorOf(databases, actorOf(context, options)), config),
+    work(databases, operatorWithDatabases(databases, actorFromOptions(context, options)), config),
   )
 }
 
 export async function withDatabases(
   context: CommandContext,
-  work: (databases: Databases, config: StoreConfig) => Promise<number>,
+  work: (databases: Databases, config: DatabaseConfig) => Promise<number>,
 ): Promise<number> {
-  const config = readStoreConfig(context.env)
+  const config = readDatabaseConfig(context.env)
   await using databases = await openDatabasesOf(config)
   return await work(databases, config)
 }
 
-export function openDatabasesOf(config: StoreConfig, sessions?: LedgerSessions): Promise<Databases> {
+export function openDatabasesOf(config: DatabaseConfig, sessions?: LedgerPoolOptions): Promise<Databases> {
   const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
   return openDatabases(config, accountName(), outboxTable, sessions)
 }

@@ -1,7 +1,7 @@
-import type { Cause } from '../../ledger/operator/search.ts'
+import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
-import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
-import { arrivalNote } from '../../operations/submissionFacts.ts'
+import { csvHeaderLine, csvLines } from '../../operations/spreadsheet.ts'
+import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
 import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../../time.ts'
 
@@ -14,7 +14,7 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
     STATE: ({ state }) => state,
     CODE: ({ code }) => truncate(code ?? '-', 16),
     SINCE: ({ sinceMs }) => formatInstant(sinceMs),
-    NOTE: arrivalNote,
+    NOTE: mayHaveArrivedNote,
     ERROR: ({ error }) => truncate(error ?? '', 80),
   }
   return renderColumns(submissions, columns, terminal)
@@ -49,7 +49,7 @@ export function submissionCsv(submissions: readonly ListedSubmission[]): string 
   const rows = submissions.map((submission) =>
     Object.fromEntries(Object.entries(csvColumns).map(([name, cell]) => [name, cell(submission)])),
   )
-  return `${csvHead(names)}${csvLines(rows, names)}`
+  return `${csvHeaderLine(names)}${csvLines(rows, names)}`
 }
 
 interface AskedFilters {
@@ -57,7 +57,7 @@ interface AskedFilters {
   containing: string | null
 }
 
-export function causesTable(causes: readonly Cause[], asked: AskedFilters): string {
+export function causesTable(causes: readonly FailureCause[], asked: AskedFilters): string {
   return renderColumns(causes, {
     COUNT: ({ count }) => String(count),
     CODE: ({ code }) => truncate(code ?? '-', 16),
@@ -69,7 +69,7 @@ export function causesTable(causes: readonly Cause[], asked: AskedFilters): stri
   })
 }
 
-export function causeJson(cause: Cause, asked: AskedFilters) {
+export function causeJson(cause: FailureCause, asked: AskedFilters) {
   const { count, code, state, mayHaveArrived, types, shape, firstMs, lastMs, firstOutboxId } = cause
   return {
     ...{ cause: cause.cause, count, state, code, mayHaveArrived, reason: shape, types },
@@ -80,7 +80,7 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
   }
 }
 
-function commandForCause({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
+function commandForCause({ cause, state, mayHaveArrived }: FailureCause, asked: AskedFilters): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
   if (isReplayable) return `outboxd replay ${filters}`

@@ -3,15 +3,18 @@ import type { ConsoleConfig } from '../../config.ts'
 import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
 import { isLoopback } from './refuseForeign.ts'
 
-export type Access = { kind: 'open' } | { kind: 'password'; hash: PasswordHash } | { kind: 'proxy'; header: string }
+export type SignInMethod =
+  | { kind: 'open' }
+  | { kind: 'password'; hash: PasswordHash }
+  | { kind: 'proxy'; header: string }
 
-export interface AccessRead {
-  access: Access
+export interface ConsoleAccess {
+  access: SignInMethod
   isProxy: (address: string) => boolean
   names: readonly string[]
 }
 
-export function readConsoleAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
+export function readConsoleAccess(host: string, config: ConsoleConfig): ConsoleAccess | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)
   const problems: string[] = []
@@ -36,7 +39,7 @@ export function readConsoleAccess(host: string, config: ConsoleConfig): AccessRe
   return { access: accessOf(hash, trustHeader), isProxy: addressesOf(trustProxy), names: config.names }
 }
 
-function accessOf(hash: PasswordHash | null, header: string | null): Access {
+function accessOf(hash: PasswordHash | null, header: string | null): SignInMethod {
   if (hash !== null) return { kind: 'password', hash }
   return header === null ? { kind: 'open' } : { kind: 'proxy', header }
 }

@@ -24,7 +24,7 @@ interface Bucket {
  * Bounds password tries per address and of all addresses. A browser that signed in before has separate tries (OWASP's
  * device cookies), so that others cannot lock the browser out.
  */
-export interface LoginAttempts {
+export interface LoginAttemptLimit {
   /**
    * @param device the cookie of a browser that signed in before
    * @returns milliseconds to wait; 0 if the try may be made
@@ -33,7 +33,7 @@ export interface LoginAttempts {
   succeeded(address: string, device?: string | null): void
 }
 
-export function createLoginAttempts(clock: Pick<Clock, 'stopwatch'>): LoginAttempts {
+export function createLoginAttemptLimit(clock: Pick<Clock, 'stopwatch'>): LoginAttemptLimit {
   const elapsedMs = clock.stopwatch()
   const buckets = new BoundedMap<string, Bucket>(bucketsMax)
   const together: Bucket = { allowance: ofAllAddresses, left: ofAllAddresses.max, atMs: 0 }

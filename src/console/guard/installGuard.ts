@@ -3,8 +3,8 @@ import { normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { createConcurrencyLimit } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
-import type { Access } from './access.ts'
-import { addLoginRoutes, sendLogin } from './login.ts'
+import type { SignInMethod } from './access.ts'
+import { addLoginRoutes, sendLoginPage } from './login.ts'
 import {
   type ConsoleHosts,
   isFromProxy,
@@ -12,11 +12,11 @@ import {
   refuseForeignForm,
   refuseForeignHost,
 } from './refuseForeign.ts'
-import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
+import { createSessionStore, type SessionStore, sessionIdOf } from './sessions.ts'
 import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends ConsoleHosts {
-  access: Access
+  access: SignInMethod
   /** Who acts if there is no sign-in: `operator NAME`, for the log. */
   who: string
   isReadOnly: boolean
@@ -31,7 +31,7 @@ export function installGuard(app: FastifyInstance, options: GuardOptions, parts:
   const { access, isReadOnly } = options
   const tokenFor = createFormTokenMaker()
   const loginToken = tokenFor('login')
-  const sessions = createSessions(parts.clock)
+  const sessions = createSessionStore(parts.clock)
   app.decorateRequest('viewer')
   const answers = createConcurrencyLimit(answersAtOnceMax)
 
@@ -40,7 +40,7 @@ export function installGuard(app: FastifyInstance, options: GuardOptions, parts:
     if (isPost(request)) refuseForeignForm(request, options)
     else refuseForeignEmbedding(request)
     const person = personOf(request, options, sessions)
-    if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
+    if (person === null) return needsNoViewer(request) ? undefined : sendLoginPage(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)
     if (person.session !== '' && !needsNoViewer(request)) {
       const answer = answers.begin(person.session)
@@ -67,7 +67,11 @@ const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'H
 const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
 /** @returns null if the viewer has to sign in first @throws RequestRefused if the proxy names no user */
-function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
+function personOf(
+  request: FastifyRequest,
+  { access, who, ...place }: GuardOptions,
+  sessions: SessionStore,
+): Person | null {
   switch (access.kind) {
     case 'open':
       return { who, session: '' }

@@ -3,15 +3,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizePersonName } from '../../operations/actor.ts'
 import { formatDuration } from '../../time.ts'
 import { notice } from '../html/elements.ts'
-import { form, hiddenField, textAsTyped } from '../html/form.ts'
-import { layout, sendPage } from '../html/layout.ts'
+import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { createLoginAttempts } from './attempts.ts'
-import { isPassword, type PasswordHash } from './passwordHash.ts'
+import { createLoginAttemptLimit } from './attempts.ts'
+import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
 import {
   clearSessionCookie,
   readDeviceCookie,
-  type Sessions,
+  type SessionStore,
   sessionIdOf,
   setDeviceCookie,
   setSessionCookie,
@@ -24,12 +24,12 @@ const passwordCharsMax = 1_000
 interface LoginDeps {
   hash: PasswordHash
   csrf: string
-  sessions: Sessions
+  sessions: SessionStore
   parts: ConsoleParts
 }
 
 export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
-  const attempts = createLoginAttempts(parts.clock)
+  const attempts = createLoginAttemptLimit(parts.clock)
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
@@ -37,8 +37,8 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
   })
   app.post('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
     const { ip } = request
-    const to = ownPath(textAsTyped(request.body, 'to'))
-    const name = normalizePersonName(textAsTyped(request.body, 'name'))
+    const to = ownPath(fieldTextAsTyped(request.body, 'to'))
+    const name = normalizePersonName(fieldTextAsTyped(request.body, 'name'))
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
@@ -48,8 +48,8 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
       return again(429, `Too many wrong passwords. Try again in ${formatDuration(waitMs)}.`)
     }
-    const password = textAsTyped(request.body, 'password')
-    if (password.length > passwordCharsMax || !(await isPassword(password, hash))) {
+    const password = fieldTextAsTyped(request.body, 'password')
+    if (password.length > passwordCharsMax || !(await isPasswordCorrect(password, hash))) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'Wrong password.')
     }
@@ -67,7 +67,7 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
   })
 }
 
-export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
+export function sendLoginPage(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
   // A link on another site comes without the strict cookie. A refresh from our own page sends the cookie.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
@@ -97,16 +97,19 @@ function renderLogin({ csrf, to, name = '', says }: LoginView): string {
 <label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">sign in</button>`
-  return layout(
+  return renderPage(
     { title: 'Sign in', current: null, viewer: null },
     html`${says === undefined ? '' : notice('bad', html`<p>${says}</p>`)}
 <section>
-${form({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
+${formHtml({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
 <p class="quiet">The event log keeps your name with your changes.</p>
 </section>`,
   )
 }
 
 function renderGoOn(url: string): string {
-  return layout({ title: 'One moment', current: null, viewer: null }, html`<p><a href="${ownPath(url)}">Go on</a></p>`)
+  return renderPage(
+    { title: 'One moment', current: null, viewer: null },
+    html`<p><a href="${ownPath(url)}">Go on</a></p>`,
+  )
 }

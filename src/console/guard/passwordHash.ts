@@ -28,7 +28,7 @@ export function readPasswordHash(text: string): PasswordHash | null {
 }
 
 /** Hashes on another thread, and compares in constant time. */
-export async function isPassword(password: string, { salt, tag }: PasswordHash): Promise<boolean> {
+export async function isPasswordCorrect(password: string, { salt, tag }: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await tagOf(password, salt), tag)
 }
 

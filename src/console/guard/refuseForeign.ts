@@ -15,11 +15,11 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 export const isFromProxy = (request: FastifyRequest, { isProxy }: ConsoleHosts): boolean => isProxy(addressOf(request))
 
 /** Prevents DNS rebinding. @throws RequestRefused if the Host header does not name this console */
-export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts): void {
+export function refuseForeignHost(request: FastifyRequest, hosts: ConsoleHosts): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
     name !== null &&
-    (isFromProxy(request, place) || isNameOfThisConsole(name, request.socket.localAddress ?? '', place))
+    (isFromProxy(request, hosts) || isNameOfThisConsole(name, request.socket.localAddress ?? '', hosts))
   if (!isOurs)
     throw new RequestRefused(
       403,
@@ -28,11 +28,11 @@ export function refuseForeignHost(request: FastifyRequest, place: ConsoleHosts):
 }
 
 /** @throws RequestRefused if, by Origin and Sec-Fetch-Site, another site's page sent the form */
-export function refuseForeignForm(request: FastifyRequest, place: ConsoleHosts): void {
+export function refuseForeignForm(request: FastifyRequest, hosts: ConsoleHosts): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
   // Through a proxy, Sec-Fetch-Site is enough, because the proxy may have changed the Host.
-  const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
+  const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, hosts))
   if (!isOurs) throw new RequestRefused(403, 'A page of another site sent this form. Nothing was changed.')
 }
 

@@ -9,9 +9,9 @@ const sessionMs = 12 * 3_600_000
 
 const sessionsMax = 1_000
 
-export type Sessions = ReturnType<typeof createSessions>
+export type SessionStore = ReturnType<typeof createSessionStore>
 
-export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
+export function createSessionStore(clock: Pick<Clock, 'stopwatch'>) {
   const sessions = new BoundedMap<string, { name: string; ageMs: () => number }>(sessionsMax)
   return {
     begin(name: string): string {

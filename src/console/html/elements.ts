@@ -3,7 +3,7 @@ import { escapeControl, truncate } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
 /** Renders a sentence that may quote the ERP or the service. */
-export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
+export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${cutAndEscapeText(text, 2_000)}</p>`
 
 export const section = (id: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
   html`<section aria-labelledby="${id}-head"><h2 id="${id}-head">${title}</h2>
@@ -11,18 +11,19 @@ ${content}</section>`
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
-export const notice = (tone: Tone, words: HtmlValue): HtmlSafeString => html`<div class="notice ${tone}">${words}</div>`
+export const notice = (tone: Tone, content: HtmlValue): HtmlSafeString =>
+  html`<div class="notice ${tone}">${content}</div>`
 
-export const emptyNote = (words: HtmlValue): HtmlSafeString => html`<p class="empty">${words}</p>`
+export const nothingToShow = (message: HtmlValue): HtmlSafeString => html`<p class="empty">${message}</p>`
 
 export type Column = string | { words: HtmlValue } | { number: string }
 
 /**
  * Renders a table that scrolls sideways, also by keyboard.
- * @param name for screen readers
+ * @param ariaLabel for screen readers
  */
 export function table(
-  name: string,
+  ariaLabel: string,
   columns: readonly Column[],
   rows: readonly (readonly HtmlValue[])[],
 ): HtmlSafeString {
@@ -33,31 +34,32 @@ export function table(
   const body = rows.map(
     (cells) => html`<tr>${cells.map((cell, i) => html`<td class="${heads[i]?.kind}">${cell}</td>`)}</tr>\n`,
   )
-  return html`<div class="table" role="region" aria-label="${name}" tabindex="0"><table>
+  return html`<div class="table" role="region" aria-label="${ariaLabel}" tabindex="0"><table>
 <thead><tr>${heads.map(({ words, kind }) => html`<th scope="col" class="${kind}">${words}</th>`)}</tr></thead>
 <tbody>${body}</tbody>
 </table></div>`
 }
 
-export function factList(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlSafeString {
+export function descriptionListHtml(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlSafeString {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined)
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }
 
 /** Renders a text of the ERP or the service: cut, on one line, control and direction characters escaped. */
-export function foreignTextHtml(text: string, charactersMax = 300): HtmlSafeString {
-  return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${foreignText(text, charactersMax)}</span>`
+export function untrustedTextHtml(text: string, charactersMax = 300): HtmlSafeString {
+  return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${cutAndEscapeText(text, charactersMax)}</span>`
 }
 
 const briefMax = 40
 
-export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
+export const cutAndEscapeText = (text: string, charactersMax = 300): string =>
+  escapeControl(truncate(text, charactersMax))
 
 /** In UTC; assets/console.js shows the time in the viewer's zone. */
-export const momentHtml = (ms: number): HtmlSafeString =>
+export const instantHtml = (ms: number): HtmlSafeString =>
   html`<time datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${formatInstant(ms)}</time>`
 
-export function ageHtml(ms: number, nowMs: number): HtmlSafeString {
+export function relativeTimeHtml(ms: number, nowMs: number): HtmlSafeString {
   const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
   return html`<time data-age datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${distance}</time>`
 }

@@ -10,7 +10,7 @@ interface FormHead {
 }
 
 /** Renders a form with the guard's token; '' if the viewer may not make the change. */
-export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
+export function formHtml({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
 ${hiddenField('csrf', viewer.csrf)}
@@ -21,13 +21,13 @@ ${fields}
 export const hiddenField = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-export function hiddenFieldIfGiven(fields: unknown, name: string): HtmlValue {
-  const value = formText(fields, name)
+export function optionalHiddenField(fields: unknown, name: string): HtmlValue {
+  const value = trimmedFieldText(fields, name)
   return value === undefined ? '' : hiddenField(name, value)
 }
 
-export const checkbox = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
-  html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
+export const checkbox = (name: string, label: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
+  html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${label}</label>\n`
 
 const optionWords = {
   type: 'Type',
@@ -50,12 +50,12 @@ export type OptionName = keyof typeof optionWords
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
 /** Returns undefined if the field is missing, blank or came twice. */
-export function formText(fields: unknown, name: string): string | undefined {
-  return textAsTyped(fields, name).trim() || undefined
+export function trimmedFieldText(fields: unknown, name: string): string | undefined {
+  return fieldTextAsTyped(fields, name).trim() || undefined
 }
 
 /** Keeps white space. Returns '' if the field is missing or came twice. */
-export function textAsTyped(fields: unknown, name: string): string {
+export function fieldTextAsTyped(fields: unknown, name: string): string {
   const value = (fields as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' ? value : ''
 }

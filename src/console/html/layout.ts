@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyReply } from 'fastify'
 import type { Viewer } from '../guard/viewer.ts'
-import { form } from './form.ts'
+import { formHtml } from './form.ts'
 
 const pages = [
   { path: '/', words: 'Now' },
@@ -21,7 +21,7 @@ interface PageHead {
   live?: { path: string; version?: string }
 }
 
-export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
+export function renderPage({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -67,7 +67,7 @@ function navigation(current: PageHead['current']): HtmlSafeString {
 
 function who(viewer: Viewer): HtmlSafeString {
   const leave = viewer.canSignOut
-    ? form({ action: '/logout', viewer, changes: false }, html`<button>sign out</button>`)
+    ? formHtml({ action: '/logout', viewer, changes: false }, html`<button>sign out</button>`)
     : ''
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { BudgetSlots } from '../../ledger/snapshot.ts'
 import { formatDuration } from '../../time.ts'
-import { emptyNote } from '../html/elements.ts'
+import { nothingToShow } from '../html/elements.ts'
 
 const words = {
   submissions: 'submissions',
@@ -14,8 +14,8 @@ const words = {
 export function budgetSection(slots: BudgetSlots): HtmlSafeString {
   const { capacity, windowMs } = slots
   if (capacity === 0)
-    return html`<h2>Budget</h2>${emptyNote('There is no budget yet. The first daemon that starts sets it.')}`
-  const { counts, free, nextFreeMs } = countBudget(slots)
+    return html`<h2>Budget</h2>${nothingToShow('There is no budget yet. The first daemon that starts sets it.')}`
+  const { counts, free, nextFreeMs } = summarizeBudget(slots)
   const next =
     nextFreeMs === null
       ? ''
@@ -26,7 +26,7 @@ export function budgetSection(slots: BudgetSlots): HtmlSafeString {
 <p class="quiet">The last ${formatDuration(windowMs)}: ${kinds.join(', ')}.</p>`
 }
 
-export function countBudget({ nowMs, capacity, busy }: BudgetSlots) {
+export function summarizeBudget({ nowMs, capacity, busy }: BudgetSlots) {
   const counts = { submissions: 0, polls: 0, others: 0, inHand: 0, heldBack: 0 }
   for (const slot of busy) {
     let left = slot.permits

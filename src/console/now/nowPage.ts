@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import type { Cause } from '../../ledger/operator/search.ts'
+import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
 import {
@@ -10,38 +10,43 @@ import {
   type HealthCondition,
   type StatusReport,
 } from '../../operations/diagnose.ts'
-import { backlogMessage, dueReportsMessage, heldRecordsMessage, whyNoInstance } from '../../operations/renderStatus.ts'
+import {
+  backlogMessage,
+  dueReportsMessage,
+  heldRecordsMessage,
+  noInstanceMessage,
+} from '../../operations/renderStatus.ts'
 import {
   formatPercent,
-  performanceFromCounts,
   type ServicePerformance,
+  servicePerformanceOf,
   serviceTargets,
-  totalRequestCounts,
+  sumRequestCounts,
 } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import {
-  ageHtml,
-  emptyNote,
-  factList,
-  foreignText,
-  foreignTextHtml,
+  cutAndEscapeText,
+  descriptionListHtml,
+  nothingToShow,
   notice,
   paragraph,
+  relativeTimeHtml,
   table,
+  untrustedTextHtml,
 } from '../html/elements.ts'
-import { layout, sendPage } from '../html/layout.ts'
-import { type ConsoleParts, nowVersionPath, shareRead } from '../parts.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
+import { type ConsoleParts, nowVersionPath, shareRecentRead } from '../parts.ts'
 import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
 import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
-import { createNowReader, type NowView } from './readNow.ts'
+import { createNowPageReader, type NowPageData } from './readNow.ts'
 
 const viewAgeMs = 700
 
 export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const readAnew = () => {
-    const readView = createNowReader(parts)
-    return shareRead(parts.clock, viewAgeMs, async () => {
+    const readView = createNowPageReader(parts)
+    return shareRecentRead(parts.clock, viewAgeMs, async () => {
       const view = await readView()
       return { view, version: createHash('sha256').update(renderView(view, '').toString()).digest('base64url') }
     })
@@ -51,7 +56,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/', async ({ viewer }, reply) => {
     const { view, version } = await readPage()
     const head = { title: 'Now', current: '/', viewer, live: { path: nowVersionPath, version } } as const
-    return sendPage(reply, layout(head, renderView(view, pauseForms(viewer))))
+    return sendPage(reply, renderPage(head, renderView(view, pauseForms(viewer))))
   })
   addPauseRoutes(app, parts, () => {
     readPage = readAnew()
@@ -61,7 +66,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
 /** Renders the same page for all viewers, except for the forms. */
-function renderView({ report, slots, needingAttention }: NowView, forms: HtmlValue): HtmlSafeString {
+function renderView({ report, slots, needingAttention }: NowPageData, forms: HtmlValue): HtmlSafeString {
   const { nowMs, standing } = report
   return html`${live('sentences', report.diagnoses.map(sentence))}
 <section>${live('person', attentionSection(needingAttention, countNeedingAttention(report), nowMs))}</section>
@@ -71,7 +76,7 @@ function renderView({ report, slots, needingAttention }: NowView, forms: HtmlVal
 <section>${live('pauses', pausesSection(report.pauses, nowMs))}${forms}</section>
 </div>
 <div class="side-by-side">
-<section>${live('targets', targetsSection(report.recent))}</section>
+<section>${live('targets', serviceTargetsSection(report.recent))}</section>
 <section>${live('daemons', instancesSection(report))}</section>
 </div>
 ${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(standing, nowMs)}</section>`)}`
@@ -94,15 +99,15 @@ const causesShown = 8
 
 /** @param count the present number of records. The causes may be older. */
 export function attentionSection(
-  { causes, lookedAt, isCut }: NowView['needingAttention'],
+  { causes, lookedAt, isCut }: NowPageData['needingAttention'],
   count: number,
   nowMs: number,
 ): HtmlSafeString {
-  if (count === 0) return html`<h2>Needs attention</h2>${emptyNote('No record needs attention.')}`
+  if (count === 0) return html`<h2>Needs attention</h2>${nothingToShow('No record needs attention.')}`
   if (causes.length === 0)
-    return html`<h2>Needs attention</h2>${emptyNote(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)}`
+    return html`<h2>Needs attention</h2>${nothingToShow(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)}`
   const more = causes.length - causesShown
-  const pathOf = ({ state, cause }: Cause) => `/records?state=${state}&cause=${cause}`
+  const pathOf = ({ state, cause }: FailureCause) => `/records?state=${state}&cause=${cause}`
   return html`<h2>Needs attention</h2>
 ${causesTable(causes.slice(0, causesShown), pathOf, nowMs)}
 ${more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : ''}
@@ -117,23 +122,23 @@ function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeS
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
-      foreignTextHtml(subject, 40),
-      foreignTextHtml(detail, 400),
-      ageHtml(sinceMs, nowMs),
-      retryMs === null ? '' : retryMs <= nowMs ? 'now' : ageHtml(retryMs, nowMs),
+      untrustedTextHtml(subject, 40),
+      untrustedTextHtml(detail, 400),
+      relativeTimeHtml(sinceMs, nowMs),
+      retryMs === null ? '' : retryMs <= nowMs ? 'now' : relativeTimeHtml(retryMs, nowMs),
     ])
   return html`<h2>Problems</h2>
 ${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
 ${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists all.</p>` : ''}`
 }
 
-export function targetsSection(recent: RecentRequestCounts): HtmlSafeString {
+export function serviceTargetsSection(recent: RecentRequestCounts): HtmlSafeString {
   const times = [
     ['hour', recent.lastHour],
     ['day', recent.lastDay],
     ['28\u00a0days', recent.last28Days],
   ] as const
-  const rows = times.map(([name, counts]) => rowOf(name, performanceFromCounts(totalRequestCounts(counts))))
+  const rows = times.map(([name, counts]) => rowOf(name, servicePerformanceOf(sumRequestCounts(counts))))
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',
@@ -158,16 +163,16 @@ function against(share: number | null, target: number): HtmlValue {
 
 function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
-  if (instances.length === 0) return html`<h2>Daemons</h2>${emptyNote(`${capitalize(whyNoInstance(report))}.`)}`
+  if (instances.length === 0) return html`<h2>Daemons</h2>${nothingToShow(`${capitalize(noInstanceMessage(report))}.`)}`
   return html`<h2>Daemons</h2>
 ${table(
   'running daemons',
   ['id', 'host', 'version', 'started'],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,
-    foreignTextHtml(host, 40),
+    untrustedTextHtml(host, 40),
     version,
-    ageHtml(startedMs, nowMs),
+    relativeTimeHtml(startedMs, nowMs),
   ]),
 )}`
 }
@@ -193,8 +198,8 @@ ${stepHtml(
 )}
 </ol>
 <ul class="flow ends">${ended('completed', 'good')}${ended('uncertain', 'bad')}${ended('failed', 'bad')}${ended('rejected', 'bad')}${ended('discarded')}</ul>
-${factList([
-  ['Outbox', outbox.kind === 'unreadable' ? foreignText(outbox.problem, 400) : null],
+${descriptionListHtml([
+  ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
   ['Backlog', backlogMessage(report)],
   ['Held', held || null],
   ['To write back', dueReportsMessage(report)],
@@ -213,6 +218,7 @@ interface Step {
 function stepHtml({ name, count, oldestMs = null, state, tone = '' }: Step, nowMs: number): HtmlSafeString {
   const number: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
   const figure = html`<span class="figure number ${count === 0 && tone === 'bad' ? '' : tone}">${number}</span> <span class="step">${name}</span>`
-  const oldest = oldestMs === null || count === 0 ? '' : html`<small>oldest ${ageHtml(oldestMs, nowMs)}</small>`
+  const oldest =
+    oldestMs === null || count === 0 ? '' : html`<small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`
   return html`<li>${state === undefined ? html`<span>${figure}</span>` : html`<a href="/records?state=${state}">${figure}</a>`}${oldest}</li>\n`
 }

@@ -1,34 +1,38 @@
 import { setTimeout } from 'node:timers/promises'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
-import { anySubmission } from '../../ledger/operator/selectSubmissions.ts'
+import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetSlots, readBudgetSlots, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model.ts'
 import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
 import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
-import { type ConsoleParts, shareRead } from '../parts.ts'
+import { type ConsoleParts, shareRecentRead } from '../parts.ts'
 
 /** The longest age of each part, so that viewers, however many, cost under five statements a second. */
 const agesMs = { slots: 1_900, ledger: 7_900, causes: 9_900 }
 
 const causesOfMax = 1_000
 
-export interface NowView {
+export interface NowPageData {
   report: StatusReport
   slots: BudgetSlots
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
 }
 
 /** Reads at each call only the snapshot, which has the states and the pauses. */
-export function createNowReader({
+export function createNowPageReader({
   databases,
   config,
   clock,
-}: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowView> {
+}: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowPageData> {
   const readOutbox = createOutboxStatusReader({ databases, clock })
-  const readLedger = shareRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
-  const readSlots = shareRead(clock, agesMs.slots, async () => readBudgetSlots((await databases()).ledger))
-  const readCauses = shareRead(clock, agesMs.causes, async () =>
-    countFailureCauses((await databases()).ledger, { ...anySubmission, states: statesNeedingAttention }, causesOfMax),
+  const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
+  const readSlots = shareRecentRead(clock, agesMs.slots, async () => readBudgetSlots((await databases()).ledger))
+  const readCauses = shareRecentRead(clock, agesMs.causes, async () =>
+    countFailureCauses(
+      (await databases()).ledger,
+      { ...anySubmissionFilter, states: statesNeedingAttention },
+      causesOfMax,
+    ),
   )
   return async () => {
     const [ledger, snapshot, outbox, slots, needingAttention] = await Promise.all([
@@ -54,7 +58,7 @@ export function createOutboxStatusReader(
   ask: typeof readOutboxStatus = readOutboxStatus,
 ): () => Promise<OutboxStatus> {
   let last: OutboxStatus = { kind: 'awaited' }
-  const read = shareRead(clock, outboxRestMs, async () => {
+  const read = shareRecentRead(clock, outboxRestMs, async () => {
     last = await ask(await databases())
     return last
   })

@@ -1,25 +1,28 @@
 import { readSubmissionDetail, type SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
+import { type MappedOrRefusedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { type CurrentRow, readCurrentRow } from '../../operations/submissionFacts.ts'
 import { readMappingFiles } from '../parts.ts'
 
-export interface RecordView {
+export interface RecordPageData {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
   row: CurrentRow | null
   /** The request by the current mapping files; null without mapping files or payload. */
-  mapped: MappedRecord | null
+  mapped: MappedOrRefusedRecord | null
   /** Null if the mapping files cannot be read. */
   mappings: Mappings | null
 }
 
 /** @returns null if the record was pruned */
-export async function readRecord(databases: Databases, submission: ListedSubmission): Promise<RecordView | null> {
+export async function readRecordPageData(
+  databases: Databases,
+  submission: ListedSubmission,
+): Promise<RecordPageData | null> {
   const { ledger, config } = databases
   const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
   if (detail === null) return null

@@ -1,37 +1,45 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { conflictLines, eventDetails, type SubmissionFact, submissionFacts } from '../../operations/submissionFacts.ts'
+import {
+  eventDetails,
+  rowConflictLines,
+  type SubmissionDetailValue,
+  submissionDetailRows,
+} from '../../operations/submissionFacts.ts'
 import { capitalize, escapeControl } from '../../plainText.ts'
 import { formatDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import {
-  ageHtml,
-  factList,
-  foreignText,
-  foreignTextHtml,
-  momentHtml,
+  cutAndEscapeText,
+  descriptionListHtml,
+  instantHtml,
   notice,
   paragraph,
+  relativeTimeHtml,
   section,
   type Tone,
+  untrustedTextHtml,
 } from '../html/elements.ts'
-import { layout } from '../html/layout.ts'
+import { renderPage } from '../html/layout.ts'
 import { recordTable } from '../records/recordsPage.ts'
-import type { RecordView } from './readRecord.ts'
+import type { RecordPageData } from './readRecord.ts'
 import { actionsSection } from './resolvePage.ts'
-import { mask, valuesSection } from './valuesHtml.ts'
+import { maskText, valuesSection } from './valuesHtml.ts'
 
-export function renderRecord(view: RecordView, viewer: Viewer, isShown: boolean): string {
+export function renderRecordPage(view: RecordPageData, viewer: Viewer, areValuesShown: boolean): string {
   const { detail, submission } = view
   const live = { path: `/records/${detail.id}/version`, version: `${submission.revision}.${detail.polls}` }
-  return layout({ title: `Record outbox:${foreignText(detail.outboxId, 60)}`, current: '/records', viewer, live }, [
-    html`<div id="stands" data-live>${standing(view)}</div>`,
-    html`<div id="ways" data-live>${actionsSection(view, viewer)}</div>`,
-    section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, isShown)}</div>`),
-    section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
-    valuesSection(view, viewer, isShown),
-  ])
+  return renderPage(
+    { title: `Record outbox:${cutAndEscapeText(detail.outboxId, 60)}`, current: '/records', viewer, live },
+    [
+      html`<div id="stands" data-live>${standing(view)}</div>`,
+      html`<div id="ways" data-live>${actionsSection(view, viewer)}</div>`,
+      section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, areValuesShown)}</div>`),
+      section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
+      valuesSection(view, viewer, areValuesShown),
+    ],
+  )
 }
 
 const tones: Record<ListedSubmission['state'], Tone> = {
@@ -45,7 +53,7 @@ const tones: Record<ListedSubmission['state'], Tone> = {
   discarded: 'quiet',
 }
 
-function standing({ detail, explanation, row }: RecordView): HtmlValue {
+function standing({ detail, explanation, row }: RecordPageData): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
     const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose below.` : words
     return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(text)}</p>`
@@ -60,23 +68,23 @@ function standing({ detail, explanation, row }: RecordView): HtmlValue {
       ? ''
       : notice(
           'bad',
-          conflictLines(detail, row).map((line) => paragraph(line.trim())),
+          rowConflictLines(detail, row).map((line) => paragraph(line.trim())),
         ),
   ]
 }
 
 const blockerLink = ({ outboxId }: { outboxId: string }) =>
-  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${foreignTextHtml(outboxId, 60)}</a></p>`
+  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${untrustedTextHtml(outboxId, 60)}</a></p>`
 
-const facts = ({ detail }: RecordView) =>
-  factList(submissionFacts(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
+const facts = ({ detail }: RecordPageData) =>
+  descriptionListHtml(submissionDetailRows(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
 
-const factHtml = (fact: SubmissionFact, nowMs: number): HtmlValue =>
+const factHtml = (fact: SubmissionDetailValue, nowMs: number): HtmlValue =>
   typeof fact === 'string'
-    ? foreignTextHtml(fact, 2_000)
-    : html`${momentHtml(fact.atMs)} (${ageHtml(fact.atMs, nowMs)})`
+    ? untrustedTextHtml(fact, 2_000)
+    : html`${instantHtml(fact.atMs)} (${relativeTimeHtml(fact.atMs, nowMs)})`
 
-function timeline({ detail: { events } }: RecordView, isShown: boolean): HtmlValue {
+function timeline({ detail: { events } }: RecordPageData, isShown: boolean): HtmlValue {
   return html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
 }
 
@@ -86,11 +94,11 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
   const after = former === null ? '' : html`<span class="after">+${distance(atMs - former.atMs)}</span>`
   const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
     name,
-    isShown || !isOfRecord(name) ? foreignTextHtml(value, 2_000) : mask,
+    isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
   ])
-  return html`<li><p>${momentHtml(atMs)} ${after}</p>
-<p><strong>${states}</strong> ${foreignTextHtml(cause, 500)} <span class="quiet">(${foreignTextHtml(who, 100)}, attempt ${attempt})</span></p>
-${details.length > 0 ? factList(details) : ''}</li>\n`
+  return html`<li><p>${instantHtml(atMs)} ${after}</p>
+<p><strong>${states}</strong> ${untrustedTextHtml(cause, 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
+${details.length > 0 ? descriptionListHtml(details) : ''}</li>\n`
 }
 
 const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : formatDuration(ms))
@@ -104,14 +112,14 @@ export function renderMatchingRecords(
   viewer: Viewer,
   nowMs: number,
 ): string {
-  return layout({ title: `Several records match`, current: '/records', viewer }, [
-    html`<p>These match ${foreignTextHtml(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
+  return renderPage({ title: `Several records match`, current: '/records', viewer }, [
+    html`<p>These match ${untrustedTextHtml(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
     html`<section>${recordTable('Records', submissions, nowMs)}</section>`,
   ])
 }
 
 export function renderMissingRecord(message: string, outboxId: string | null, viewer: Viewer): string {
-  return layout({ title: 'No such record', current: '/records', viewer }, [
+  return renderPage({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', paragraph(`${capitalize(message)}.`)),
     outboxId === null
       ? ''

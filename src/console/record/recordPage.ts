@@ -5,14 +5,14 @@ import {
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
-import { explainMissingRecord, findSubmissionsByName, parseReferences } from '../../operations/references.ts'
+import { explainMissingRecord, findSubmissionsByName, parsePossibleReferences } from '../../operations/references.ts'
 import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
-import { type ConsoleParts, shareRead } from '../parts.ts'
+import { type ConsoleParts, shareRecentRead } from '../parts.ts'
 import { createUnmaskPermissions, logDownload, logValuesShown } from '../valueAccess.ts'
-import { readRecord } from './readRecord.ts'
-import { renderMatchingRecords, renderMissingRecord, renderRecord } from './recordHtml.ts'
+import { readRecordPageData } from './readRecord.ts'
+import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
 
 const severalMax = 50
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -38,9 +38,9 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
       return sendPage(reply, renderMatchingRecords(params.id, listed, isCut, viewer, clock.nowMs()))
     }
     if (submission !== undefined && submission.id !== params.id) return reply.redirect(`/records/${submission.id}`, 303)
-    const view = submission === undefined ? null : await readRecord(opened, submission)
-    if (view !== null) return sendPage(reply, renderRecord(view, viewer, shown.isShown(viewer, view.detail.id)))
-    const [reference] = parseReferences(params.id)
+    const view = submission === undefined ? null : await readRecordPageData(opened, submission)
+    if (view !== null) return sendPage(reply, renderRecordPage(view, viewer, shown.isShown(viewer, view.detail.id)))
+    const [reference] = parsePossibleReferences(params.id)
     const outboxId = reference?.kind === 'outbox' ? reference.value : null
     const message = await explainMissingRecord(opened, params.id)
     return sendPage(reply.code(404), renderMissingRecord(message, outboxId, viewer))
@@ -81,7 +81,7 @@ function createVersionReader({ databases, clock }: ConsoleParts): (id: string) =
   const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
   const read = async (id: string) => (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''
   return (id) => {
-    const reading = readings.get(id) ?? shareRead(clock, versionAgeMs, () => read(id))
+    const reading = readings.get(id) ?? shareRecentRead(clock, versionAgeMs, () => read(id))
     readings.set(id, reading)
     return reading()
   }

@@ -1,8 +1,8 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { findReasonProblem } from '../../operations/actor.ts'
-import { operatorOf } from '../../operations/databases.ts'
-import { discardChange } from '../../operations/discard.ts'
+import { operatorWithDatabases } from '../../operations/databases.ts'
+import { discardRules } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
 import {
   type ConfirmationQuestion,
@@ -15,18 +15,18 @@ import {
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, paragraph, section } from '../html/elements.ts'
-import { checkbox, form, formText, hiddenField, hiddenFieldIfGiven, optionLabel } from '../html/form.ts'
-import { layout, sendPage } from '../html/layout.ts'
+import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
-import type { RecordView } from './readRecord.ts'
+import type { RecordPageData } from './readRecord.ts'
 
 /** Settles a record: first a preview, then the change, if the record is as its page showed it. */
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
     const answer = answerOf(fields)
-    const reason = formText(fields, 'reason') ?? null
+    const reason = trimmedFieldText(fields, 'reason') ?? null
     const wrongReason = reason === null ? null : findReasonProblem(reason)
     const problems = [
       ...findResolveOptionProblems(answer),
@@ -46,7 +46,7 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     if (would.kind === 'left') throw new RequestRefused(409, would.reason)
     if (fields.confirmed === undefined)
       return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
-    const operator = operatorOf(databases, { who: viewer.who, reason })
+    const operator = operatorWithDatabases(databases, { who: viewer.who, reason })
     const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
     const outcome = await resolveSubmission(asking, settling, answer)
     if (outcome.kind === 'left') throw new RequestRefused(409, outcome.reason)
@@ -57,7 +57,7 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 function answerOf(fields: FormFields): ResolveAnswer {
   const { answer } = fields
   return {
-    arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,
+    arrived: answer === 'arrived' ? (trimmedFieldText(fields, 'transaction') ?? '') : undefined,
     notArrived: answer === 'not-arrived',
     takeBack: answer === 'take-back',
     unchecked: fields.unchecked !== undefined,
@@ -76,10 +76,10 @@ interface Preview {
 function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): string {
   const asked = question === null ? '' : notice('attention', paragraph(question.text))
   const carried = ['revision', 'answer', 'transaction', 'unchecked', 'new-key']
-  return layout({ title: 'Confirm', current: '/records', viewer }, [
+  return renderPage({ title: 'Confirm', current: '/records', viewer }, [
     html`<section>${paragraph(message)}${asked}
-${form({ action: `/records/${id}/resolve`, viewer }, [
-  carried.map((name) => hiddenFieldIfGiven(fields, name)),
+${formHtml({ action: `/records/${id}/resolve`, viewer }, [
+  carried.map((name) => optionalHiddenField(fields, name)),
   hiddenField('confirmed', 'on'),
   html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
   html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
@@ -93,7 +93,7 @@ function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
 }
 
 /** Renders a form for each command that the record's state allows. */
-export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
+export function actionsSection(view: RecordPageData, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail } = view
   const forms = ways
@@ -108,7 +108,7 @@ export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
         : html`<button name="answer" value="${id}">${title} …</button>`
       return html`<div class="way" id="${id}"><h3>${title}</h3>
 <p class="quiet">${means}</p>
-${form({ action, viewer }, [seen, fields, submit])}</div>`
+${formHtml({ action, viewer }, [seen, fields, submit])}</div>`
     })
   return forms.length === 0 ? '' : section('ways', 'What you can do', html`<div class="side-by-side">${forms}</div>`)
 }
@@ -116,12 +116,12 @@ ${form({ action, viewer }, [seen, fields, submit])}</div>`
 interface WayForm {
   id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
   title: string
-  isOpen: (detail: RecordView['detail']) => boolean
+  isOpen: (detail: RecordPageData['detail']) => boolean
   means: string
   fields: HtmlValue
 }
 
-const canSettle = (detail: RecordView['detail']) => whyCannotBeSettled(detail) === null
+const canSettle = (detail: RecordPageData['detail']) => whyCannotBeSettled(detail) === null
 
 const ways: readonly WayForm[] = [
   {
@@ -156,7 +156,7 @@ ${checkbox('unchecked', optionLabel('unchecked'))}`,
   {
     id: 'discard',
     title: 'Discard',
-    isOpen: ({ state }) => discardChange.allowedStates.includes(state),
+    isOpen: ({ state }) => discardRules.allowedStates.includes(state),
     means: 'if it no longer matters',
     fields: '',
   },

@@ -1,35 +1,35 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import { boundText } from '../../boundText.ts'
 import { describeField, type Mapping } from '../../mapping/mapping.ts'
-import type { MappedRecord } from '../../mapping/mapRecord.ts'
+import type { MappedOrRefusedRecord } from '../../mapping/mapRecord.ts'
 import { missingContentText } from '../../operations/submissionFacts.ts'
 import { escapeControlInLines } from '../../plainText.ts'
 import { serviceResources } from '../../resources.ts'
 import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { emptyNote, foreignTextHtml, notice, section, table } from '../html/elements.ts'
-import { form } from '../html/form.ts'
-import { maskedNote } from '../valueAccess.ts'
-import type { RecordView } from './readRecord.ts'
+import { nothingToShow, notice, section, table, untrustedTextHtml } from '../html/elements.ts'
+import { formHtml } from '../html/form.ts'
+import { maskedValuesNote } from '../valueAccess.ts'
+import type { RecordPageData } from './readRecord.ts'
 
-export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean): HtmlValue {
+export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesShown: boolean): HtmlValue {
   const { id, payload, body, result, attempt } = view.detail
-  const [path, words, button] = isShown
+  const [path, words, button] = areValuesShown
     ? ['hide', 'You see the values for a quarter of an hour.', 'Hide the values']
-    : ['show', maskedNote(viewer), 'Show the values']
-  const asking = form(
+    : ['show', maskedValuesNote(viewer), 'Show the values']
+  const asking = formHtml(
     { action: `/records/${id}/${path}`, viewer, changes: false },
     html`<p>${words}</p><button>${button}</button>`,
   )
   const whole = (name: string) =>
-    isShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
+    areValuesShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
-    const none = emptyNote(`(${missingContentText(view.detail, whyNone)})`)
-    return section(name, title, json === null ? none : [jsonText(json, !isShown, title), whole(name)])
+    const none = nothingToShow(`(${missingContentText(view.detail, whyNone)})`)
+    return section(name, title, json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)])
   }
   return [
     section('values', 'Values', asking),
-    fieldsSection(view, isShown),
+    fieldsSection(view, areValuesShown),
     text('payload', 'Payload, as the ERP wrote it', payload, 'it could not be read'),
     text('body', `Request, as it ${attempt > 0 ? 'is' : 'would be'} sent`, body, 'the record did not map'),
     result === null ? '' : text('result', 'Answer, as the service gave it', result, ''),
@@ -37,13 +37,13 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
 }
 
 /** @param name for screen readers */
-export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
+export function jsonHtml(json: string, isMasked: boolean, name: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeControlInLines(text)}</pre>
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
-function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolean): HtmlValue {
+function fieldsSection({ detail, mapped, mappings }: RecordPageData, isShown: boolean): HtmlValue {
   if (mapped === null)
     return mappings === null
       ? notice(
@@ -58,10 +58,14 @@ function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolea
         html`<p>This uses the mapping files as they are now. The request below was made with other files, or from another payload.</p>`,
       )
     : ''
-  return section('fields', 'Field by field', [other, mappedTable(mapped, mappings?.get(detail.type), !isShown)])
+  return section('fields', 'Field by field', [other, mappedFieldsTable(mapped, mappings?.get(detail.type), !isShown)])
 }
 
-export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, isMasked: boolean): HtmlValue {
+export function mappedFieldsTable(
+  mapped: MappedOrRefusedRecord,
+  mapping: Mapping | undefined,
+  isMasked: boolean,
+): HtmlValue {
   const ruleOf = (name: string) => {
     const field = mapping?.fields.find((each) => each.name === name)
     return field === undefined ? '' : html`<span class="brief">${describeField(field)}</span>`
@@ -78,7 +82,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
         mapped.errors.map(({ field, from, message }) => [
           html`<code>${field}</code>`,
           html`<code>${from || '–'}</code>`,
-          foreignTextHtml(message, 400),
+          untrustedTextHtml(message, 400),
           ruleOf(field),
         ]),
       ),
@@ -91,15 +95,15 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
       mapped.fields.map(({ field, from, source, value }) => [
         html`<code>${field}</code>`,
         from === null ? '(constant)' : html`<code>${from}</code>`,
-        source === null ? '(missing)' : foreignTextHtml(shownValue(source, isMasked), 200),
+        source === null ? '(missing)' : untrustedTextHtml(shownValue(source, isMasked), 200),
         ruleOf(field),
-        value === null ? '(left out)' : foreignTextHtml(shownValue(value, isMasked), 200),
+        value === null ? '(left out)' : untrustedTextHtml(shownValue(value, isMasked), 200),
       ]),
     ),
   ]
 }
 
-export const mask = '•••'
+export const maskText = '•••'
 
 const charactersMax = 20_000
 
@@ -110,17 +114,17 @@ function shownJson(json: string, isMasked: boolean): { text: string; isCut: bool
     read.kind === 'payload'
       ? JSON.stringify(isMasked ? masked(read.payload) : read.payload, null, 2)
       : isMasked
-        ? mask
+        ? maskText
         : json
   return { text: boundText(text, charactersMax), isCut: text.length > charactersMax }
 }
 
 const shownValue = (json: string, isMasked: boolean): string =>
-  isMasked && !['true', 'false', 'null'].includes(json) ? mask : json
+  isMasked && !['true', 'false', 'null'].includes(json) ? maskText : json
 
 function masked(value: PayloadValue): unknown {
   if (Array.isArray(value)) return value.map(masked)
-  if (typeof value === 'string' || isExactNumber(value)) return mask
+  if (typeof value === 'string' || isExactNumber(value)) return maskText
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, masked(member)]))
 }

@@ -4,33 +4,33 @@ import { findSubmissions, type ListedSubmission } from '../../ledger/operator/se
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import { findReasonProblem } from '../../operations/actor.ts'
 import {
-  type BulkChange,
-  type Choice,
+  type BulkChangeRules,
   chooseSubmissions,
-  groupSubmissions,
+  groupSubmissionsByKind,
   listSkippedAsChanged,
-  previewedMax,
+  previewedRecordsMax,
+  type RecordChoice,
   readReplayCostMessage,
   type SkippedRecord,
 } from '../../operations/bulkChange.ts'
-import { operatorOf } from '../../operations/databases.ts'
-import { discardChange, discardSubmissions } from '../../operations/discard.ts'
+import { operatorWithDatabases } from '../../operations/databases.ts'
+import { discardRules, discardSubmissions } from '../../operations/discard.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
-import { type ReplayTerms, replayChange, replaySubmissions } from '../../operations/replay.ts'
-import { arrivalNote } from '../../operations/submissionFacts.ts'
+import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
+import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { foreignTextHtml, notice, paragraph, section, table } from '../html/elements.ts'
-import { form, formText, hiddenField, hiddenFieldIfGiven } from '../html/form.ts'
-import { layout, sendPage } from '../html/layout.ts'
+import { notice, paragraph, section, table, untrustedTextHtml } from '../html/elements.ts'
+import { formHtml, hiddenField, optionalHiddenField, trimmedFieldText } from '../html/form.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import { recordTable } from './recordsPage.ts'
 import { type FormFields, pageRowsMax, readRecordsQuery } from './recordsQuery.ts'
 
 /** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
-export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const stopping = new AbortController()
   const running = new Set<Promise<unknown>>()
   app.addHook('preClose', async () => stopping.abort())
@@ -38,17 +38,17 @@ export function addChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void
 
   app.post<{ Body: FormFields }>('/records/choose', async ({ body, viewer }, reply) => {
     const page = await renderPreview(parts, viewer, body, readChoice(body))
-    return sendPage(reply, layout({ title: `Preview: ${verbOf(body)}`, current: '/records', viewer }, page))
+    return sendPage(reply, renderPage({ title: `Preview: ${verbOf(body)}`, current: '/records', viewer }, page))
   })
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
-    const reason = formText(body, 'reason') ?? null
+    const reason = trimmedFieldText(body, 'reason') ?? null
     const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblem(reason ?? '')
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
     const page = await work.finally(() => running.delete(work))
-    return sendPage(reply, layout({ title: `Done: ${verbOf(body)}`, current: '/records', viewer }, page))
+    return sendPage(reply, renderPage({ title: `Done: ${verbOf(body)}`, current: '/records', viewer }, page))
   })
 }
 
@@ -63,16 +63,16 @@ const termsOf = (fields: FormFields): ReplayTerms => ({
   newKey: fields['new-key'] !== undefined,
 })
 
-function doingOf(fields: FormFields): { verb: BulkChange['verb']; isTicked: boolean } {
-  const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec(formText(fields, 'do') ?? '') ?? []
+function doingOf(fields: FormFields): { verb: BulkChangeRules['verb']; isTicked: boolean } {
+  const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec(trimmedFieldText(fields, 'do') ?? '') ?? []
   if (verb !== 'replay' && verb !== 'discard') throw new RequestRefused(400, 'The form does not say what to do.')
   return { verb, isTicked: scope === 'ticked' }
 }
 
 const verbOf = (fields: FormFields) => doingOf(fields).verb
-const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayChange(termsOf(fields)) : discardChange)
+const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayRules(termsOf(fields)) : discardRules)
 
-function readChoice(fields: FormFields): Pick<Choice, 'ids' | 'filters'> {
+function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
   // The list's own limit is the length of a page.
   if (!doingOf(fields).isTicked)
     return { ids: [], filters: { ...readRecordsQuery(fields).filters, limit: String(changedMax) } }
@@ -90,7 +90,7 @@ async function renderPreview(
   parts: ConsoleParts,
   viewer: Viewer,
   fields: FormFields,
-  choice: Pick<Choice, 'ids' | 'filters'>,
+  choice: Pick<RecordChoice, 'ids' | 'filters'>,
 ): Promise<HtmlValue> {
   const databases = await parts.databases()
   const rules = rulesOf(fields)
@@ -123,7 +123,7 @@ async function renderPreview(
     count === 0
       ? notice('quiet', html`<p>There is nothing to ${verb}.</p>`)
       : confirmation(rules, count, viewer, [
-          carriedFields.map((name) => hiddenFieldIfGiven(fields, name)),
+          carriedFields.map((name) => optionalHiddenField(fields, name)),
           hiddenField('seen', seen),
         ]),
     html`<p><a href="/records">Cancel: change nothing</a></p>`,
@@ -135,19 +135,19 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
   table(
     'How many of each kind',
     [{ number: 'Records' }, 'State', 'Type', 'Code', 'Note'],
-    groupSubmissions(submissions).map((group) => [
+    groupSubmissionsByKind(submissions).map((group) => [
       group.count,
       group.state,
-      foreignTextHtml(group.type, 24),
-      group.code === null ? '–' : foreignTextHtml(group.code, 16),
-      group.mayHaveArrived ? html`<strong class="attention">${arrivalNote(group)}</strong>` : '',
+      untrustedTextHtml(group.type, 24),
+      group.code === null ? '–' : untrustedTextHtml(group.code, 16),
+      group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedNote(group)}</strong>` : '',
     ]),
   ),
-  html`<h3>${submissions.length > previewedMax ? `The first ${previewedMax} of ${submissions.length}` : 'All of them'}</h3>`,
-  recordTable('The first records', submissions.slice(0, previewedMax), nowMs),
+  html`<h3>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h3>`,
+  recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
 ]
 
-function confirmation({ verb }: BulkChange, count: number, viewer: Viewer, hidden: HtmlValue): HtmlValue {
+function confirmation({ verb }: BulkChangeRules, count: number, viewer: Viewer, hidden: HtmlValue): HtmlValue {
   const isDiscard = verb === 'discard'
   const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
   const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
@@ -155,7 +155,7 @@ function confirmation({ verb }: BulkChange, count: number, viewer: Viewer, hidde
   const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button>`
   return section('confirm', `${words}?`, [
     html`<p class="quiet">This changes the records as shown here. A record that changes before is skipped and named.</p>`,
-    form({ action: '/records/change', viewer }, [hidden, reason, button]),
+    formHtml({ action: '/records/change', viewer }, [hidden, reason, button]),
   ])
 }
 
@@ -166,9 +166,9 @@ async function carryOut(
   signal: AbortSignal,
 ): Promise<HtmlValue> {
   const rules = rulesOf(fields)
-  const seen = readSeen(formText(fields, 'seen') ?? '')
+  const seen = readSeen(trimmedFieldText(fields, 'seen') ?? '')
   const databases = await parts.databases()
-  const operator = operatorOf(databases, actor)
+  const operator = operatorWithDatabases(databases, actor)
   const found = await findSubmissions(databases.ledger, { kind: 'ids', ids: [...seen.keys()] }, seen.size)
   const asSeen = found.filter(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
@@ -193,7 +193,7 @@ async function carryOut(
   ]
 }
 
-const courseMessage = ({ verb }: BulkChange, done: number, skipped: number) =>
+const courseMessage = ({ verb }: BulkChangeRules, done: number, skipped: number) =>
   `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done, 'record')}${skipped > 0 ? `; ${pluralize(skipped, 'record')} skipped` : ''}.`
 
 /** Returns the revision of each record that the preview showed, by id. */
@@ -216,9 +216,9 @@ function skippedList(skipped: readonly SkippedRecord[], words: string): HtmlValu
       .slice(0, namedShown)
       .map(
         ({ submission: { id, outboxId } }) =>
-          html`<a href="/records/${id}">outbox:${foreignTextHtml(outboxId, 36)}</a> `,
+          html`<a href="/records/${id}">outbox:${untrustedTextHtml(outboxId, 36)}</a> `,
       )
-    return html`<li>${count}${named}${more} ${foreignTextHtml(reason, 400)}</li>`
+    return html`<li>${count}${named}${more} ${untrustedTextHtml(reason, 400)}</li>`
   })
   return html`<h3>${pluralize(skipped.length, 'record')} ${words}</h3><ul>${items}</ul>`
 }

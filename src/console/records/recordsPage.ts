@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { type Cause, countFailureCauses } from '../../ledger/operator/search.ts'
+import { countFailureCauses, type FailureCause } from '../../ledger/operator/search.ts'
 import {
   countSubmissions,
   type ListedSubmission,
@@ -9,34 +9,34 @@ import {
   selectSubmissionPage,
 } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
-import { narrowFilterByText, readListFilters } from '../../operations/filters.ts'
+import { narrowFilterByText, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
-import { arrivalNote } from '../../operations/submissionFacts.ts'
+import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import {
-  ageHtml,
   type Column,
-  emptyNote,
-  foreignText,
-  foreignTextHtml,
+  cutAndEscapeText,
+  nothingToShow,
   notice,
   paragraph,
+  relativeTimeHtml,
   section,
   table,
+  untrustedTextHtml,
 } from '../html/elements.ts'
-import { checkbox, form, hiddenField, optionLabel } from '../html/form.ts'
-import { layout, sendPage } from '../html/layout.ts'
+import { checkbox, formHtml, hiddenField, optionLabel } from '../html/form.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import {
   type FormFields,
   filterForm,
   pageRowsMax,
-  queryFields,
   type RecordsQuery,
   readRecordsQuery,
   recordsPath,
+  toQueryFields,
 } from './recordsQuery.ts'
 
 export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -45,9 +45,9 @@ export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
-    const read = readListFilters(query.filters, nowMs)
+    const read = parseListFilters(query.filters, nowMs)
     const page = (main: HtmlValue) =>
-      layout({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
+      renderPage({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
     if (read.kind === 'invalid') return sendPage(reply.code(400), page(notice('bad', read.problems.map(paragraph))))
     const warnings = await readSkippedRows(parts, query)
     const search = createLoggedSearch(parts, viewer)
@@ -68,7 +68,7 @@ async function readSkippedRows({ databases }: ConsoleParts, { filters, from }: R
   return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger, problemsReadMax)) : []
 }
 
-const noneNote = emptyNote(html`No record matches. <a href="/records">What needs attention</a>`)
+const noneNote = nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
 
 const rowsDefault = 50
 const countedMax = 1_000
@@ -98,8 +98,8 @@ async function pageHtml(
       : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
   const rows = [recordTable('Records', submissions, nowMs, viewer.canChange), turns(query, page)]
   // The filters of the whole list, for a change of all records that match.
-  const whole = queryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
-  const change = form({ action: '/records/choose', viewer, class: 'list' }, [whole, rows, changeButtons])
+  const whole = toQueryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
+  const change = formHtml({ action: '/records/choose', viewer, class: 'list' }, [whole, rows, changeButtons])
   return section('listed', words, viewer.canChange ? change : rows)
 }
 
@@ -109,30 +109,33 @@ export function recordTable(
   name: string,
   submissions: readonly ListedSubmission[],
   nowMs: number,
-  isChosen = false,
+  hasCheckboxes = false,
 ): HtmlSafeString {
   const tick: Column = { words: html`<span class="unseen">Choose</span>` }
   return table(
     name,
-    isChosen ? [tick, ...columns] : columns,
-    submissions.map((submission) => [...(isChosen ? [tickFor(submission)] : []), ...recordCells(submission, nowMs)]),
+    hasCheckboxes ? [tick, ...columns] : columns,
+    submissions.map((submission) => [
+      ...(hasCheckboxes ? [tickFor(submission)] : []),
+      ...recordCells(submission, nowMs),
+    ]),
   )
 }
 
 const tickFor = ({ id, outboxId }: ListedSubmission) =>
-  html`<input type="checkbox" name="id" value="${id}" aria-label="${foreignText(`outbox:${outboxId}`, 44)}">`
+  html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(`outbox:${outboxId}`, 44)}">`
 
 function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   const { id, outboxId, type, key, state, code, sinceMs, error } = submission
   return [
-    html`<a href="/records/${id}">${foreignTextHtml(outboxId, 36)}</a>`,
-    foreignTextHtml(type, 24),
-    key === null ? '–' : foreignTextHtml(key, 24),
+    html`<a href="/records/${id}">${untrustedTextHtml(outboxId, 36)}</a>`,
+    untrustedTextHtml(type, 24),
+    key === null ? '–' : untrustedTextHtml(key, 24),
     state,
-    code === null ? '–' : foreignTextHtml(code, 16),
-    ageHtml(sinceMs, nowMs),
-    submission.mayHaveArrived ? html`<strong class="attention">${arrivalNote(submission)}</strong>` : '',
-    error === null ? '' : foreignTextHtml(error, 160),
+    code === null ? '–' : untrustedTextHtml(code, 16),
+    relativeTimeHtml(sinceMs, nowMs),
+    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedNote(submission)}</strong>` : '',
+    error === null ? '' : untrustedTextHtml(error, 160),
   ]
 }
 
@@ -164,7 +167,7 @@ async function causesHtml(
   using _ = searches.begin('')
   const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
   if (causes.length === 0) return noneNote
-  const pathOf = ({ cause, state }: Cause) =>
+  const pathOf = ({ cause, state }: FailureCause) =>
     recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
   return section('causes', 'Causes, the most frequent first', [
@@ -175,8 +178,8 @@ async function causesHtml(
 }
 
 export const causesTable = (
-  causes: readonly Cause[],
-  pathOf: (cause: Cause) => string,
+  causes: readonly FailureCause[],
+  pathOf: (cause: FailureCause) => string,
   nowMs: number,
 ): HtmlSafeString =>
   table(
@@ -185,10 +188,10 @@ export const causesTable = (
     causes.map((cause) => [
       html`<a href="${pathOf(cause)}">${pluralize(cause.count, 'record')}</a>`,
       cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
-      cause.code === null ? '–' : foreignTextHtml(cause.code, 16),
-      ageHtml(cause.firstMs, nowMs),
-      ageHtml(cause.lastMs, nowMs),
-      foreignTextHtml(cause.types.join(', '), 24),
-      foreignTextHtml(cause.shape, 300),
+      cause.code === null ? '–' : untrustedTextHtml(cause.code, 16),
+      relativeTimeHtml(cause.firstMs, nowMs),
+      relativeTimeHtml(cause.lastMs, nowMs),
+      untrustedTextHtml(cause.types.join(', '), 24),
+      untrustedTextHtml(cause.shape, 300),
     ]),
   )

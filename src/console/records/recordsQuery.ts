@@ -46,7 +46,7 @@ function readFrom(fields: FormFields): PageWanted['from'] {
   return micros === undefined || seq === undefined ? null : { sinceMicros: Number(micros), seq }
 }
 
-export function queryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
+export function toQueryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
   const given: [string, string | undefined][] = [
     ['state', filters.state],
     ...texts.map((name): [string, string | undefined] => [name, filters[name]]),
@@ -59,7 +59,7 @@ export function queryFields({ filters, order, byCause, from }: RecordsQuery): [n
 }
 
 export function recordsPath(query: RecordsQuery): string {
-  const search = new URLSearchParams(queryFields(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
+  const search = new URLSearchParams(toQueryFields(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
   return search === '' ? '/records' : `/records?${search}`
 }
 

@@ -20,12 +20,12 @@ import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
   /** The most queued submissions in the ledger. Further rows stay in the outbox, where they cost little. */
-  windowMax: number
+  queuedMax: number
   knownTypes(): readonly string[]
   readDueCaptureWork(): Promise<DueCaptureWork>
   elapsedMs(): number
-  skip(rows: readonly FailedRow[]): Promise<void>
-  forget(outboxId: string): Promise<void>
+  skipRows(rows: readonly FailedRow[]): Promise<void>
+  forgetSkippedRow(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
   stopCaptureOfType(type: string, error: unknown): Promise<void>
   resumeCaptureOfTypes(types: readonly string[]): Promise<void>
@@ -58,7 +58,7 @@ export function createCaptureRounds({ capture, sleep, publishMappedTypes, random
     publishAgainAtMs = capture.elapsedMs() + publishAgainMs
   }
 
-  const { runOnce } = createCapture({
+  const { runOnce } = createBatchCapture({
     ...capture,
     onCaptured(records) {
       captured += records.length
@@ -104,7 +104,7 @@ export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
  * Captures in batches. If a batch fails because of a row, smaller batches follow until that row is alone. The row is
  * then rejected with the reason, or skipped if it cannot be rejected or only its mark is refused.
  */
-export function createCapture(deps: CaptureDeps) {
+export function createBatchCapture(deps: CaptureDeps) {
   let limit = batchMax
   /**
    * Captured rows whose mark took too long. Capture leaves them out for 5 minutes, so that the report can mark them.
@@ -150,10 +150,10 @@ export function createCapture(deps: CaptureDeps) {
 
   return {
     async runOnce(): Promise<CaptureRoundResult> {
-      const { dueId, leavesTypes, hasNew } = await deps.readDueCaptureWork()
+      const { dueId, leavesTypes, hasNewRows } = await deps.readDueCaptureWork()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
-      const round = leavesTypes || (await hasNew()) ? await captureNew() : 'idle'
+      const round = leavesTypes || (await hasNewRows()) ? await captureNew() : 'idle'
       return round === 'idle' ? tried : round
     },
   }
@@ -172,7 +172,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const typesRead = new Set<string>()
   const result = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.windowMax)
+      const { limit: room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
@@ -202,7 +202,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   if (result.kind === 'failed' && result.outboxIds.length === 0) throw result.error
   if (result.kind !== 'captured') return result
   const { claimed, read, unmarked } = result
-  if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
+  if (unmarked.length > 0) await deps.skipRows(unmarked.map(ignored))
   const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
   if (released.length > 0) await deps.resumeCaptureOfTypes(released)
   return { kind: 'captured', rows: read, hasMore: read > 0 && (read < claimed || claimed === limit) }
@@ -276,8 +276,8 @@ async function forget(
   outcome: Tried,
 ): Promise<Exclude<CaptureRoundResult, 'idle'>> {
   if (outcome.kind !== 'captured') return outcome.kind
-  if (outcome.unmarked.length > 0) await deps.skip(outcome.unmarked.map(ignored))
-  else await deps.forget(outboxId)
+  if (outcome.unmarked.length > 0) await deps.skipRows(outcome.unmarked.map(ignored))
+  else await deps.forgetSkippedRow(outboxId)
   return 'again'
 }
 
@@ -288,7 +288,7 @@ async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: 
     : blame === 'moment'
       ? `the row could not be captured (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
       : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
-  await deps.skip([{ outboxId, isCaptured, detail }])
+  await deps.skipRows([{ outboxId, isCaptured, detail }])
   deps.onRowSkipped(outboxId, error)
   return 'again'
 }

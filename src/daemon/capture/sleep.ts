@@ -1,11 +1,11 @@
-type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
+type SleepFlagResult = 'marked' | 'another' | 'writers' | 'unavailable'
 
 export interface SleepDeps {
   /** Sets the sleep flag, a lock. While the flag is set, inserts send a NOTIFY. */
-  mark(): Promise<Mark>
-  isMarked(): boolean
-  unmark(): void
-  hasNew(): Promise<boolean>
+  setSleepFlag(): Promise<SleepFlagResult>
+  isSleepFlagSet(): boolean
+  clearSleepFlag(): void
+  hasNewRows(): Promise<boolean>
   wake(): void
   elapsedMs(): number
 }
@@ -28,7 +28,14 @@ const againMaxMs = 100
  * transaction that inserts without one delays the flag (migrations/outbox_wake.sql). Setting the flag is not awaited,
  * because a half-open connection must not stop capture.
  */
-export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
+export function createSleepUntilNotify({
+  setSleepFlag,
+  isSleepFlagSet,
+  clearSleepFlag,
+  hasNewRows,
+  wake,
+  elapsedMs,
+}: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
   let againMs = againMinMs
   let isTrying = false
@@ -47,7 +54,7 @@ export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, e
   }
 
   async function tryMark(): Promise<void> {
-    const result = await mark()
+    const result = await setSleepFlag()
     if (result === 'writers') {
       lookAgain(againMs)
       againMs = Math.min(againMaxMs, againMs * 2)
@@ -63,22 +70,22 @@ export function createSleepUntilNotify({ mark, isMarked, unmark, hasNew, wake, e
   return {
     stayAwake(): void {
       isUnseen = false
-      unmark()
+      clearSleepFlag()
     },
     async fallAsleep(took: number): Promise<void> {
-      if (isMarked() && !isUnseen) return
+      if (isSleepFlagSet() && !isUnseen) return
       isUnseen = false
       const restedMs = elapsedMs() - markedAtMs
       const wasInVain = isInVain
       isInVain = false
       if (took > 0) return lookAgain(restMs)
-      if (await hasNew()) {
+      if (await hasNewRows()) {
         // If rows are found twice, they cannot be captured now. The sweep each second finds them again.
-        unmark()
+        clearSleepFlag()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)
       }
-      if (isMarked() || isTrying) return
+      if (isSleepFlagSet() || isTrying) return
       if (restedMs < restMs) return lookAgain(restMs - restedMs)
       isTrying = true
       void tryMark().finally(() => {

@@ -3,7 +3,7 @@ export interface SlotDemand {
   readonly windowMs: number
   readonly capacity: number
   readonly slotsFree: number
-  readonly wireRoom: number
+  readonly inFlightRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
   /** Due polls of stuck transactions, which `pollsDue` does not count. */
@@ -47,7 +47,7 @@ export function initialSlotBalance(capacity: number, nowMs: number): SlotBalance
  */
 export function allocateSlots(demand: SlotDemand): SlotAllocation {
   const rare = spendOnRarePolls(demand)
-  const waiting = { ...demand, slotsFree: demand.slotsFree - rare.polls, wireRoom: demand.wireRoom - rare.polls }
+  const waiting = { ...demand, slotsFree: demand.slotsFree - rare.polls, wireRoom: demand.inFlightRoom - rare.polls }
   const { slotsFree, pollsDue, submissionsReady, balance } = waiting
   const slots = Math.max(0, Math.min(slotsFree, waiting.wireRoom))
   const allowed = submissionsAllowed(waiting)
@@ -80,13 +80,13 @@ export function allocateSlots(demand: SlotDemand): SlotAllocation {
 }
 
 function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: number } {
-  const { balance, nowMs, windowMs, capacity, slotsFree, wireRoom, rarePollsDue } = waiting
+  const { balance, nowMs, windowMs, capacity, slotsFree, inFlightRoom, rarePollsDue } = waiting
   const perWindow = capacity * RARE_POLLS_SHARE
   const earned = (Math.max(0, nowMs - balance.atMs) * perWindow) / windowMs
   const allowed = Math.min(Math.max(1, perWindow), balance.rarePollsAllowed + earned)
   const isIdle = waiting.submissionsReady + waiting.pollsDue === 0
   const idle = isIdle ? Math.floor(slotsFree - capacity * IDLE_SHARE) : 0
-  const polls = Math.max(0, Math.min(rarePollsDue, slotsFree, wireRoom, Math.max(whole(allowed), idle)))
+  const polls = Math.max(0, Math.min(rarePollsDue, slotsFree, inFlightRoom, Math.max(whole(allowed), idle)))
   return { polls, allowedLeft: Math.max(0, allowed - polls) }
 }
 

@@ -14,17 +14,24 @@ import {
   wasProcessSuspended,
 } from '../../model.ts'
 import type { SlotBalance } from './allocateSlots.ts'
-import { createInFlightRequests, createLostClaimStore } from './inFlight.ts'
+import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
   type AttemptInterpretation,
   interpretAttempt,
-  interpretTrialQuestion,
+  interpretHarmlessTrial,
   type JudgedTrial,
   noFailureStreaks,
   resetSilenceStreaks,
 } from './interpretAttempt.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
-import { blockedWaitMs, type InstanceState, planRound, type RoundPlan, retrySoonMs, waitMaxMs } from './planRound.ts'
+import {
+  blockedWaitMs,
+  type InstanceState,
+  planRound,
+  type RoundPlan,
+  retrySoonMs,
+  roundWaitMaxMs,
+} from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
 export interface DispatcherDeps {
@@ -46,7 +53,7 @@ export interface DispatcherDeps {
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   /** @returns null if the request never left */
-  ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
+  sendHarmlessTrial(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   judgeAnswer(answer: Answer, accessToken: string): JudgedAnswer
   writeOutcome(work: OutcomeToWrite): Promise<void>
   newId(): string
@@ -67,7 +74,7 @@ export type Dispatcher = ReturnType<typeof createDispatcher>
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
-  const requests = createInFlightRequests(deps)
+  const requests = createInFlightTracker(deps)
   const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
   const seen = { permitsFree: 0 }
   const answers = createAnswerHandling(deps, seen)
@@ -111,10 +118,10 @@ export function createDispatcher(deps: DispatcherDeps) {
   async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
-    if (token.kind === 'no-slot') return nextSlotMs ?? waitMaxMs
+    if (token.kind === 'no-slot') return nextSlotMs ?? roundWaitMaxMs
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
-      return waitMaxMs
+      return roundWaitMaxMs
     }
     if (isOutdated()) return retrySoonMs
     if (plan.kind === 'trial') lastTrialWasPoll = plan.by === 'poll'
@@ -162,7 +169,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
     const permit = deps.slotPool.acquire('others')
-    requests.follow({ submission: null, job: null }, () => answers.questionEnded({ permit, accessToken, ageMs }))
+    requests.follow({ submission: null, job: null }, () => answers.harmlessTrialEnded({ permit, accessToken, ageMs }))
     return 1
   }
 
@@ -235,11 +242,11 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
       await write(interpretAttempt(end, streaks, circumstances(ageMs)), accessToken)
     },
-    async questionEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
-      const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
+    async harmlessTrialEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
+      const answer = await deps.sendHarmlessTrial(accessToken, permit.isValid).finally(permit.release)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
-      await write(interpretTrialQuestion(asked, streaks, circumstances(ageMs)), accessToken)
+      await write(interpretHarmlessTrial(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
     /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */

@@ -6,7 +6,7 @@ interface InFlight {
   job: PollJob | null
 }
 
-export function createInFlightRequests({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
+export function createInFlightTracker({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
   const running = new Map<InFlight, Promise<void>>()
   const polls = () => [...running.keys()].filter(({ job }) => job !== null)
   return {

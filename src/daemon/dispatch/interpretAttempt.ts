@@ -29,7 +29,7 @@ export const noFailureStreaks: FailureStreaks = { silentRequests: 0, silentRecor
 
 export interface JudgedTrial {
   verdict: TrialVerdict
-  isTokenOutlived: boolean
+  hasTokenExpired: boolean
 }
 
 export interface EndedAttempt {
@@ -76,7 +76,7 @@ export function interpretAttempt(
     work: {
       transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
-      passages: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
+      answeredRecords: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
       refusals: job === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
       trialSucceeded: said.clears,
       trialEnded: trial,
@@ -93,7 +93,7 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-export function interpretTrialQuestion(
+export function interpretHarmlessTrial(
   asked: { answer: Answer; judged: JudgedTrial } | null,
   streaks: FailureStreaks,
   circumstances: AttemptContext,
@@ -122,14 +122,14 @@ function trialResult(
   streaks: FailureStreaks,
 ): { clears: boolean; pause: PauseCall | null; streaks: FailureStreaks } {
   if (judged === null) return { clears: false, pause: null, streaks }
-  const { verdict, isTokenOutlived } = judged
+  const { verdict, hasTokenExpired } = judged
   switch (verdict.kind) {
     case 'clear':
       return { clears: true, pause: null, streaks: { ...streaks, tokensRefused: 0 } }
     case 'pause':
       return { clears: false, pause: verdict.pause, streaks: { ...streaks, tokensRefused: 0 } }
     case 'token-refused': {
-      const tokensRefused = streaks.tokensRefused + (isTokenOutlived ? 0 : 1)
+      const tokensRefused = streaks.tokensRefused + (hasTokenExpired ? 0 : 1)
       return { clears: false, pause: tokensRefused > 1 ? verdict.pause : null, streaks: { ...streaks, tokensRefused } }
     }
     default:
@@ -150,7 +150,10 @@ function pauseFor(
   // For the first record after a pause, one missing answer is enough.
   if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
-  return { pause: trial && job === null && !call.answeredByOther ? { ...call, patient: true } : call, streaks: now }
+  return {
+    pause: trial && job === null && !call.answeredByOther ? { ...call, hasLongBackoff: true } : call,
+    streaks: now,
+  }
 }
 
 function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreaks): FailureStreaks {
@@ -176,13 +179,13 @@ const silence: PauseCall = callAfter('several requests in a row were not answere
 
 function answeredInstead(summary: string, status: number): PauseCall {
   const seen = 'several requests in a row got no usable answer from the service'
-  const { ownWords } = callAfter(`${seen}, the last: ${status}`)
-  return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answeredByOther: true }
+  const { logDetail } = callAfter(`${seen}, the last: ${status}`)
+  return { ...callAfter(`${seen}, the last: ${summary}`), logDetail, answeredByOther: true }
 }
 
-function callAfter(seen: string): PauseCall & { ownWords: string } {
+function callAfter(seen: string): PauseCall & { logDetail: string } {
   const detail = `${seen}; no record is sent until the service answers a test request (outboxd check)`
-  return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
+  return { reason: 'unreachable', askedMs: null, detail, logDetail: detail }
 }
 
 /**

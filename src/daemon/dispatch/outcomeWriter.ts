@@ -14,7 +14,7 @@ export interface OutcomeWriterDeps<Written> {
   blameForDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
-  onBared(error: unknown, batch: OutcomeBatch): void
+  onTextsLeftOut(error: unknown, batch: OutcomeBatch): void
   /** Called when an outcome is given up. The record stays `sending` until the loop `orphans` settles the record. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
@@ -25,7 +25,7 @@ export type OutcomeToWrite = Omit<OutcomeBatch, 'slots' | 'transitions'> & { tra
 export const emptyOutcome: OutcomeToWrite = {
   transition: null,
   pauses: [],
-  passages: [],
+  answeredRecords: [],
   refusals: [],
   trialSucceeded: false,
   trialEnded: false,
@@ -76,7 +76,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
     const { batch } = piece
     let end = await persist(batch, [piece])
     if (end === 'piece') {
-      deps.onBared(piece.error, batch)
+      deps.onTextsLeftOut(piece.error, batch)
       end = await persist(withoutTexts(batch, piece.error), [piece])
       if (end === 'piece') deps.onAbandoned(piece.error, batch)
     }
@@ -150,7 +150,7 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     transitions: batches.flatMap((each) => each.transitions),
     slots: batches.flatMap((each) => each.slots),
     pauses: batches.flatMap((each) => each.pauses),
-    passages: batches.flatMap((each) => each.passages),
+    answeredRecords: batches.flatMap((each) => each.answeredRecords),
     refusals: batches.flatMap((each) => each.refusals),
     trialSucceeded: batches.some((each) => each.trialSucceeded),
     trialEnded: batches.some((each) => each.trialEnded),

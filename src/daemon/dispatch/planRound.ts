@@ -26,7 +26,7 @@ export interface InstanceState {
 }
 
 /** The longest wait until this instance notices what other instances and operators did. */
-export const waitMaxMs = 1_000
+export const roundWaitMaxMs = 1_000
 
 /**
  * The wait if other instances took the slots or the due polls, because no signal says when these instances are done.
@@ -39,7 +39,7 @@ const lostClaimsMax = 4
 export function blockedWaitMs(instance: InstanceState): number | null {
   if (instance.isPausing) return retrySoonMs
   if (instance.inFlight >= instance.maxInFlight || !instance.mayClaim || instance.lostClaims >= lostClaimsMax)
-    return waitMaxMs
+    return roundWaitMaxMs
   return null
 }
 
@@ -66,7 +66,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   const slotsFree = permitsFree + instance.permitsHeld
   const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
-    if (slotsFree === 0) return wait(nextSlotMs ?? waitMaxMs)
+    if (slotsFree === 0) return wait(nextSlotMs ?? roundWaitMaxMs)
     return {
       kind: 'trial',
       by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
@@ -78,7 +78,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
     windowMs: instance.windowMs,
     capacity: demand.capacity,
     slotsFree,
-    wireRoom: instance.maxInFlight - instance.inFlight,
+    inFlightRoom: instance.maxInFlight - instance.inFlight,
     submissionsReady: Math.min(demand.submissionsReady, recordsMax(instance, demand)),
     pollsDue,
     rarePollsDue: Math.max(0, demand.rarePollsDue - instance.rarePollsInFlight),
@@ -100,10 +100,10 @@ function untilMore(
   againInMs: number | undefined,
 ): number {
   const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
-  return Math.max(1, Math.min(waitMaxMs, more ?? waitMaxMs, againInMs ?? waitMaxMs))
+  return Math.max(1, Math.min(roundWaitMaxMs, more ?? roundWaitMaxMs, againInMs ?? roundWaitMaxMs))
 }
 
 function untilPauseEnds(pauses: RequestDemand['pauses']): number {
-  const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? waitMaxMs))
-  return Math.max(1, Math.min(waitMaxMs, longest))
+  const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? roundWaitMaxMs))
+  return Math.max(1, Math.min(roundWaitMaxMs, longest))
 }

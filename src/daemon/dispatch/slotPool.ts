@@ -67,7 +67,7 @@ export function createSlotPool(windowMs: number) {
   }
 }
 
-export interface TokenSlotDeps {
+export interface TokenRequestBudgetDeps {
   /** Not the pool for records, so that their slots are not spent on tokens. */
   slotPool: SlotPool
   capacity: number
@@ -76,17 +76,17 @@ export interface TokenSlotDeps {
   onReturnable(): void
 }
 
-export type TokenSlot<Answered> = ReturnType<typeof createTokenSlot<Answered>>
+export type TokenRequestBudget<Answered> = ReturnType<typeof createTokenRequestBudget<Answered>>
 
 /** Below this limit, a token is fetched only if a second slot is free to use the token. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
-export function createTokenSlot<Answered>(deps: TokenSlotDeps) {
+export function createTokenRequestBudget<Answered>(deps: TokenRequestBudgetDeps) {
   const { slotPool } = deps
   let { capacity } = deps
   return {
-    sawCapacity(inForce: number): void {
+    updateCapacity(inForce: number): void {
       capacity = inForce
     },
     isOneAtATime: (): boolean => capacity === 1,

@@ -28,9 +28,9 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnd
     case 'written':
       return { againInMs: null, problem: null }
     case 'locked':
-      return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
+      return decideLockedRow(`${holderMessage(outcome.holder)} has the row locked`, failures)
     case 'gone':
-      return isMissing(failures, hasEnded)
+      return decideMissingRow(failures, hasEnded)
     case 'in_hand':
       return { againInMs: lockedMs(0), problem: null }
     case 'ineffective':
@@ -41,7 +41,7 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnd
       return putOff('row_conflict', differsMessage, failures)
     case 'refused': {
       const message = `SQLSTATE ${outcome.code}: ${outcome.message}`
-      return outcome.why === 'lock' ? waitsForLock(message, failures) : putOff('report_refused', message, failures)
+      return outcome.why === 'lock' ? decideLockedRow(message, failures) : putOff('report_refused', message, failures)
     }
     case 'slow':
       return putOff('report_refused', slowMessage, failures)
@@ -61,7 +61,7 @@ const slowMessage =
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
 /** Tries each hour for a day, because a detached partition may come back. */
-function isMissing(failures: number, hasEnded: boolean): ReportDecision {
+function decideMissingRow(failures: number, hasEnded: boolean): ReportDecision {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
   const problem = hasEnded ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
   return { againInMs: goneAgainMs, problem }
@@ -74,7 +74,7 @@ const goneMessage =
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 
-function waitsForLock(detail: string, failures: number): ReportDecision {
+function decideLockedRow(detail: string, failures: number): ReportDecision {
   const againInMs = lockedMs(failures)
   const waitedMs = Array.from({ length: Math.min(failures, 10) }, (_, i) => lockedMs(i)).reduce((a, b) => a + b, 0)
   const isLong = waitedMs >= longLockMs

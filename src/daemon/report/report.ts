@@ -6,7 +6,7 @@ export interface ReportDeps {
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
   /** @throws Error if the table as a whole cannot be written */
   writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
-  write(results: readonly ReportResult[]): Promise<void>
+  writeResults(results: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
@@ -39,14 +39,14 @@ export async function writeOutcomesBackOnce(
     const result = await deps.writeBack(part)
     if (result.kind === 'busy') return { hasMore: false, rowsAtOnce: most }
     if (result.kind === 'done') {
-      await deps.write(result.rows.map(({ status, ...outcome }) => resultOf(status, outcome)))
+      await deps.writeResults(result.rows.map(({ status, ...outcome }) => resultOf(status, outcome)))
       if (part.length === most && elapsedMs() - beginsMs < quickMs)
         most = Math.min(reportRowsMax, Math.ceil(most * 1.5))
     } else if (part.length > 1 && result.kind === 'slow') {
       most = Math.ceil(part.length / 2)
       waiting = [part, ...waiting].flatMap((each) => chunks(each, most))
     } else if (part.length > 1) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
-    else await deps.write(result.statuses.map((status) => resultOf(status, result)))
+    else await deps.writeResults(result.statuses.map((status) => resultOf(status, result)))
   }
   const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
   return { hasMore: isFull || waiting.length > 0, rowsAtOnce: most }

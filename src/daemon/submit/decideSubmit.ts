@@ -19,7 +19,7 @@ export interface SubmitCircumstances {
   /** Counted from 1. */
   attempt: number
   /** True if the token had expired when the answer came. A 401 may mean only that the token expired. */
-  tokenOutlived: boolean
+  hasTokenExpired: boolean
 }
 
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
@@ -61,36 +61,40 @@ const renewalsMax = 3
  *
  * @see docs/reference/interface.md, 7
  */
-export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
+export function decideSubmit(
+  answer: Answer,
+  reading: SubmitReading,
+  circumstances: SubmitCircumstances,
+): SubmitVerdict {
   const { submittedId, pause, summary } = reading
   if (answer.kind === 'no-answer')
-    return pause === null ? inDoubt(summary, now) : { kind: 'pause', pause, times: 0, mayHaveArrived: false }
+    return pause === null ? inDoubt(summary, circumstances) : { kind: 'pause', pause, times: 0, mayHaveArrived: false }
   const { code } = answer
   const { post, heedsCode } = meaningOfHttpStatus(answer.status)
-  if (submittedId !== null) return withId(submittedId, answer, reading, now)
-  if (heedsCode && code === 'E002') return duplicate(summary, now.history)
-  if (post === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
-    return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
-  if (pause !== null) return paused(answer, summary, pause, now.history)
+  if (submittedId !== null) return withId(submittedId, answer, reading, circumstances)
+  if (heedsCode && code === 'E002') return duplicate(summary, circumstances.history)
+  if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
+    return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
+  if (pause !== null) return paused(answer, summary, pause, circumstances.history)
   switch (post) {
     case 'taken':
       return withoutId(answer, summary)
     case 'performed':
       return performed(answer, summary)
     case 'server-error':
-      return serverError(code, summary, now)
+      return serverError(code, summary, circumstances)
     case 'invalid':
     case 'refused':
     case 'refused-in-doubt':
     case 'nothing-there': // with the service's own code; without a code, `pause` is set
-      return refused(answer, reading, now.history)
+      return refused(answer, reading, circumstances.history)
     case 'in-doubt':
     case 'moved':
     case 'token-refused':
     case 'forbidden':
     case 'throttled':
     case 'unavailable':
-      return inDoubt(summary, now)
+      return inDoubt(summary, circumstances)
     default:
       return post satisfies never
   }
@@ -100,11 +104,12 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
-  { taken, summary, pause }: SubmitReading,
+  { acceptance, summary, pause }: SubmitReading,
   { history, tracked }: SubmitCircumstances,
 ): SubmitVerdict {
-  if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
-  if (taken === 'unclear') {
+  if (acceptance === 'yes' || (acceptance === 'unclear' && tracked))
+    return { kind: 'accepted', transactionId, breach: null }
+  if (acceptance === 'unclear') {
     const reason = `the service accepted the record as ${transactionId}, with the error code ${code} next to the id: ${summary}; the record is not polled, because its mapping says track: false`
     return { kind: 'uncertain', code, reason, breach: 'unknown_status' }
   }

@@ -30,7 +30,7 @@ export async function submit(
     idempotencyKey: submission.idempotencyKey,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: stepIfNeverSent('the time of its slot had run out'), answer, breach: null }
+  if (answer === null) return { step: stepOfUnsentAttempt('the time of its slot had run out'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer),
@@ -54,7 +54,7 @@ export function interpretSubmitAnswer(
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
-    tokenOutlived: token.outlived,
+    hasTokenExpired: token.outlived,
   })
   const step = toSubmitStep(submission, verdict, {
     firstPollMs: deps.firstPollMs(submission.resource),
@@ -147,6 +147,6 @@ export function toSubmitStep(
 
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
-export function stepIfNeverSent(why: string): Step {
+export function stepOfUnsentAttempt(why: string): Step {
   return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

@@ -17,7 +17,7 @@ export interface TrackCircumstances {
   ageMs: number
   history: TrackHistory
   /** True if the token had expired when the answer came. */
-  tokenOutlived: boolean
+  hasTokenExpired: boolean
   unavailableMs: number
 }
 
@@ -69,19 +69,19 @@ const refusedPollsMax = 2
  *
  * @see docs/reference/interface.md, 2.4, 3 and 7
  */
-export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
+export function decideTrack(answer: Answer, reading: TrackReading, circumstances: TrackCircumstances): TrackVerdict {
   const { transaction, pause, summary } = reading
-  if (transaction !== null) return decideStatus(transaction, now)
+  if (transaction !== null) return decideStatus(transaction, circumstances)
   if (answer.kind === 'no-answer')
     return pause === null
-      ? askAgain(summary, null, now)
-      : { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
+      ? askAgain(summary, null, circumstances)
+      : { kind: 'pause', pause, refusedPolls: circumstances.history.refusedPolls.times }
   const { get } = meaningOfHttpStatus(answer.status)
-  if (get === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
-    return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
-  if (pause !== null) return refused(summary, pause, now)
-  if (get === 'unknown') return unknown(summary, now)
-  return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
+  if (get === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
+    return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
+  if (pause !== null) return refused(summary, pause, circumstances)
+  if (get === 'unknown') return unknown(summary, circumstances)
+  return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, circumstances)
 }
 
 /** If other records get through, a pause of all sending would return at each poll of this transaction. */

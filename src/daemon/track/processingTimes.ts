@@ -34,8 +34,8 @@ export function fitProcessingTimes(observations: readonly ObservedProcessingTime
   const start = prior(edgesMs, windowMs).map((share) => PRIOR_WEIGHT * share)
   const weights = start.slice()
   for (const { afterMs, untilMs } of intervals) {
-    const from = Math.min(BINS - 1, Math.floor(binPositionOfAge(afterMs, windowMs)))
-    const to = Math.max(from + 1, Math.ceil(binPositionOfAge(untilMs, windowMs)))
+    const from = Math.min(BINS - 1, Math.floor(fractionalBinOfAge(afterMs, windowMs)))
+    const to = Math.max(from + 1, Math.ceil(fractionalBinOfAge(untilMs, windowMs)))
     const shares = normalised(weights.slice(from, to))
     for (let bin = 0; bin < BINS; bin++) {
       const own = start[bin] ?? 0
@@ -49,10 +49,10 @@ export function processingTimeQuantileMs(model: ProcessingTimes, probability: nu
   let left = probability
   for (let i = 0; i < BINS; i++) {
     const mass = model.mass[i] ?? 0
-    if (left <= mass) return ageMsAtBinPosition(model, i + (mass > 0 ? left / mass : 0))
+    if (left <= mass) return ageMsAtFractionalBin(model, i + (mass > 0 ? left / mass : 0))
     left -= mass
   }
-  return ageMsAtBinPosition(model, BINS)
+  return ageMsAtFractionalBin(model, BINS)
 }
 
 export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number {
@@ -60,7 +60,7 @@ export function meanProcessingTimeMs({ mass, edgesMs }: ProcessingTimes): number
 }
 
 /** Returns the bin of an age with a fraction: 3.5 is the middle of bin 3. */
-export function binPositionOfAge(ageMs: number, windowMs: number): number {
+export function fractionalBinOfAge(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs
   const exact = 1 + Math.log(ageMs / firstMs) / LOG_STEP
@@ -70,10 +70,10 @@ export function binPositionOfAge(ageMs: number, windowMs: number): number {
   return bin + Math.min(1, Math.max(0, (ageMs - lowMs) / (edgeMs(bin + 1, windowMs) - lowMs)))
 }
 
-export function ageMsAtBinPosition({ edgesMs }: ProcessingTimes, position: number): number {
-  const bin = Math.min(BINS - 1, Math.floor(position))
+export function ageMsAtFractionalBin({ edgesMs }: ProcessingTimes, fractionalBin: number): number {
+  const bin = Math.min(BINS - 1, Math.floor(fractionalBin))
   const lowMs = edgesMs[bin] ?? 0
-  return lowMs + (position - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)
+  return lowMs + (fractionalBin - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)
 }
 
 /** Each bin is 6 % wide: 1.8 s at an age of 30 s. */

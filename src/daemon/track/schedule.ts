@@ -1,4 +1,4 @@
-import { ageMsAtBinPosition, binPositionOfAge, type ProcessingTimes } from './processingTimes.ts'
+import { ageMsAtFractionalBin, fractionalBinOfAge, type ProcessingTimes } from './processingTimes.ts'
 
 /**
  * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
@@ -15,17 +15,17 @@ export function nextPollDelayMs(model: ProcessingTimes, notDoneAgeMs: number, pr
   const pollsLeast = Math.max(POLLS_LEAST + POLLS_UNLEARNED / (1 + model.observations), explores ? EXPLORING_POLLS : 0)
   const step = Math.min(stepOf(priceMs, model), stepFor(model, pollsLeast))
   const plan = planFor(model, Math.floor(step + random))
-  const position = binPositionOfAge(ageMs, model.windowMs)
+  const position = fractionalBinOfAge(ageMs, model.windowMs)
   const bin = Math.min(plan.next.length - 1, Math.floor(position))
   const low = plan.next[bin] ?? 0
   const high = plan.next[bin + 1] ?? low + 1
-  const dueMs = ageMsAtBinPosition(model, low + (position - bin) * (high - low))
+  const dueMs = ageMsAtFractionalBin(model, low + (position - bin) * (high - low))
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
 export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
   const plan = planFor(model, Math.round(stepOf(priceMs, model)))
-  const bin = Math.min(plan.polls.length - 2, Math.floor(binPositionOfAge(Math.max(0, notDoneAgeMs), model.windowMs)))
+  const bin = Math.min(plan.polls.length - 2, Math.floor(fractionalBinOfAge(Math.max(0, notDoneAgeMs), model.windowMs)))
   return plan.polls[bin] ?? 1
 }
 

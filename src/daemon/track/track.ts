@@ -25,7 +25,7 @@ export async function track(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null)
-    return { step: stepIfNeverAsked(submission, 'the time of its slot had run out'), answer, breach: null }
+    return { step: stepOfUnsentPoll(submission, 'the time of its slot had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -34,7 +34,7 @@ export async function track(
       repeatedAfter401: submission.repeatedAfter401 || deps.isRefusedAgain(accessToken, answer),
       earlierInDoubt: submission.inDoubt,
     },
-    tokenOutlived: deps.isRefusedForAge(accessToken, answer),
+    hasTokenExpired: deps.isRefusedForAge(accessToken, answer),
     unavailableMs: deps.unavailableMs,
   })
   const { stuckAfterMs } = deps
@@ -175,7 +175,7 @@ function markPollAsRare(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-export function stepIfNeverAsked(submission: Submission, why: string): Step {
+export function stepOfUnsentPoll(submission: Submission, why: string): Step {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,

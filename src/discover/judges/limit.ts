@@ -11,7 +11,7 @@ import {
   unknownFinding,
 } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
-import { idempotencyKeyHeaders, requireAcceptedRecordShape, testRecordBody } from '../testRecord.ts'
+import { idempotencyKeyHeaders, renderTestRecordBody, requireAcceptedRecordShape } from '../testRecord.ts'
 
 /** Finds two limits: the limit per second by bursts of requests, and the limit of the window by two counts. */
 
@@ -44,7 +44,7 @@ async function createRecordSender(parts: QuestionParts): Promise<() => Promise<E
   const shape = await requireAcceptedRecordShape(parts)
   const { path } = serviceResources.data
   return () => {
-    const [body, headers] = [testRecordBody(parts, shape), idempotencyKeyHeaders(shape.key)]
+    const [body, headers] = [renderTestRecordBody(parts, shape), idempotencyKeyHeaders(shape.key)]
     return parts.call({ method: 'POST', path, body, headers, beyondLimit: true })
   }
 }
@@ -60,13 +60,17 @@ interface RateLimit {
   windowMs: number
 }
 
-export function judgePerSecondLimit(bursts: readonly number[], peak: number, configured: RateLimit): Finding {
-  const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
-  const least = fewestLetInAtOnce(bursts)
-  if (bursts.length === 1 && bursts[0] === atOnce) return likelyFinding('none', why)
+export function judgePerSecondLimit(
+  letInPerBurst: readonly number[],
+  mostPerSecond: number,
+  configured: RateLimit,
+): Finding {
+  const why = `of ${atOnce} at once ${letInPerBurst.join(', then ')} were let in; at most ${mostPerSecond} were let in within a second`
+  const least = fewestLetInAtOnce(letInPerBurst)
+  if (letInPerBurst.length === 1 && letInPerBurst[0] === atOnce) return likelyFinding('none', why)
   if (least === null) return unknownFinding(`${why}; the limit of the window was reached`)
   const set = bothLimits(configured, least)
-  if (least === 1 || bursts.filter((letIn) => letIn === least).length < 2)
+  if (least === 1 || letInPerBurst.filter((letIn) => letIn === least).length < 2)
     return unknownFinding(`${why}; a limit per second lets the same number through each time`, { set })
   return sureFinding(`${least} a second`, why, { differs: true, set })
 }
@@ -90,11 +94,11 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
 
 /** The requests up to the limit of the window, counted after a window without requests. */
 export interface CountToLimit {
-  taken: number
+  letIn: number
   /** False if the limit was not reached within a window. */
-  refused: boolean
+  isLimitReached: boolean
   /** Token requests during the count, which may use the limit, too. */
-  tokens: number
+  tokenRequests: number
 }
 
 /** Two or three counts, and extra requests after the first count, when the limit is used up. */
@@ -126,13 +130,14 @@ const limitCountsSample: Sample<LimitCounts> = {
     await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const betweenMs = parts.nowMs()
     let refused = 0
-    if (first.refused) for (let i = 0; i < betweenCounts; i++) refused += isThrottled((await send()).answer) ? 1 : 0
+    if (first.isLimitReached)
+      for (let i = 0; i < betweenCounts; i++) refused += isThrottled((await send()).answer) ? 1 : 0
     await waitUntilMs(secondMs)
     const second = await countToLimit(parts, send, gapMs)
-    const sent = first.refused ? betweenCounts : 0
+    const sent = first.isLimitReached ? betweenCounts : 0
     const between = { sent, refused, stayed: lastEndMs() < betweenMs + windowMs }
     const two: LimitCounts = { counts: [first, second], between }
-    const isWhole = second.taken === 0 || !(first.refused || second.refused)
+    const isWhole = second.letIn === 0 || !(first.isLimitReached || second.isLimitReached)
     if (isWhole || (tookMs < windowMs / 4 && interpretLimitCounts(two)?.isAgreed)) return two
     await waitUntilMs(nextStartMs(secondMs, 1 / 3, lastEndMs(), windowMs))
     return { counts: [first, second, await countToLimit(parts, send, gapMs)], between }
@@ -166,7 +171,11 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
     if (!refused) taken++
   }
   const since = parts.exchanges.slice(before)
-  return { taken, refused, tokens: since.filter(({ answer }) => accessTokenIn(answer) !== null).length }
+  return {
+    letIn: taken,
+    isLimitReached: refused,
+    tokenRequests: since.filter(({ answer }) => accessTokenIn(answer) !== null).length,
+  }
 }
 
 interface LimitFromCounts {
@@ -175,23 +184,23 @@ interface LimitFromCounts {
   /** True if two counts agree. One count may be too large, because a window ended during the count. */
   isAgreed: boolean
   /** True if refused requests use the limit, too; null if this cannot be seen. */
-  throttledCount: boolean | null
+  isRefusalCounted: boolean | null
 }
 
 /** @returns null if the limit was never reached */
 export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFromCounts | null {
   const [first, second] = counts
-  const reached = counts.filter(({ refused, taken }) => refused && taken > 0)
+  const reached = counts.filter(({ isLimitReached, letIn }) => isLimitReached && letIn > 0)
   if (first === undefined || reached.length === 0) return null
   // The extra requests may lower the second count: the accepted ones use the limit, the refused ones may use it.
-  const missing = second?.refused ? first.taken - second.taken : 0
+  const missing = second?.isLimitReached ? first.letIn - second.letIn : 0
   const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
-  const numberOf = (count: CountToLimit) => count.taken + (count === second ? extra : 0)
+  const numberOf = (count: CountToLimit) => count.letIn + (count === second ? extra : 0)
   const limit = Math.min(...reached.map(numberOf))
-  const same = reached.filter((count) => numberOf(count) === limit && count.tokens === 0)
+  const same = reached.filter((count) => numberOf(count) === limit && count.tokenRequests === 0)
   const isSeen =
     between.refused > 0 && between.stayed && [first, second].every((count) => same.some((one) => one === count))
-  return { limit, isAgreed: same.length > 1, throttledCount: isSeen ? extra === between.sent : null }
+  return { limit, isAgreed: same.length > 1, isRefusalCounted: isSeen ? extra === between.sent : null }
 }
 
 export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
@@ -205,18 +214,20 @@ export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
 
 export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Finding {
   const { requests, windowMs } = configured
-  const said = seen.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
+  const said = seen.counts
+    .map(({ letIn, isLimitReached }) => (isLimitReached ? letIn : `more than ${letIn}`))
+    .join(' and ')
   const why = `counted to the limit: ${said}`
   const read = interpretLimitCounts(seen)
   if (read === null) {
-    const isFull = seen.counts.length > 1 && seen.counts.every(({ taken }) => taken >= countMaxOf(configured))
+    const isFull = seen.counts.length > 1 && seen.counts.every(({ letIn }) => letIn >= countMaxOf(configured))
     if (!isFull) return unknownFinding(`${why} within ${windowMs / 1000} s: the limit was not reached`)
-    return likelyFinding(`more than ${seen.counts[0]?.taken}`, why, { differs: true })
+    return likelyFinding(`more than ${seen.counts[0]?.letIn}`, why, { differs: true })
   }
   const { limit, isAgreed } = read
   // The smaller number is set, so that the daemon stays below the limit.
   const set = limit < requests ? [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }] : []
-  const isWindowLonger = seen.counts.length === 2 && seen.counts[1]?.taken === 0
+  const isWindowLonger = seen.counts.length === 2 && seen.counts[1]?.letIn === 0
   if (!isAgreed && !isWindowLonger)
     return unknownFinding(`${why}; the counts differ, or a token was requested meanwhile, which may count`, { set })
   // Too high a limit brings refusals in production. Too low a limit only costs time.
@@ -228,10 +239,10 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
 export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const [first, second] = seen.counts
-  if (!first?.refused || second === undefined) return unknownFinding('the limit was not reached')
-  const why = `${first.taken} requests were let in, and ${second.taken} after ${seconds} s`
+  if (!first?.isLimitReached || second === undefined) return unknownFinding('the limit was not reached')
+  const why = `${first.letIn} requests were let in, and ${second.letIn} after ${seconds} s`
   if (interpretLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
-  if (second.taken > 0) return unknownFinding(why)
+  if (second.letIn > 0) return unknownFinding(why)
   return likelyFinding(`longer than ${seconds} s`, why, {
     differs: true,
     cannot: `the window is longer than ${seconds} s: ask for its length and set RATE_LIMIT_WINDOW_SECONDS, or the service refuses requests`,
@@ -241,10 +252,10 @@ export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
 export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
   judgeRateWindow(await parts.sample(limitCountsSample), parts.config.rateLimit.windowMs)
 
-export async function askIfThrottledRequestsCount(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherThrottledRequestsUseLimit(parts: QuestionParts): Promise<Finding> {
   const seen = await parts.sample(limitCountsSample)
-  const doesCount = interpretLimitCounts(seen)?.throttledCount ?? null
-  const counts = seen.counts.map(({ taken }) => taken).join(' and ')
+  const doesCount = interpretLimitCounts(seen)?.isRefusalCounted ?? null
+  const counts = seen.counts.map(({ letIn }) => letIn).join(' and ')
   const why = `${seen.between.refused} of ${seen.between.sent} requests were refused between two counts to the limit of ${counts}`
   if (doesCount === null) return unknownFinding(why)
   if (!doesCount) return likelyFinding('no', why)

@@ -1,5 +1,5 @@
 import { serviceResources } from '../../resources.ts'
-import { type Exchange, isSuccess, rateRemainingOf } from '../exchange.ts'
+import { type Exchange, isSuccess, rateLimitRemainingOf } from '../exchange.ts'
 import { type Finding, likelyFinding, type QuestionParts, sureFinding, unknownFinding } from '../question.ts'
 import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } from '../testRecord.ts'
 
@@ -9,17 +9,17 @@ const refusedBetween = 2
  * Compares X-RateLimit-Remaining of accepted records before and after two refused requests. Trusts the header only if
  * the number falls by one with each record.
  */
-export async function askIfRefusedRequestsCount(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherRefusedRequestsUseLimit(parts: QuestionParts): Promise<Finding> {
   let seen = await watchHeader(parts)
   // A number that rose shows that a window ended during the comparison: compare once more.
-  if ([...seen.falls, seen.less].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
-  const { falls, less } = seen
+  if ([...seen.falls, seen.fallByRefused].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
+  const { falls, fallByRefused } = seen
   if (falls.includes(null)) return unknownFinding('X-RateLimit-Remaining is not on the answers to records')
-  if (less === null)
+  if (fallByRefused === null)
     return unknownFinding(`X-RateLimit-Remaining is not trusted: records made it fall by ${falls.join(', ')}`)
-  const why = `${refusedBetween} refused requests between two records lowered the remaining number by ${less}`
-  if (less === refusedBetween) return likelyFinding('yes', why)
-  if (less !== 0) return unknownFinding(why)
+  const why = `${refusedBetween} refused requests between two records lowered the remaining number by ${fallByRefused}`
+  if (fallByRefused === refusedBetween) return likelyFinding('yes', why)
+  if (fallByRefused !== 0) return unknownFinding(why)
   const advice = ['the daemon takes a slot for each refused request anyway, which keeps any limit']
   return likelyFinding('no', why, { differs: true, advice })
 }
@@ -28,12 +28,12 @@ interface HeaderSeen {
   /** By how much X-RateLimit-Remaining fell with each record; null if the header was missing. */
   falls: (number | null)[]
   /** By how much the refused requests lowered the header; null if it is missing or not trusted. */
-  less: number | null
+  fallByRefused: number | null
 }
 
 async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   const { key } = await requireAcceptedRecordShape(parts)
-  const remainingAfterRecord = async () => rateRemainingOf((await submitTestRecord(parts)).answer)
+  const remainingAfterRecord = async () => rateLimitRemainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
   const fall = async () => {
     const before = last
@@ -43,7 +43,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
   const falls = [await fall(), await fall()]
   await parts.waitMs(1_500) // During this wait, a limit that refills gradually gives requests back.
   falls.push(await fall())
-  if (!falls.every((each) => each === 1)) return { falls, less: null }
+  if (!falls.every((each) => each === 1)) return { falls, fallByRefused: null }
   for (let i = 0; i < refusedBetween; i++)
     await parts.call({
       method: 'POST',
@@ -52,13 +52,13 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
       headers: idempotencyKeyHeaders(key),
     })
   const fell = await fall()
-  return { falls, less: fell === null ? null : fell - 1 }
+  return { falls, fallByRefused: fell === null ? null : fell - 1 }
 }
 
 /** Leaves out 401 and the issuer's answers, which are about tokens. */
-export async function askRateHeader(parts: QuestionParts): Promise<Finding> {
+export async function askWhichAnswersHaveRateHeader(parts: QuestionParts): Promise<Finding> {
   const answers = parts.exchanges.filter(isAboutRequest)
-  const having = answers.filter(({ answer }) => rateRemainingOf(answer) !== null)
+  const having = answers.filter(({ answer }) => rateLimitRemainingOf(answer) !== null)
   const what = having.length === 0 ? 'none' : having.length === answers.length ? 'all' : 'some'
   const why = `${having.length} of ${answers.length} answers have it`
   const isOfBoth = new Set(answers.map(({ answer }) => isSuccess(answer))).size > 1

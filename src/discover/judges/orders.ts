@@ -10,12 +10,12 @@ import {
 } from '../observe.ts'
 import { type Finding, likelyFinding, type QuestionParts, type Sample, sureFinding } from '../question.ts'
 import {
+  findAcceptedShape,
   idempotencyKeyHeaders,
   type KeyShape,
   requireAcceptedShape,
-  type ShapeTrial,
+  type ShapeSearch,
   testRecordSample,
-  tryShapes,
   usualIdempotencyHeaders,
 } from '../testRecord.ts'
 import { askHowRecordIsAccepted, judgeStatusValues } from './records.ts'
@@ -27,7 +27,7 @@ interface OrderShape {
 }
 
 /** Does for orders what `testRecordSample` does for records (docs/reference/interface.md, 4.4). */
-const orderSample: Sample<ShapeTrial<OrderShape>> = {
+const orderSample: Sample<ShapeSearch<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
@@ -39,7 +39,7 @@ const orderSample: Sample<ShapeTrial<OrderShape>> = {
       { headers: usualIdempotencyHeaders, form: 'quoted' },
     ]
     const shapes = keys.flatMap((key) => [false, true].map((ownId): OrderShape => ({ key, ownId })))
-    return tryShapes(shapes, (shape) => postAs(parts, shape, {}))
+    return findAcceptedShape(shapes, (shape) => postAs(parts, shape, {}))
   },
 }
 
@@ -69,7 +69,7 @@ const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observ
     () => postOrder(parts),
   )
 
-export const askOrder = (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToOrder = (parts: QuestionParts): Promise<Finding> =>
   askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
 /** The built-in control has an item with sku, quantity and price. */
@@ -77,20 +77,20 @@ export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> 
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]
   const why = describeObservations({ 'no item': none, 'a text': text, 'an empty object': empty })
-  const kind = text.taken ? 'any' : empty.taken ? 'objects' : 'objects with certain fields'
-  const what = none.taken ? kind : kind === 'any' ? 'not empty' : `${kind}, not empty`
+  const kind = text.isAccepted ? 'any' : empty.isAccepted ? 'objects' : 'objects with certain fields'
+  const what = none.isAccepted ? kind : kind === 'any' ? 'not empty' : `${kind}, not empty`
   const advice = what === 'any' ? [] : ['have the mapping build such items: the service refuses others']
   return sureFinding(what, why, { differs: what !== 'any', advice })
 }
 
 const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 
-export async function askOrderUnknownCustomer(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToOrderOfUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
-  if (!observed.taken) return { ...judgeUnknownCustomer(observed), contract: {} }
+  if (!observed.isAccepted) return { ...judgeUnknownCustomer(observed), contract: {} }
   const why = `${describeAnswer(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likelyFinding('taken', why, { differs: true })
 }
 
-export const askOrderStatus = async (parts: QuestionParts): Promise<Finding> =>
+export const askOrderStatusValues = async (parts: QuestionParts): Promise<Finding> =>
   judgeStatusValues(await followTwoTransactions(parts, 'orders', () => postOrder(parts)))

@@ -28,12 +28,12 @@ import {
   type RecordChange,
   type RecordShape,
   requireAcceptedRecordShape,
-  type ShapeTrial,
+  type ShapeSearch,
   submitTestRecord,
   testRecordSample,
 } from '../testRecord.ts'
 
-export const askSubmission = (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToSubmission = (parts: QuestionParts): Promise<Finding> =>
   askHowRecordIsAccepted(parts, testRecordSample, submitTestRecord, {
     resource: 'data',
     status: 200,
@@ -42,7 +42,7 @@ export const askSubmission = (parts: QuestionParts): Promise<Finding> =>
 
 export async function askHowRecordIsAccepted(
   parts: QuestionParts,
-  control: Sample<ShapeTrial<unknown>>,
+  control: Sample<ShapeSearch<unknown>>,
   submit: (parts: QuestionParts) => Promise<AnsweredExchange>,
   expected: { resource: Resource; status: number; pair: 'submit_ok' | 'order_ok' },
 ): Promise<Finding> {
@@ -72,11 +72,11 @@ export const askStatusValues = async (parts: QuestionParts): Promise<Finding> =>
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
-export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
-  const said = lives.map((polls) => polls.map(transactionStatusIn).filter((status) => status !== null))
+export function judgeStatusValues(pollsPerTransaction: readonly (readonly AnsweredExchange[])[]): Finding {
+  const said = pollsPerTransaction.map((polls) => polls.map(transactionStatusIn).filter((status) => status !== null))
   // Takes the order of the statuses from the transaction that showed most of them.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
-  const last = lives.flat().at(-1)
+  const last = pollsPerTransaction.flat().at(-1)
   if (last === undefined) return unknownFinding('no status was asked for')
   if (statuses.length === 0)
     return unknownFinding(`no status can be read: ${describeAnswer(last.answer)}`, {
@@ -109,9 +109,9 @@ const fieldPlacesSample: Sample<FieldPlaces> = {
     const shape = await requireAcceptedRecordShape(parts)
     const seen: string[] = []
     const isTaken = async (what: string, change: RecordChange) => {
-      const { taken, name } = await observeTestRecord(parts, change)
-      seen.push(`${what}: ${name}`)
-      return taken
+      const { isAccepted, statusAndCode } = await observeTestRecord(parts, change)
+      seen.push(`${what}: ${statusAndCode}`)
+      return isAccepted
     }
     const amount = otherAmountType(shape.amount)
     const isTakenIn = async (place: 'data' | 'beside') =>
@@ -128,7 +128,7 @@ const fieldPlacesSample: Sample<FieldPlaces> = {
   },
 }
 
-export async function askMappedFields(parts: QuestionParts): Promise<Finding> {
+export async function askPlaceOfMappedFields(parts: QuestionParts): Promise<Finding> {
   const { isTakenInData, read, without, why } = await parts.sample(fieldPlacesSample)
   const need = without ? 'optional' : 'required'
   if (read === 'data') return sureFinding(`in data, ${need}`, why)
@@ -160,11 +160,11 @@ const amountTypesSample: Sample<{ place: FieldPlaces['read']; number: boolean; t
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
     const as = (amount: RecordShape['amount']) => observeTestRecord(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
-    return { place, number: number.taken, text: text.taken, why: describeObservations({ number, text }) }
+    return { place, number: number.isAccepted, text: text.isAccepted, why: describeObservations({ number, text }) }
   },
 }
 
-export async function askAmount(parts: QuestionParts): Promise<Finding> {
+export async function askAmountType(parts: QuestionParts): Promise<Finding> {
   const { place, number, text, why } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, why)
   if (number) return sureFinding(text ? 'number or text' : 'number', why)
@@ -175,18 +175,18 @@ export async function askAmount(parts: QuestionParts): Promise<Finding> {
 /** No such date exists. A service that accepts it does not read dates. */
 const noDate = '2026-13-42T03:04:05Z'
 
-export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
+export async function askOrderDateFormat(parts: QuestionParts): Promise<Finding> {
   const { place, number } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, 'the service does not read the amount, and the date is next to it')
   const withDate = (order_date: string) =>
     observeTestRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
-  if ((await withDate(noDate)).taken) return likelyFinding(notRead, `the date ${noDate} is accepted`)
+  if ((await withDate(noDate)).isAccepted) return likelyFinding(notRead, `the date ${noDate} is accepted`)
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
   const why = describeObservations({ 'with milliseconds': milliseconds, 'with +00:00': zero, 'with +01:00': offset })
-  const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'only Z'
-  if (milliseconds.taken) return sureFinding(`milliseconds, ${offsets}`, why)
+  const offsets = offset.isAccepted ? 'any offset' : zero.isAccepted ? 'UTC' : 'only Z'
+  if (milliseconds.isAccepted) return sureFinding(`milliseconds, ${offsets}`, why)
   const cannot =
     'the daemon sends fractions of a second, and the service refuses them: have the ERP write whole seconds'
   return sureFinding(`whole seconds, ${offsets}`, why, { differs: true, cannot })
@@ -195,19 +195,19 @@ export async function askOrderDate(parts: QuestionParts): Promise<Finding> {
 const longLength = 1_000
 
 /** The long text repeats the control's characters, so that the service can refuse it only for its length. */
-export async function askField2(parts: QuestionParts): Promise<Finding> {
+export async function askField2Limits(parts: QuestionParts): Promise<Finding> {
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
-  const odd = await withText(specialCharacters(own.length))
+  const odd = await withText(makeTextOfSpecialCharacters(own.length))
   const limits = [
-    empty.taken ? [] : 'not empty',
-    long.taken ? [] : `below ${longLength.toLocaleString('en')} characters`,
-    odd.taken ? [] : 'not every character',
+    empty.isAccepted ? [] : 'not empty',
+    long.isAccepted ? [] : `below ${longLength.toLocaleString('en')} characters`,
+    odd.isAccepted ? [] : 'not every character',
   ].flat()
   const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeAnswer(exchange.answer))
-  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(specialCharacters(5))}: ${saidOdd}`
+  const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(makeTextOfSpecialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why)
   const advice = [
     'put these limits into the mapping (required, maxLength): a wrong record is then rejected before it takes a slot',
@@ -216,13 +216,14 @@ export async function askField2(parts: QuestionParts): Promise<Finding> {
 }
 
 /** Returns a text of this length with characters that a service may refuse. */
-export const specialCharacters = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
+export const makeTextOfSpecialCharacters = (length: number): string =>
+  'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
 const halvings = 2
 
 /** Doubles the body until the service refuses it, then halves the step to the last accepted size. */
-export async function askBodySize(parts: QuestionParts): Promise<Finding> {
+export async function askLargestBody(parts: QuestionParts): Promise<Finding> {
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')
   if (!isAcceptedRecord(base))

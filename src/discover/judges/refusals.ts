@@ -6,8 +6,8 @@ import {
   describeAnswer,
   isRefusal,
   isSuccess,
+  type ParsedAnswer,
   type Response,
-  type SeenAnswer,
   statusAndCodeText,
   transactionStatusIn,
   whyAnswerIsUnusable,
@@ -50,11 +50,11 @@ export async function requireFirstCallLetIn(parts: QuestionParts): Promise<void>
   if (stop !== null) throw new QuestionsStopped(stop)
 }
 
-export const askAddress = async (parts: QuestionParts): Promise<Finding> =>
+export const askWhetherAddressIsLetIn = async (parts: QuestionParts): Promise<Finding> =>
   (await parts.sample(firstCallSample)).finding
 
 /** @param beside the answer to an unknown path; null unless `seen` is a success */
-function judgeAddress(seen: SeenAnswer, beside: SeenAnswer | null): FirstCall {
+function judgeAddress(seen: ParsedAnswer, beside: ParsedAnswer | null): FirstCall {
   const line = describeAnswer(seen)
   const stop = (why: string) => `the first call with a good token ${why}`
   if (seen.kind === 'no-answer') return { finding: unknownFinding(line), stop: stop(`was not answered: ${line}`) }
@@ -101,13 +101,13 @@ const getTwice = async (parts: QuestionParts, path: () => string): Promise<Respo
   (await sendTwice(() => parts.get(path()))).answer
 
 /** Asks for an unknown path. If the API moves, this answer must show that no record is the reason. */
-export async function askUnknownPath(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownPath(parts: QuestionParts): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
   return judgeStatus(seen, 'unknown_path', [404, 405, 410], { success: cannot, other: cannot })
 }
 
-export async function askBadToken(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToBadToken(parts: QuestionParts): Promise<Finding> {
   const path = `${serviceResources.data.path}/${randomUUID()}`
   const look = async () => (await parts.call({ method: 'GET', path, accessToken: `not-a-token-${parts.run}` })).answer
   const [first, second] = [await look(), await look()]
@@ -131,11 +131,11 @@ const judgeUnknownId = (seen: Response, resource: Resource): Finding =>
       'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS it is a problem',
   })
 
-export const askUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
   judgeUnknownId(await getTwice(parts, () => `${serviceResources.orders.path}/${randomUUID()}`), 'orders')
 
 /** Also asks with an id in the form of the service's own ids, because a lost transaction's id has that form. */
-export async function askUnknownId(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownId(parts: QuestionParts): Promise<Finding> {
   const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other, 'data')
   if (customerIdOf(parts.given) === '') return finding
@@ -163,9 +163,9 @@ function makeSimilarId(id: string): string | null {
   return nines.replace(/9+(?=\D*$)/, (last) => last.padEnd(9, '9'))
 }
 
-export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownCustomer(parts: QuestionParts): Promise<Finding> {
   const observed = await observeTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
-  if (!observed.taken) return judgeUnknownCustomer(observed)
+  if (!observed.isAccepted) return judgeUnknownCustomer(observed)
   const advice = [
     'the service may know this customer, or refuse it later in the status of the transaction: ask its operator about the id of --unknown-customer',
   ]
@@ -174,18 +174,19 @@ export async function askUnknownCustomer(parts: QuestionParts): Promise<Finding>
 }
 
 /** @param observed a refusal. A control with a known customer was accepted, so only the customer can be the reason. */
-export function judgeUnknownCustomer({ name, exchange }: Observation): Finding {
+export function judgeUnknownCustomer({ statusAndCode, exchange }: Observation): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
   const contract: Contract = hasCode ? { e001: String(status) } : {}
   const why = `${describeAnswer(exchange.answer)}, twice, and the same for a known customer was accepted`
-  if (hasCode && status >= 400 && status < 500) return sureFinding(name, why, { differs: status !== 400, contract })
+  if (hasCode && status >= 400 && status < 500)
+    return sureFinding(statusAndCode, why, { differs: status !== 400, contract })
   const cannot = `${status} without E001 does not name the customer: the daemon treats such a record as after any ${status} (docs/why/contract.md), and list --code E001 does not find it`
-  return sureFinding(name, why, { differs: true, cannot, contract })
+  return sureFinding(statusAndCode, why, { differs: true, cannot, contract })
 }
 
 /** Finds out if the daemon recognises the error codes of refusals (docs/reference/interface.md, 7). */
-export async function askErrorCode(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherErrorCodesAreRead(parts: QuestionParts): Promise<Finding> {
   // A poll that says `failed` was not refused: its transaction failed.
   const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))

@@ -80,10 +80,10 @@ async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form
   const repeats = await repeat(parts, key, ownId)
   if (isAcceptedRecord(repeats.first))
     return { header, form, repeats, said: recognised(repeats) === 'no' ? 'not recognised' : 'recognised' }
-  const { taken, name } = await observeTestRecord(parts, { shape: { key } })
-  if (taken)
+  const { isAccepted, statusAndCode } = await observeTestRecord(parts, { shape: { key } })
+  if (isAccepted)
     throw new NoUsableAnswer(`equal records were refused and accepted: ${describeAnswer(repeats.first.answer)}`)
-  return { header, form, repeats: null, said: name }
+  return { header, form, repeats: null, said: statusAndCode }
 }
 
 async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Promise<Repeats> {
@@ -132,7 +132,7 @@ const isKnownByContent = ({ asDaemon: { first, otherKey }, ownId }: KeysSeen): b
 
 const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
 
-export async function askIdempotency(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherRepetitionIsRecognised(parts: QuestionParts): Promise<Finding> {
   const seen = await parts.sample(keysSample)
   const { first, again, otherKey } = seen.asDaemon
   const policy = parts.config.uncertainPolicy
@@ -194,7 +194,7 @@ export async function askIdempotencyHeader(parts: QuestionParts): Promise<Findin
   return sureFinding(header, why, { differs: header !== assumed, set })
 }
 
-export async function askIdempotencyForm(parts: QuestionParts): Promise<Finding> {
+export async function askIdempotencyKeyForm(parts: QuestionParts): Promise<Finding> {
   const { ofHeader } = await parts.sample(keysSample)
   const why = ofHeader.map(({ form, said }) => `${form}: ${said}`).join('; ')
   const isKnown = ofHeader.some(isRecognised)
@@ -206,14 +206,14 @@ export async function askIdempotencyForm(parts: QuestionParts): Promise<Finding>
   return sureFinding(first.form, why, { differs: first.form !== parts.config.service.idempotencyKeyForm, set })
 }
 
-export async function askOwnId(parts: QuestionParts): Promise<Finding> {
+export async function askHowOwnIdIsTreated(parts: QuestionParts): Promise<Finding> {
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
   if ((await requireAcceptedRecordShape(parts)).ownId) {
-    const { taken, name } = await observeTestRecord(parts, { shape: { ownId: false } })
-    const why = `a record without transactionId is answered ${name}, one that brings it is accepted`
-    if (!taken) return sureFinding('required', why, { differs: true, advice })
+    const { isAccepted, statusAndCode } = await observeTestRecord(parts, { shape: { ownId: false } })
+    const why = `a record without transactionId is answered ${statusAndCode}, one that brings it is accepted`
+    if (!isAccepted) return sureFinding('required', why, { differs: true, advice })
   }
   const ids: string[] = []
   const answers: AnsweredExchange[] = []

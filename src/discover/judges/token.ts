@@ -10,7 +10,7 @@ import {
   formatMsOrSeconds,
   isSuccess,
   jsonOf,
-  type SeenAnswer,
+  type ParsedAnswer,
   statusAndCodeText,
 } from '../exchange.ts'
 import {
@@ -28,14 +28,14 @@ import {
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
   name: 'a token',
   async take(parts) {
-    const exchange = await parts.askToken()
+    const exchange = await parts.requestToken()
     const accessToken = accessTokenIn(exchange.answer)
     if (accessToken === null) throw new QuestionsStopped(`there is no token: ${explainNoToken(exchange.answer)}`)
     return { accessToken, exchange }
   },
 }
 
-function explainNoToken(seen: SeenAnswer): string {
+function explainNoToken(seen: ParsedAnswer): string {
   if (seen.kind === 'no-answer') return seen.detail
   const said = `the issuer answered ${describeAnswer(seen)}`
   if (seen.status >= 500) return said
@@ -57,7 +57,7 @@ const unitMore = (unit: Unit, assumed: Unit, why: string) => ({
 })
 
 /** Finds the unit of expires_in: sure if the token is a JWT that agrees, likely if only one unit is plausible. */
-export async function askTokenUnit(parts: QuestionParts): Promise<Finding> {
+export async function askExpiresInUnit(parts: QuestionParts): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const expiresIn = expiresInOf(exchange)
   if (!(expiresIn > 0))
@@ -105,12 +105,12 @@ const callWith = (parts: QuestionParts, accessToken: string) =>
 const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
 
 /** Calls with a token, requests a second one, and calls with both. Does all this twice. */
-export async function askSecondToken(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherSecondTokenEndsFirst(parts: QuestionParts): Promise<Finding> {
   const pairs = []
   for (let i = 0; i < 2; i++) {
-    const former = await parts.token()
+    const former = await parts.sharedToken()
     const before = await callWith(parts, former)
-    const newer = accessTokenIn((await parts.askToken()).answer)
+    const newer = accessTokenIn((await parts.requestToken()).answer)
     if (newer === null) return unknownFinding('the issuer gave no second token')
     const after = await callWith(parts, former)
     pairs.push({ isSame: former === newer, before, after, withNewer: await callWith(parts, newer) })
@@ -143,7 +143,7 @@ const heldMaxMs = 75 * 60_000
 /** Requests a token and tries it until it is refused, shortly before and after the end by each unit of expires_in. */
 export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
   if (!parts.given.slow) return unknownFinding('no token was tried until its end: give --slow')
-  const grant = await parts.askToken()
+  const grant = await parts.requestToken()
   const accessToken = accessTokenIn(grant.answer)
   if (accessToken === null) throw new CannotAsk('the issuer gave no token to hold')
   const expiresIn = expiresInOf(grant)

@@ -35,8 +35,8 @@ interface EventRow {
 
 export async function readEventChainEntries(
   db: Database,
-  after: string,
-  upTo: string,
+  afterId: string,
+  upToId: string,
   limit: number | null,
 ): Promise<ChainEntry[]> {
   const { rows } = await db.query<EventRow>(
@@ -45,7 +45,7 @@ export async function readEventChainEntries(
        detail #>> '{former,body}' as body, detail #>> '{former,payload}' as payload,
        encode(detail_digest, 'hex') as "detailDigest", encode(contents_digest, 'hex') as "contentsDigest"
      from outboxd.submission_event where id > $1 and id <= $2 order by submission_event.id limit $3`,
-    [after, upTo, limit],
+    [afterId, upToId, limit],
   )
   return rows.map(eventEntry)
 }
@@ -155,7 +155,7 @@ export interface BlockEnd {
 
 export const beforeFirstBlock: BlockEnd = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
 
-export const blockEndSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
+export const blockEndColumnsSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
 
 /** The chain's last block, which operators store elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
@@ -262,7 +262,7 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
 
 async function readLastBlock(db: Database): Promise<BlockEnd & { isOfToday: boolean }> {
   const { rows } = await db.query<BlockEnd & { isOfToday: boolean }>(
-    `select ${blockEndSql}, date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
+    `select ${blockEndColumnsSql}, date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
      from outboxd.chain_block order by chain_block.number desc limit 1`,
   )
   return rows[0] ?? { ...beforeFirstBlock, isOfToday: true }

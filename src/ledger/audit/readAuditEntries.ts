@@ -3,7 +3,7 @@ import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { submissionContainsSql, toLikePatterns } from '../operator/search.ts'
 import {
-  anySubmission,
+  anySubmissionFilter,
   findSubmissions,
   type ListedSubmission,
   type PageWanted,
@@ -64,7 +64,7 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const untilMs = Math.min(span.untilMs ?? nowMs, nowMs)
   if (key === null && record === null && containing === null) yield* readPruned(db, span)
   const among = record === null ? null : await readIds(db, record)
-  const asked = { ...anySubmission, type, key, among }
+  const asked = { ...anySubmissionFilter, type, key, among }
   const ended = readRecords(db, { ...asked, states: endStates, sinceMs, untilMs }, containing)
   if (type !== null || containing !== null) yield* ended
   else yield* inOrder(ended, readOperatorActs(db, { sinceMs, untilMs, key, record }))

@@ -1,11 +1,11 @@
 import type { Database } from '../../postgres/database.ts'
-import { backFromPruned } from '../retention.ts'
+import { restoredCausePrefix } from '../retention.ts'
 import {
   type BlockContents,
   type BlockEnd,
   type BlockHead,
   beforeFirstBlock,
-  blockEndSql,
+  blockEndColumnsSql,
   type ChainEntry,
   type ChainHead,
   computeBlockDigest,
@@ -104,7 +104,7 @@ async function* verifyBlocks(db: Database, from: BlockEnd, verdict: ChainVerdict
 
 async function readBlockBeforeLastDay(db: Database): Promise<BlockEnd> {
   const { rows } = await db.query<BlockEnd>(
-    `select ${blockEndSql} from outboxd.chain_block
+    `select ${blockEndColumnsSql} from outboxd.chain_block
      where made_at < clock_timestamp() - interval '25 hours' order by chain_block.number desc limit 1`,
   )
   return rows[0] ?? beforeFirstBlock
@@ -112,7 +112,7 @@ async function readBlockBeforeLastDay(db: Database): Promise<BlockEnd> {
 
 async function readBlocks(db: Database, after: string): Promise<Block[]> {
   const { rows } = await db.query<Block>(
-    `select ${blockEndSql}, events, acts, event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves,
+    `select ${blockEndColumnsSql}, events, acts, event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves,
        act_ids::text[] as "actIds", digest
      from outboxd.chain_block where number > $1 order by chain_block.number limit ${blocksAtOnce}`,
     [after],
@@ -204,7 +204,7 @@ async function findDeleted(
      from unnest($1::bigint[], $2::uuid[]) m(id, submission_id) join outboxd.submission s on s.id = m.submission_id
      where not exists (select from outboxd.submission_event e where e.submission_id = s.id and e.id > m.id
        and e.from_state = e.to_state and e.attempt = 0
-       and (e.who not like 'operator%' or e.cause like '${backFromPruned}%'))
+       and (e.who not like 'operator%' or e.cause like '${restoredCausePrefix}%'))
      order by m.id limit 1`,
     [missing.map(({ id }) => id), missing.map(({ submissionId }) => submissionId)],
   )

@@ -12,7 +12,12 @@ import {
   readAndJudgeHistory,
   updateStandbyPause,
 } from './history.ts'
-import { type HistoryView, hasOperatorAgreedSince, type LedgerStandby, type NamedRow } from './judgeDataLoss.ts'
+import {
+  type HistoryReading,
+  hasOperatorAgreedSince,
+  type LedgerStandby,
+  type RowSearchResult,
+} from './judgeDataLoss.ts'
 
 export type HistoryCheck =
   | { kind: 'stands' | 'waits' }
@@ -34,12 +39,12 @@ export type DataLossGuard = ReturnType<typeof createDataLossGuard>
 
 export interface RowWithTransactionSearch {
   /** Reads the next part of the table for about a second, so a search may take many calls. */
-  find(): Promise<NamedRow>
+  find(): Promise<RowSearchResult>
   /** Searches again after an earlier result of `none`. */
-  findNow(): Promise<NamedRow>
+  findNow(): Promise<RowSearchResult>
 }
 
-export interface HistoryDeps {
+export interface DataLossGuardDeps {
   pool: pg.Pool
   who: string
   reachMs: number
@@ -49,26 +54,26 @@ export interface HistoryDeps {
 
 const markEveryMs = 10_000
 
-export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: HistoryDeps) {
+export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: DataLossGuardDeps) {
   let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
     readAndJudgeHistory(db, remembered, { standby, findNamed })
 
-  function remember(view: HistoryView): void {
+  function remember(view: HistoryReading): void {
     const { agreedAtMs, now, safeLsn, isEmpty } = view
-    const { memory, claim } = remembered
+    const { history, claim } = remembered
     remembered = {
-      memory: { agreedAtMs, timeline: now.timeline },
-      claim: memory === null || hasOperatorAgreedSince(view, memory) ? null : claim,
+      history: { agreedAtMs, timeline: now.timeline },
+      claim: history === null || hasOperatorAgreedSince(view, history) ? null : claim,
       ...{ safeLsn, hasRecords: !isEmpty },
     }
   }
 
   /** True if COMMITs should wait for a standby, but do not. */
-  const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
+  const isMissed = ({ isSynchronous }: HistoryReading) => standby === 'synchronous' && !isSynchronous
 
-  async function attend(view: HistoryView): Promise<void> {
+  async function attend(view: HistoryReading): Promise<void> {
     remember(view)
     if (Math.abs(view.markedForMs) > markEveryMs) await markHistoryUnchanged(pool)
     if (isMissed(view) !== view.isStandbyMissed) await updateStandbyPause(pool, isMissed(view))
@@ -76,9 +81,9 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
 
   return {
     async mayClaim(db: Database): Promise<boolean> {
-      const { view, verdict } = await judge(db)
-      if (view === null || verdict.kind !== 'stands' || isMissed(view)) return false
-      remember(view)
+      const { reading, verdict } = await judge(db)
+      if (reading === null || verdict.kind !== 'stands' || isMissed(reading)) return false
+      remember(reading)
       return true
     },
     isComplete: async (db: Database) => (await judge(db)).verdict.kind === 'stands',
@@ -91,10 +96,10 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
       remembered = { ...remembered, claim: last }
     },
     async check(): Promise<HistoryCheck> {
-      const { view, verdict } = await judge(pool)
+      const { reading, verdict } = await judge(pool)
       switch (verdict.kind) {
         case 'stands':
-          if (view !== null) await attend(view)
+          if (reading !== null) await attend(reading)
           return { kind: 'stands' }
         case 'asks':
           return { kind: 'waits' }

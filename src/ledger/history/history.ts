@@ -5,12 +5,12 @@ import { restartSlotsAfterClockSetBack } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import {
   type HistoryIdentity,
-  type HistoryMemory,
+  type HistoryReading,
   type HistoryVerdict,
-  type HistoryView,
   judgeDataLoss,
   type LedgerStandby,
-  type NamedRow,
+  type RememberedHistory,
+  type RowSearchResult,
 } from './judgeDataLoss.ts'
 
 export interface LastClaim {
@@ -21,13 +21,13 @@ export interface LastClaim {
 
 /** What this instance has seen in the ledger, which must still have it. */
 export interface InstanceMemory {
-  memory: HistoryMemory | null
+  history: RememberedHistory | null
   claim: LastClaim | null
   safeLsn: string | null
   hasRecords: boolean
 }
 
-export const emptyInstanceMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
+export const emptyInstanceMemory: InstanceMemory = { history: null, claim: null, safeLsn: null, hasRecords: false }
 
 /** True if COMMITs wait until a standby has them on disk. */
 const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
@@ -57,8 +57,11 @@ const viewSql = `
   case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
 
-async function readHistory(db: Database, { claim, safeLsn, hasRecords }: InstanceMemory): Promise<HistoryView | null> {
-  const { rows } = await db.query<HistoryView>(`select ${viewSql} from outboxd.history h, outboxd.history_now() n`, [
+async function readHistory(
+  db: Database,
+  { claim, safeLsn, hasRecords }: InstanceMemory,
+): Promise<HistoryReading | null> {
+  const { rows } = await db.query<HistoryReading>(`select ${viewSql} from outboxd.history h, outboxd.history_now() n`, [
     claim?.id ?? null,
     claim?.attempt ?? null,
     claim?.outboxId ?? null,
@@ -69,7 +72,7 @@ async function readHistory(db: Database, { claim, safeLsn, hasRecords }: Instanc
 }
 
 export interface JudgedHistory {
-  view: HistoryView | null
+  reading: HistoryReading | null
   verdict: HistoryVerdict
 }
 
@@ -77,14 +80,14 @@ export interface JudgedHistory {
 export async function readAndJudgeHistory(
   db: Database,
   remembered: InstanceMemory,
-  { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<NamedRow> },
+  { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<RowSearchResult> },
 ): Promise<JudgedHistory> {
   const view = await readHistory(db, remembered)
-  if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
-  const { memory } = remembered
-  const verdict = judgeDataLoss(view, { memory, standby, named: { kind: 'unknown' } })
-  if (verdict.kind !== 'asks') return { view, verdict }
-  return { view, verdict: judgeDataLoss(view, { memory, standby, named: await findNamed() }) }
+  if (view === null) return { reading: view, verdict: { kind: 'found', detail: rowIsGone } }
+  const { history } = remembered
+  const verdict = judgeDataLoss(view, { memory: history, standby, named: { kind: 'unknown' } })
+  if (verdict.kind !== 'asks') return { reading: view, verdict }
+  return { reading: view, verdict: judgeDataLoss(view, { memory: history, standby, named: await findNamed() }) }
 }
 
 const rowIsGone = 'the row of outboxd.history is gone'
@@ -198,7 +201,7 @@ export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: numbe
 }
 
 /** Runs in a transaction. */
-export async function acceptLossByOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
+export async function acceptLossAsOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
        doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end

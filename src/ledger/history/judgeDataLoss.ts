@@ -7,7 +7,7 @@ export interface HistoryIdentity {
 }
 
 /** The ledger's history as one statement read it. Times are those of the database's clock. */
-export interface HistoryView {
+export interface HistoryReading {
   agreed: HistoryIdentity
   agreedAtMs: number
   isByPerson: boolean
@@ -34,7 +34,7 @@ export interface HistoryView {
   isStandbyMissed: boolean
 }
 
-export interface HistoryMemory {
+export interface RememberedHistory {
   agreedAtMs: number
   timeline: number | null
 }
@@ -43,7 +43,7 @@ export interface HistoryMemory {
 export type LedgerStandby = 'none' | 'synchronous'
 
 /** An outbox row that names a transaction. A ledger without records has lost the record of such a row. */
-export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
+export type RowSearchResult = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
 
 export type HistoryVerdict =
   | { kind: 'stands' }
@@ -68,26 +68,28 @@ const promotedWithinMs = 120_000
  * outbox name transactions.
  */
 export function judgeDataLoss(
-  view: HistoryView,
-  { memory, standby, named }: { memory: HistoryMemory | null; standby: LedgerStandby; named: NamedRow },
+  reading: HistoryReading,
+  { memory, standby, named }: { memory: RememberedHistory | null; standby: LedgerStandby; named: RowSearchResult },
 ): HistoryVerdict {
-  if (view.isFound) return { kind: 'waits' }
-  const { agreed, now } = view
+  if (reading.isFound) return { kind: 'waits' }
+  const { agreed, now } = reading
   const other = otherDatabase(agreed, now)
-  const objection = findObjection(view, memory)
-  if (other !== null && objection === null && view.isUnused)
+  const objection = findObjection(reading, memory)
+  if (other !== null && objection === null && reading.isUnused)
     return unlessNamed(named, { kind: 'agrees', isPromoted: false })
   const detail = other ?? objection
   if (detail !== null) return { kind: 'found', detail }
-  if (differ(agreed.timeline, now.timeline)) return decidePromotion(view, standby)
-  if (view.isPutBack) return { kind: 'found', detail: putBack }
-  return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
+  if (differ(agreed.timeline, now.timeline)) return decidePromotion(reading, standby)
+  if (reading.isPutBack) return { kind: 'found', detail: putBack }
+  return reading.isEmpty && !reading.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
-export const hasOperatorAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
-  isByPerson && agreedAtMs > memory.agreedAtMs
+export const hasOperatorAgreedSince = (
+  { agreedAtMs, isByPerson }: HistoryReading,
+  memory: RememberedHistory,
+): boolean => isByPerson && agreedAtMs > memory.agreedAtMs
 
-function findObjection(view: HistoryView, memory: HistoryMemory | null): string | null {
+function findObjection(view: HistoryReading, memory: RememberedHistory | null): string | null {
   if (memory === null || hasOperatorAgreedSince(view, memory)) return null
   if (!view.hasLastClaim) return 'a record that a daemon had claimed is missing or not marked as sent'
   if (view.agreedAtMs < memory.agreedAtMs) return 'the last agreement about its history is missing'
@@ -106,7 +108,7 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
   return null
 }
 
-function unlessNamed(named: NamedRow, verdict: HistoryVerdict): HistoryVerdict {
+function unlessNamed(named: RowSearchResult, verdict: HistoryVerdict): HistoryVerdict {
   if (named.kind === 'none') return verdict
   if (named.kind === 'unknown') return { kind: 'asks' }
   return {
@@ -117,7 +119,10 @@ function unlessNamed(named: NamedRow, verdict: HistoryVerdict): HistoryVerdict {
 
 const putBack = 'rows of a backup were restored into existing tables, or outboxd.history was changed by hand'
 
-function decidePromotion({ agreed, now, markedForMs, hasTarget }: HistoryView, standby: LedgerStandby): HistoryVerdict {
+function decidePromotion(
+  { agreed, now, markedForMs, hasTarget }: HistoryReading,
+  standby: LedgerStandby,
+): HistoryVerdict {
   const what = `the server’s timeline is ${now.timeline}, before ${agreed.timeline}`
   if (hasTarget) return { kind: 'found', detail: `${what}: a backup was recovered to a point in time` }
   if (standby !== 'synchronous')

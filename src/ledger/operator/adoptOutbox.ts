@@ -6,10 +6,10 @@ import {
   readLedgerBinding,
   readServedOutbox,
   rebindLedgerToService,
-  type ServedService,
   type ServiceIdentity,
   type StartPosition,
-  toServedService,
+  type StoredServiceIdentity,
+  toStoredServiceIdentity,
 } from '../binding.ts'
 import { isInstanceAliveSql } from '../instances.ts'
 import { type Actor, logOperatorAct, type Operator } from './operator.ts'
@@ -91,16 +91,16 @@ async function declareRowsSame(db: Database): Promise<void> {
   )
 }
 
-export interface ServiceChangeFacts {
-  served: ServedService | null
-  configured: ServedService
+export interface ServiceChangeImpact {
+  served: StoredServiceIdentity | null
+  configured: StoredServiceIdentity
   /** Running daemons, such as `abcd1234 on erp-1`. */
   daemons: string[]
   /** Records that the service may have, by state. */
   records: Record<string, number>
 }
 
-export async function readServiceChangeFacts(db: Database, service: ServiceIdentity): Promise<ServiceChangeFacts> {
+export async function readServiceChangeImpact(db: Database, service: ServiceIdentity): Promise<ServiceChangeImpact> {
   const { id, served } = await readLedgerBinding(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
@@ -112,7 +112,7 @@ export async function readServiceChangeFacts(db: Database, service: ServiceIdent
   )
   return {
     served,
-    configured: toServedService(id, service),
+    configured: toStoredServiceIdentity(id, service),
     daemons: daemons.map(({ name }) => name),
     records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
   }
@@ -124,7 +124,7 @@ export interface ServiceAdoption {
    * `records`: the new service does not know records that are under way.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
-  facts: ServiceChangeFacts
+  impact: ServiceChangeImpact
 }
 
 export function adoptService(
@@ -134,19 +134,19 @@ export function adoptService(
   return inTransaction(ledger, async (db) => {
     // Keeps daemons from starting until the COMMIT.
     await db.query('lock table outboxd.instance in share row exclusive mode')
-    const facts = await readServiceChangeFacts(db, service)
-    const kind = judgeServiceChange(facts, isSame)
-    if (kind !== 'adopted') return { kind, facts }
-    await rebindLedgerToService(db, facts.configured, actor.who)
-    const { baseUrl, authUrl } = facts.configured
-    const former = facts.served?.baseUrl ?? null
+    const impact = await readServiceChangeImpact(db, service)
+    const kind = judgeServiceChange(impact, isSame)
+    if (kind !== 'adopted') return { kind, impact }
+    await rebindLedgerToService(db, impact.configured, actor.who)
+    const { baseUrl, authUrl } = impact.configured
+    const former = impact.served?.baseUrl ?? null
     await logOperatorAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former })
-    return { kind, facts }
+    return { kind, impact }
   })
 }
 
 export function judgeServiceChange(
-  { served, configured, daemons, records }: ServiceChangeFacts,
+  { served, configured, daemons, records }: ServiceChangeImpact,
   isSame: boolean,
 ): ServiceAdoption['kind'] {
   if (served !== null && isSameService(served, configured)) return 'served'

@@ -1,4 +1,4 @@
-import { toExactJsonFields } from '../../boundText.ts'
+import { escapeNonAsciiFields } from '../../boundText.ts'
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { removePollJobs } from '../queue.ts'
@@ -17,7 +17,7 @@ import { hasKeySql } from './selectSubmissions.ts'
  * SQL fragments of a statement that writes an operator's decision about records. `s` is the submission, `f` the
  * submission before the decision, `w` the submission after the decision, and `r` the caller's record.
  */
-interface DecisionParts {
+interface DecisionSqlFragments {
   /** Fields of `r` besides `id` and `revision`. */
   fields?: string
   allowed: string
@@ -28,7 +28,7 @@ interface DecisionParts {
   amounts?: string
 }
 
-export interface Decided {
+export interface DecidedSubmission {
   id: string
   tracked: boolean
   keptKey: boolean
@@ -36,7 +36,7 @@ export interface Decided {
 }
 
 /** Leaves out a submission that took a step since the operator saw it. */
-export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: DecisionParts): string =>
+export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: DecisionSqlFragments): string =>
   `with record as (
      select * from json_to_recordset($1) as r(${['id uuid', 'revision int', fields].filter(Boolean).join(', ')})
    ), former as (
@@ -61,8 +61,13 @@ export async function writeDecisions(
   sql: string,
   records: readonly { id: string; revision: number }[],
   { who, reason, account }: Actor,
-): Promise<Decided[]> {
-  const { rows } = await db.query<Decided>(sql, [JSON.stringify(records.map(toExactJsonFields)), who, reason, account])
+): Promise<DecidedSubmission[]> {
+  const { rows } = await db.query<DecidedSubmission>(sql, [
+    JSON.stringify(records.map(escapeNonAsciiFields)),
+    who,
+    reason,
+    account,
+  ])
   const jobs = rows.flatMap(({ formerJobId }) => formerJobId ?? [])
   if (jobs.length > 0) await removePollJobs(db, jobs)
   return rows
@@ -84,7 +89,7 @@ export async function discardSeenSubmissions(operator: Operator, seen: readonly 
   return discarded.map(({ id }) => id)
 }
 
-export interface KeyRecord {
+export interface RecordOfKey {
   id: string
   outboxId: string
   type: string
@@ -96,8 +101,8 @@ export interface KeyRecord {
 
 export const erasedRecordsMax = 100_000
 
-export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRecord[]> {
-  const { rows } = await db.query<KeyRecord>(
+export async function readRecordsOfKey(db: Database, key: string): Promise<RecordOfKey[]> {
+  const { rows } = await db.query<RecordOfKey>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.state, s.revision, s.report_due as "reportDue",
        (${mayBePrunedSql}) as "mayBeErased"
      from outboxd.submission s where ${hasKeySql('$1')} order by s.seq limit ${erasedRecordsMax}`,
@@ -112,7 +117,7 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRe
  */
 export function eraseRecords(
   { ledger, actor }: Operator,
-  records: readonly Pick<KeyRecord, 'id' | 'revision'>[],
+  records: readonly Pick<RecordOfKey, 'id' | 'revision'>[],
 ): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     const { rows } = await db.query<{ id: string }>(

@@ -26,7 +26,7 @@ export interface Actor {
   account: string
 }
 
-export type StatedActor = Omit<Actor, 'account'>
+export type WhoAndReason = Omit<Actor, 'account'>
 
 /** Acts that are not steps of a submission: commands without `outboxd`, or acts of the console. */
 export type Act =
@@ -77,8 +77,8 @@ export async function logOperatorAct(
   )
 }
 
-export const reasonAndAccountJsonSql = (reason: string, account: string): string =>
-  `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
+export const reasonAndAccountJsonSql = (reasonSql: string, accountSql: string): string =>
+  `jsonb_strip_nulls(jsonb_build_object('reason', ${reasonSql}::text, 'account', ${accountSql}::text))`
 
 /**
  * Locks these submissions, their polls, keys and transaction ids in the order of queue.ts. Runs `work`, then releases
@@ -88,11 +88,11 @@ export function withSubmissionsLocked<T>(
   { ledger, keyOnFailure }: Operator,
   seen: readonly Pick<SeenRecord, 'id' | 'key'>[],
   work: (db: Database) => Promise<T>,
-  ids: readonly TransactionRef[] = [],
+  transactions: readonly TransactionRef[] = [],
 ): Promise<T> {
   return inTransaction(ledger, async (db) => {
     await lockPollJobs(db, seen)
-    if (ids.length > 0) await lockTransactionIds(db, ids)
+    if (transactions.length > 0) await lockTransactionIds(db, transactions)
     const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
     return lockKeysAndReleaseFirstRecords(db, [...seen, ...locked], keyOnFailure, () => work(db))

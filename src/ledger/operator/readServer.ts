@@ -10,7 +10,7 @@ export async function readServerVersion(db: Database): Promise<string> {
 export type ReadOnlyCause = 'standby' | 'setting'
 
 /** Null if the server takes writes. */
-export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | null> {
+export async function findReadOnlyCause(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
        when current_setting('transaction_read_only') = 'on' then 'setting' end as cause`,
@@ -19,7 +19,7 @@ export async function readReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
 }
 
 /** Returns statements that set limits for our role which a pooler did not pass on. */
-export async function findMissingTimeoutStatements(db: Database): Promise<string[]> {
+export async function findStatementsForMissingTimeLimits(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
      from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)

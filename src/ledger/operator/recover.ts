@@ -4,7 +4,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import type { Resource } from '../../resources.ts'
 import { insertCapturedRecords } from '../capture.ts'
 import {
-  acceptLossByOperator,
+  acceptLossAsOperator,
   ledgerRestoredMessage,
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
@@ -16,7 +16,7 @@ import {
   lockTransactionIds,
   readTransactionHolders,
   type TransactionRef,
-  transactionName,
+  toTransactionName,
 } from '../transactions.ts'
 import { decisionSql, writeDecisions } from './decisions.ts'
 import {
@@ -105,10 +105,10 @@ export async function checkTransactionIdsOfRows(
   return rows
 }
 
-export interface NamedRecord extends DoubtfulRecord {
+export interface RecordNamingTransaction extends DoubtfulRecord {
   transactionId: string
   /** Why the transaction id in the row is not believed. Null if the id is believed, so that the record is polled. */
-  whyNot: string | null
+  whyNotBelieved: string | null
 }
 
 export const transactionTakenMessage = (transactionId: string, outboxId: string): string =>
@@ -124,21 +124,21 @@ const lostDataMessage = (why: string | null): string =>
  */
 export function recoverNamedTransactions(
   operator: Operator,
-  records: readonly NamedRecord[],
+  records: readonly RecordNamingTransaction[],
   seenAtMs: number,
 ): Promise<boolean> {
   const { keyOnFailure, actor } = operator
   return recoverRecords(operator, async (db, queue) => {
     if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
-    const trusted = records.filter(({ whyNot }) => whyNot === null)
+    const trusted = records.filter(({ whyNotBelieved }) => whyNotBelieved === null)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissionsAndReadKeys(db, records)
     await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
-      const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
+      const doubts = records.flatMap(({ id, revision, transactionId, whyNotBelieved }) => {
         const holder = holders.get(id)
-        const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
+        const why = whyNotBelieved ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
         return why === null ? [] : [{ id, revision, error: boundText(lostDataMessage(why)) }]
       })
       await writeDecisions(db, doubtSql, doubts, actor)
@@ -164,12 +164,12 @@ async function lockAndFindOtherHolders(
 ): Promise<Map<string, string>> {
   await lockTransactionIds(db, named)
   const owners = new Map(
-    (await readTransactionHolders(db, named)).map((holder) => [transactionName(holder), holder.outboxId]),
+    (await readTransactionHolders(db, named)).map((holder) => [toTransactionName(holder), holder.outboxId]),
   )
   const others = new Map<string, string>()
   for (const each of named) {
-    const owner = owners.get(transactionName(each))
-    if (owner === undefined) owners.set(transactionName(each), each.outboxId)
+    const owner = owners.get(toTransactionName(each))
+    if (owner === undefined) owners.set(toTransactionName(each), each.outboxId)
     else others.set(each.id, owner)
   }
   return others
@@ -224,11 +224,11 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
 }
 
 export interface RecoveryTerms {
-  as: RecoveredAs
+  queuedBecome: RecoveredAs
   seenAtMs: number
   /** True if rows that waited when the loss was found may have been sent. */
   isOutboxInDoubt: boolean
-  before: { arrived: number; uncertain: number; rows: number }
+  alreadyDecided: { arrived: number; uncertain: number; rows: number }
 }
 
 /**
@@ -240,22 +240,22 @@ export interface RecoveryTerms {
  */
 export async function finishRecovery(
   db: Database,
-  { as, seenAtMs, isOutboxInDoubt, before }: RecoveryTerms,
+  { queuedBecome, seenAtMs, isOutboxInDoubt, alreadyDecided }: RecoveryTerms,
   actor: Actor,
 ): Promise<number | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
   if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
-    const taken = await decideQueued(db, { as, after }, actor)
+    const taken = await decideQueued(db, { as: queuedBecome, after }, actor)
     queued += taken.count
     after = taken.after
   }
   await db.query(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
-  await acceptLossByOperator(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
-  await logOperatorAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
+  await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
+  await logOperatorAct(db, actor, 'recover', { queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
   return queued
 }
 

@@ -65,11 +65,11 @@ export async function readReplayableSubmissions(
 export async function queueReplays(
   operator: Operator,
   replays: readonly Replay[],
-  newKeys: boolean,
+  shouldUseNewKeys: boolean,
 ): Promise<string[]> {
   const records = replays.map((replay) => ({
     ...replay,
-    newKeys,
+    newKeys: shouldUseNewKeys,
     idempotencyKey: randomUUID(),
     requestDigest: computeRequestDigest(replay),
   }))
@@ -83,8 +83,8 @@ export async function queueReplays(
  * True if the service may have the record under its idempotency key and has not finished it. An end under a transaction
  * id that an operator gave does not count, because the id may be another record's.
  */
-export const keepsIdempotencyKeySql = (table: string): string =>
-  `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`
+export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
+  `((${submissionAlias}.may_have_arrived or ${submissionAlias}.state in ('uncertain', 'accepted', 'completed')) and (${submissionAlias}.done_ms is null or ${submissionAlias}.id_by_person))`
 
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,

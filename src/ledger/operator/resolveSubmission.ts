@@ -3,11 +3,11 @@ import type { Database } from '../../postgres/database.ts'
 import type { PollQueue } from '../queue.ts'
 import { resetColumnsSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
-import { type Decided, decisionSql, writeDecisions } from './decisions.ts'
+import { type DecidedSubmission, decisionSql, writeDecisions } from './decisions.ts'
 import { type Actor, type Operator, type SeenRecord, withOpenQueue, withSubmissionsLocked } from './operator.ts'
 import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 
-export type ArrivalSettled =
+export type ArrivalResult =
   | { kind: 'settled'; tracked: boolean }
   /** Another submission has the transaction. */
   | { kind: 'taken'; by: TransactionHolder }
@@ -19,10 +19,10 @@ export function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
   transaction: TransactionRef,
-): Promise<ArrivalSettled> {
+): Promise<ArrivalResult> {
   const settle =
     (queue: PollQueue) =>
-    async (db: Database): Promise<ArrivalSettled> => {
+    async (db: Database): Promise<ArrivalResult> => {
       const by = await readOtherTransactionHolder(db, transaction, seen.id)
       if (by) return { kind: 'taken', by }
       const { id, revision } = seen
@@ -42,9 +42,9 @@ export function resolveAsArrived(
 export async function resolveAsNotArrived(
   operator: Operator,
   seen: SeenRecord,
-  newKey: boolean,
-): Promise<Pick<Decided, 'keptKey'> | null> {
-  const record = { id: seen.id, revision: seen.revision, newKey, idempotencyKey: randomUUID() }
+  shouldUseNewKey: boolean,
+): Promise<Pick<DecidedSubmission, 'keptKey'> | null> {
+  const record = { id: seen.id, revision: seen.revision, newKey: shouldUseNewKey, idempotencyKey: randomUUID() }
   return withSubmissionsLocked(operator, [seen], async (db) => {
     const [settled] = await writeDecisions(db, notArrivedSql, [record], operator.actor)
     return settled ?? null
@@ -101,7 +101,7 @@ export async function settleArrivedRecords(
   queue: PollQueue,
   arrivals: readonly { id: string; revision: number; transactionId: string }[],
   { how, actor }: { how: keyof typeof arrivedSql; actor: Actor },
-): Promise<Decided[]> {
+): Promise<DecidedSubmission[]> {
   const records = arrivals.map((arrival) => ({ ...arrival, jobId: randomUUID() }))
   const settled = await writeDecisions(db, arrivedSql[how], records, actor)
   const tracked = new Set(settled.filter((each) => each.tracked).map(({ id }) => id))

@@ -64,7 +64,7 @@ export function toLikePatterns(text: string): string[] {
 }
 
 /** Describes submissions with the same state, code and shape of error. */
-export interface Cause {
+export interface FailureCause {
   /** The value of the filter `cause`. */
   cause: string
   count: number
@@ -83,8 +83,8 @@ export async function countFailureCauses(
   db: Database,
   filter: SubmissionFilter,
   rowsMax: number,
-): Promise<{ causes: Cause[]; lookedAt: number; isCut: boolean }> {
-  const { rows } = await db.query<Cause>(causesSql, [...filterParameters(filter), rowsMax + 1])
+): Promise<{ causes: FailureCause[]; lookedAt: number; isCut: boolean }> {
+  const { rows } = await db.query<FailureCause>(causesSql, [...filterParameters(filter), rowsMax + 1])
   const lookedAt = rows.reduce((sum, { count }) => sum + count, 0)
   return { causes: rows, lookedAt: Math.min(lookedAt, rowsMax), isCut: lookedAt > rowsMax }
 }

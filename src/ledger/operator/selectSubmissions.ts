@@ -47,7 +47,7 @@ export interface SubmissionFilter {
   among: readonly string[] | null
 }
 
-export const anySubmission: SubmissionFilter = {
+export const anySubmissionFilter: SubmissionFilter = {
   states,
   code: null,
   type: null,
@@ -115,7 +115,7 @@ export function filterParameters(filter: SubmissionFilter): unknown[] {
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
-export const hasKeySql = (value: string): string => hasText('s.key', value)
+export const hasKeySql = (valueSql: string): string => hasText('s.key', valueSql)
 
 /**
  * The error of submission `s` without quoted text and without words that have digits. Error codes, names such as

@@ -15,7 +15,7 @@ export interface CatalogColumn {
    * The values that an enum or a CHECK allows, or else the few that rows have. Empty if none are known, null if rows
    * have many.
    */
-  readonly words: readonly string[] | null
+  readonly knownValues: readonly string[] | null
   /** True if an enum or a CHECK allows only certain values. */
   readonly isClosed: boolean
   /** True if a unique index without a condition has only this column. */
@@ -51,9 +51,9 @@ export const quoteTableIfNeeded = ({ schema, name }: Named): string =>
 const reserved =
   /^(all|analyse|and|any|asc|case|default|desc|do|end|group|in|limit|on|only|or|order|table|to|user|using|when)$/
 
-/** @param qualified quoted, with or without a schema */
-export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
-  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualified])
+/** @param qualifiedName quoted, with or without a schema */
+export async function readCatalogTable(db: Database, qualifiedName: string): Promise<CatalogTable | null> {
+  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualifiedName])
   const [table] = rows
   if (table === undefined) return null
   const { rows: columns } = await db.query<
@@ -102,7 +102,7 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 const wordsMax = 12
 const rowsLookedAt = 2_000
 
-export async function addWordsOfRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
+export async function addKnownValuesFromRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
   if (asked.length === 0) return table
   // Does not read long values, because they are not states or types, and Postgres stores them elsewhere.
@@ -118,13 +118,15 @@ export async function addWordsOfRows(db: Database, table: CatalogTable): Promise
     [rowsLookedAt],
   )
   const found = new Map(asked.map(({ name }, i) => [name, rows[0]?.[`w${i}`] ?? []]))
-  const wordsOf = (name: string, known: CatalogColumn['words']) => {
+  const wordsOf = (name: string, known: CatalogColumn['knownValues']) => {
     const words = found.get(name) ?? known
     return words !== null && words.length > wordsMax ? null : words
   }
   return {
     ...table,
-    columns: table.columns.map((each) => (each.isClosed ? each : { ...each, words: wordsOf(each.name, each.words) })),
+    columns: table.columns.map((each) =>
+      each.isClosed ? each : { ...each, knownValues: wordsOf(each.name, each.knownValues) },
+    ),
   }
 }
 

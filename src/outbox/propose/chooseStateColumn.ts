@@ -1,14 +1,14 @@
 import type { State } from '../../model.ts'
-import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import { quoteForYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { type CatalogColumn, type CatalogTable, isTimeColumn } from './catalogTable.ts'
 import {
-  findBusinessWords,
+  findBusinessValues,
   findSendingStatusColumn,
   findSentColumnCandidates,
-  findStatusWord,
+  findStatusValue,
   isSentMarkColumn,
   isStatusName,
-  wordsOfColumn,
+  knownValuesDefaultFirst,
 } from './sentColumns.ts'
 
 export interface StateChoice {
@@ -45,7 +45,7 @@ export function chooseStateColumn({ name, columns }: CatalogTable, isOutbox: boo
 
 const timeLines = (column: CatalogColumn): YamlLine[] => [
   { text: 'state:' },
-  { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
+  { text: `  timestamp: ${quoteForYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
   {
     text: '  set: [completed]',
     comment: 'written on completion, else it stays NULL; with [queued] written on capture',
@@ -56,7 +56,7 @@ function flagLines(column: CatalogColumn): YamlLine[] {
   const [not, done] = column.type === 'boolean' ? ['false', 'true'] : ['0', '1']
   return [
     { text: 'state:' },
-    { text: `  flag: ${quoteYaml(column.name)}`, comment: column.exactType },
+    { text: `  flag: ${quoteForYaml(column.name)}`, comment: column.exactType },
     { text: `  new: ${column.notNull ? not : `[${not}, null]`}`, comment: 'the row waits' },
     { text: `  done: ${done}` },
     { text: '  set: [queued]', comment: 'on capture' },
@@ -73,42 +73,43 @@ const meanings = {
 const states = Object.keys(meanings) as (keyof typeof meanings)[]
 
 function byStatus(column: CatalogColumn): StateChoice {
-  const business = findBusinessWords(column.words ?? [])
+  const business = findBusinessValues(column.knownValues ?? [])
   const warning = `"${column.name}" has words that may be about your business (${business.join(', ')}). If it is the ERP's own state, choose another column`
   return chosen(column, statusLines(column), business.length === 0 ? [] : [warning])
 }
 
 function statusLines(column: CatalogColumn): YamlLine[] {
-  const { name, exactType, words } = column
-  const waiting = findStatusWord(wordsOfColumn(column), 'new')
-  const seen = words === null || words.length === 0 ? '' : `; it has ${words.map(quoteYaml).join(', ')}`
+  const { name, exactType, knownValues } = column
+  const waiting = findStatusValue(knownValuesDefaultFirst(column), 'new')
+  const seen =
+    knownValues === null || knownValues.length === 0 ? '' : `; it has ${knownValues.map(quoteForYaml).join(', ')}`
   return [
     { text: 'state:' },
-    { text: `  status: ${quoteYaml(name)}`, comment: `${exactType}${seen}` },
+    { text: `  status: ${quoteForYaml(name)}`, comment: `${exactType}${seen}` },
     waiting === null
       ? {
           text: '  new: []',
-          trial: '  new: FILL_IN',
+          placeholder: '  new: FILL_IN',
           fillIn: `which values say that the row waits? null for NULL${seen}`,
         }
-      : { text: `  new: ${quoteYaml(waiting)}`, comment: 'the row waits' },
+      : { text: `  new: ${quoteForYaml(waiting)}`, comment: 'the row waits' },
     ...states.flatMap((state) => {
       const word = wordFor(column, state, waiting)
-      return word === null ? [] : [{ text: `  ${state}: ${quoteYaml(word)}`, comment: meanings[state] }]
+      return word === null ? [] : [{ text: `  ${state}: ${quoteForYaml(word)}`, comment: meanings[state] }]
     }),
   ]
 }
 
 /** Chooses a value that the column has, or else the state's name if the column can hold it. */
 function wordFor(
-  { words: known, isClosed, exactType }: CatalogColumn,
+  { knownValues: known, isClosed, exactType }: CatalogColumn,
   state: keyof typeof meanings,
   waiting: string | null,
 ): string | null {
   const words = (known ?? []).filter((word) => word !== waiting)
-  const theirs = findStatusWord(words, state)
+  const theirs = findStatusValue(words, state)
   if (theirs !== null) return theirs
-  if (isClosed) return state === 'rejected' ? findStatusWord(words, 'failed') : null
+  if (isClosed) return state === 'rejected' ? findStatusValue(words, 'failed') : null
   const lengthMax = /^character(?: varying)?\((\d+)\)/.exec(exactType)?.[1]
   const fits = lengthMax === undefined || state.length <= Number(lengthMax)
   return fits && state !== waiting ? state : null
@@ -116,15 +117,15 @@ function wordFor(
 
 /** Asks the user to choose the column, and lists each form of `state:`. */
 function byUser(candidates: readonly CatalogColumn[]): StateChoice {
-  const shown = candidates.map(({ name, type, words }) => {
-    const has = words === null || words.length === 0 ? '' : `; it has ${words.join(', ')}`
+  const shown = candidates.map(({ name, type, knownValues }) => {
+    const has = knownValues === null || knownValues.length === 0 ? '' : `; it has ${knownValues.join(', ')}`
     return `${name} (${type}${has})`
   })
   const question = `does one of these say that a row was sent: ${shown.join(', ')}? Then take one of the forms below. With none, every row there is sent, see outboxd adopt --start now`
   return {
     ...{ column: null, candidates, warnings: [] },
     lines: [
-      { text: 'state:', trial: 'state: none', fillIn: question },
+      { text: 'state:', placeholder: 'state: none', fillIn: question },
       { text: '# state: { timestamp: COLUMN, set: [completed] }', comment: 'a time' },
       { text: '# state: { flag: COLUMN, new: false, done: true, set: [queued] }', comment: 'a flag' },
       {

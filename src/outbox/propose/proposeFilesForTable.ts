@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { proposeMapping, resourceOfNoun, type TypeQuestion } from '../../mapping/proposeMapping.ts'
+import { findResourceByNoun, proposeMapping, type TypeToFillIn } from '../../mapping/proposeMapping.ts'
 import { type SourceField, sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
-import { writeYamlLines, writeYamlWithTrialValues } from '../../yaml/yamlLines.ts'
+import { writeYamlLines, writeYamlWithPlaceholders } from '../../yaml/yamlLines.ts'
 import { findOutboxTableProblems } from '../findOutboxTableProblems.ts'
 import {
   findRowSecurityRemarks,
@@ -14,10 +14,10 @@ import {
 } from '../findTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../outboxGrants.ts'
 import { qualifiedNameSql } from '../outboxTable.ts'
-import { readOutboxFile } from '../readOutboxFile.ts'
+import { parseOutboxFile } from '../readOutboxFile.ts'
 import { findTableOfSimilarName, OutboxTableUnusable, resolveTableSchema } from '../readTableShape.ts'
 import {
-  addWordsOfRows,
+  addKnownValuesFromRows,
   type CatalogTable,
   qualifiedTableSql,
   quoteNameIfNeeded,
@@ -59,7 +59,7 @@ export async function proposeFilesForTable(
   const found = await readCatalogTable(pool, qualifiedNameSql(name))
   if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   if (mustRowsBeMarked(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
-  const table = await addWordsOfRows(pool, found)
+  const table = await addKnownValuesFromRows(pool, found)
   const alone = proposeOutboxFile(table)
   const document = 'column' in alone.payload ? null : await describeDocument(pool, table, endpoint)
   const proposal = document === null ? alone : proposeOutboxFile(table, true)
@@ -121,8 +121,8 @@ async function describeDocument(
   const document = await findDocumentTables(pool, table)
   if (document === null) return null
   const { lines } = document
-  const endpoint = asked ?? resourceOfNoun(lines === null ? 'transaction' : 'order')
-  const source = proposeSourceQuery(document, endpoint === resourceOfNoun('order'))
+  const endpoint = asked ?? findResourceByNoun(lines === null ? 'transaction' : 'order')
+  const source = proposeSourceQuery(document, endpoint === findResourceByNoun('order'))
   const { rows } = await pool.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
   const hidden = tablesOfDocument(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
@@ -144,19 +144,19 @@ async function readFields(pool: pg.Pool, table: CatalogTable, { payload }: Outbo
 
 /** The types that rows have; empty if there are many or none is known. */
 const typesOf = ({ type }: OutboxProposal): readonly string[] =>
-  'constant' in type ? [type.constant] : (type.column.words ?? [])
+  'constant' in type ? [type.constant] : (type.column.knownValues ?? [])
 
 /** Chooses the types that get a mapping file: those without one. If none is known, one file to copy. */
 function typesToMap(
   types: readonly string[],
   { type }: OutboxProposal,
   existingMappings: Mappings,
-): readonly (string | TypeQuestion)[] {
+): readonly (string | TypeToFillIn)[] {
   if ('constant' in type || types.length > 0) return types.filter((each) => !existingMappings.has(each))
   const { name } = type.column
   return [
     {
-      question: `the value that such rows have in "${name}", in a file like this for each. If "${name}" is not a type, write type: { constant: … } in outbox.yaml`,
+      fillIn: `the value that such rows have in "${name}", in a file like this for each. If "${name}" is not a type, write type: { constant: … } in outbox.yaml`,
     },
   ]
 }
@@ -166,7 +166,7 @@ const mappedWarning = (type: string) =>
 
 /** Finds what `check` would report about outbox.yaml once it is filled in. */
 async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Promise<string[]> {
-  const { table: described, problems } = readOutboxFile('outbox.yaml', writeYamlWithTrialValues(lines))
+  const { table: described, problems } = parseOutboxFile('outbox.yaml', writeYamlWithPlaceholders(lines))
   if (described === null) return problems.map(({ message }) => message)
   if (!hasId) return findPermissionProblems(pool, described)
   try {

@@ -1,5 +1,5 @@
 import { chooseByUsualName, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
-import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import { quoteForYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import {
   type CatalogColumn,
   type CatalogTable,
@@ -11,8 +11,8 @@ import {
 } from './catalogTable.ts'
 import { chooseStateColumn, type StateChoice } from './chooseStateColumn.ts'
 import {
-  chooseExampleWord,
-  findBusinessWords,
+  chooseExampleValue,
+  findBusinessValues,
   findSentColumnCandidates,
   findWorkflowColumn,
   isNameAboutSending,
@@ -52,13 +52,13 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
     type: type === null ? { constant: typeName } : { column: type },
     warnings: [...id.warnings, ...state.warnings],
     lines: [
-      { text: `schema: ${quoteYaml(table.schema)}` },
-      { text: `table: ${quoteYaml(table.name)}` },
+      { text: `schema: ${quoteForYaml(table.schema)}` },
+      { text: `table: ${quoteForYaml(table.name)}` },
       ...id.lines,
       ...orderLines(columns, id.column),
       type === null
-        ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
-        : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
+        ? { text: `type: { constant: ${quoteForYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
+        : { text: `type: ${quoteForYaml(type.name)}`, comment: 'one mapping file for each value' },
       key === null
         ? {
             text: '',
@@ -66,7 +66,7 @@ export function proposeOutboxFile(table: CatalogTable, hasSource = false): Outbo
               'key: a column by which records are sent in order. No column looks like a key, so no order is kept.',
           }
         : {
-            text: `key: ${quoteYaml(key.name)}`,
+            text: `key: ${quoteForYaml(key.name)}`,
             comment: 'records of one key are sent in order; without this line no order is kept',
           },
       ...createdAtLines(createdAt, left),
@@ -111,13 +111,13 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
   const found = primary ?? chooseByUsualName(certain, 'id') ?? certain[0]
   if (found !== undefined) {
     const why = found === primary ? 'the primary key' : 'unique and not null'
-    const line = { text: `id: ${quoteYaml(found.name)}`, comment: `${found.type}, ${why}` }
+    const line = { text: `id: ${quoteForYaml(found.name)}`, comment: `${found.type}, ${why}` }
     return { column: found, isNamed: true, warnings: [], lines: [line] }
   }
   const sent = findSentColumnCandidates(columns)
   const likely =
     chooseByUsualName(columns, 'id') ?? columns.find((each) => !sent.includes(each)) ?? (columns[0] as CatalogColumn)
-  const id = quoteYaml(likely.name)
+  const id = quoteForYaml(likely.name)
   if (kind !== 'r' || hasHeirs) {
     const promise = `promised, if no two rows can ever have one id in "${likely.name}"`
     return {
@@ -127,7 +127,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
       ],
       lines: [
         { text: `id: ${id}`, comment: likely.type },
-        { text: 'id_unique:', trial: 'id_unique: promised', fillIn: promise },
+        { text: 'id_unique:', placeholder: 'id_unique: promised', fillIn: promise },
       ],
     }
   }
@@ -138,7 +138,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
     warnings: [
       `"${name}" has no column that is unique and not null, and two rows of one id would count as one. Make a column unique and not null, or add one: alter table ${qualifiedTableSql(table)} add column outbox_id bigint generated always as identity unique (this locks and rewrites the table)`,
     ],
-    lines: [{ text: 'id:', trial: `id: ${id}`, fillIn }],
+    lines: [{ text: 'id:', placeholder: `id: ${id}`, fillIn }],
   }
 }
 
@@ -147,7 +147,7 @@ function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlL
   const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')
   if (isNumberColumn(id) || time === null) return []
-  return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
+  return [{ text: `order: ${quoteForYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 
 /** Excludes a time that is NULL until the row is sent, because it is not the creation time. */
@@ -166,7 +166,7 @@ function createdAtLines(column: CatalogColumn | null, left: readonly CatalogColu
       },
     ]
   }
-  const name = quoteYaml(column.name)
+  const name = quoteForYaml(column.name)
   const [text, hint] =
     column.type === 'bigint'
       ? [`{ column: ${name}, unit: milliseconds }`, 'or seconds, microseconds; ']
@@ -192,13 +192,13 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
   if ('column' in payload) {
     const { name, type } = payload.column
     const hint = type === 'bytea' ? 'bytea, of UTF-8: else { column: …, encoding: … }' : type
-    return [{ text: `payload: ${quoteYaml(name)}`, comment: hint }]
+    return [{ text: `payload: ${quoteForYaml(name)}`, comment: hint }]
   }
   return [
     { text: 'payload:' },
     { text: '  columns:', comment: 'name in the payload: column' },
     ...[...payload.columns].map(([name, column]) => ({
-      text: `    ${quoteYaml(name)}: ${quoteYaml(column.name)}`,
+      text: `    ${quoteForYaml(name)}: ${quoteForYaml(column.name)}`,
       comment: column.exactType,
     })),
   ]
@@ -211,15 +211,15 @@ const isGivenUpTime = (column: CatalogColumn) =>
 function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateChoice): YamlLine[] {
   if (isOutbox) {
     const givenUp = state.column === null ? undefined : columns.find(isGivenUpTime)
-    const filter = givenUp && quoteYaml(`${quoteNameIfNeeded(givenUp.name)} is null`)
+    const filter = givenUp && quoteForYaml(`${quoteNameIfNeeded(givenUp.name)} is null`)
     return filter === undefined ? [] : [{ text: `filter: ${filter}`, comment: 'leaves out rows that were given up' }]
   }
   const workflow = findWorkflowColumn(columns.filter((column) => column !== state.column))
   if (workflow === null) return []
-  const words = workflow.words ?? []
-  if (state.candidates.includes(workflow) && words.length > 0 && findBusinessWords(words).length === 0) return []
+  const words = workflow.knownValues ?? []
+  if (state.candidates.includes(workflow) && words.length > 0 && findBusinessValues(words).length === 0) return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
-  const example = `${quoteNameIfNeeded(workflow.name)} = '${chooseExampleWord(words)}'`
+  const example = `${quoteNameIfNeeded(workflow.name)} = '${chooseExampleValue(words)}'`
   return [
     {
       text: 'filter:',
@@ -254,6 +254,6 @@ function chooseWrittenColumns(table: CatalogTable, isOutbox: boolean, state: Sta
     [chooseByUsualName(updated, 'updatedAt'), 'now', 'the last write'],
   ]
   return wanted.flatMap(([column, what, comment]) =>
-    column ? [{ column, line: { text: `  ${quoteYaml(column.name)}: ${what}`, comment } }] : [],
+    column ? [{ column, line: { text: `  ${quoteForYaml(column.name)}: ${what}`, comment } }] : [],
   )
 }

@@ -55,7 +55,7 @@ export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): Sou
     ...(needsCustomer ? [joinSql(customer, 'c', 'h')] : []),
     `where h.${quoteNameIfNeeded(key.name)} = any($1)`,
   ].join('\n')
-  const items = { name: 'items', path: 'items', kind: 'array', about: '' } as const
+  const items = { name: 'items', path: 'items', kind: 'array', columnType: '' } as const
   return {
     sql: sql.split('\n'),
     fields: [

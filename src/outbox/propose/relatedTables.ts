@@ -1,7 +1,7 @@
-import { findUsuallyNamed, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
+import { findAllByUsualName, isUsualName, normalizeName } from '../../mapping/usualNames.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
-  addWordsOfRows,
+  addKnownValuesFromRows,
   type CatalogColumn,
   type CatalogTable,
   isNumberColumn,
@@ -90,8 +90,8 @@ function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: stri
   const isKeyedByHeader = primaryKey.length > 1 && primaryKey[0] === reference
   const hasNumber = others.some((column) => isNumberColumn(column) && !primaryKey.includes(column.name))
   return (
-    (findUsuallyNamed(others, 'quantity').length > 0 ? 2 : 0) +
-    (findUsuallyNamed(others, 'article').length > 0 ? 1 : 0) +
+    (findAllByUsualName(others, 'quantity').length > 0 ? 2 : 0) +
+    (findAllByUsualName(others, 'article').length > 0 ? 1 : 0) +
     (/line|position|pos$|item|detail|zeile|entry|artikel/.test(normalizeName(name)) ? 1 : 0) +
     (isKeyedByHeader && hasNumber ? 3 : 0)
   )
@@ -102,8 +102,8 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
   if (table.columns.some(({ name }) => name === 'display_type')) return 'l.display_type is null'
   const kind = table.columns.find(({ name }) => name === 'type')
   if (kind === undefined) return null
-  const { columns } = await addWordsOfRows(db, { ...table, columns: [kind] })
-  return columns[0]?.words?.includes('line') ? `l.type = 'line'` : null
+  const { columns } = await addKnownValuesFromRows(db, { ...table, columns: [kind] })
+  return columns[0]?.knownValues?.includes('line') ? `l.type = 'line'` : null
 }
 
 async function findLookup(
@@ -112,7 +112,7 @@ async function findLookup(
   what: 'customer' | 'article' | 'unit',
 ): Promise<TableLookup | null> {
   const keys = await readForeignKeys(db, table)
-  for (const column of findUsuallyNamed(table.columns, what)) {
+  for (const column of findAllByUsualName(table.columns, what)) {
     const declared = keys.find(({ isFrom, column: from }) => isFrom && from === column.name)
     const found = declared ?? (await readKeyByName(db, table, column))
     if (found !== null) return readLookup(db, found)

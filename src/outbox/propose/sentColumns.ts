@@ -79,22 +79,22 @@ const allStatusWords = Object.values(statusWords).flat()
 
 type StatusWordState = keyof typeof statusWords
 
-export const findStatusWord = (words: readonly string[], state: StatusWordState): string | null =>
+export const findStatusValue = (words: readonly string[], state: StatusWordState): string | null =>
   statusWords[state].flatMap((known) => words.filter((word) => normalizeName(word) === known))[0] ?? null
 
 /** Finds values about the business, such as draft and released. */
-export const findBusinessWords = (words: readonly string[]): string[] =>
+export const findBusinessValues = (words: readonly string[]): string[] =>
   words.filter((word) => !allStatusWords.includes(normalizeName(word)))
 
 /** Chooses a value for an example of rows that are to be sent. */
-export function chooseExampleWord(words: readonly string[]): string {
+export function chooseExampleValue(words: readonly string[]): string {
   const ended = Object.values(statusWordsAfterNew).flat()
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'
 }
 
-export function wordsOfColumn({ words, default: fallback }: CatalogColumn): string[] {
+export function knownValuesDefaultFirst({ knownValues, default: fallback }: CatalogColumn): string[] {
   const first = /^'((?:[^']|'')*)'/.exec(fallback ?? '')?.[1]?.replaceAll("''", "'")
-  return [...new Set([...(first === undefined ? [] : [first]), ...(words ?? [])])]
+  return [...new Set([...(first === undefined ? [] : [first]), ...(knownValues ?? [])])]
 }
 
 /** Finds columns whose name or values may say whether a row was sent. Only the user knows which do. */
@@ -111,8 +111,10 @@ const hasOtherUse = (name: string) =>
   (['type', 'key', 'customer', 'payload'] as const).some((what) => isUsualName(name, what))
 
 function mayTellOfSending(column: CatalogColumn): boolean {
-  const { name, words } = column
-  if (words === null) return false
-  if (findStatusWord(words, 'queued') !== null || findStatusWord(words, 'completed') !== null) return true
-  return isStatusName(name) ? findBusinessWords(wordsOfColumn(column)).length === 0 : isNameAboutSending(name)
+  const { name, knownValues } = column
+  if (knownValues === null) return false
+  if (findStatusValue(knownValues, 'queued') !== null || findStatusValue(knownValues, 'completed') !== null) return true
+  return isStatusName(name)
+    ? findBusinessValues(knownValuesDefaultFirst(column)).length === 0
+    : isNameAboutSending(name)
 }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { CurrentSettings } from '../currentSettings.ts'
-import type { Parts } from '../exchange.ts'
+import type { SettingsStore } from '../currentSettings.ts'
+import type { SandboxParts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
 import { formatIsoTime, latestClockUs } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
@@ -17,10 +17,10 @@ import * as lists from './listRows.ts'
 import { registerProcessingRoutes } from './processingRoutes.ts'
 
 export interface Controls {
-  parts: Parts
-  settings: CurrentSettings
+  parts: SandboxParts
+  settings: SettingsStore
   reset(client: string | null, everything: boolean): Promise<void>
-  token: string | undefined
+  controlToken: string | undefined
   expectations: readonly Expectation[]
 }
 
@@ -52,7 +52,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   const readQuery = <T extends z.ZodRawShape>(query: unknown, shape: T) =>
     z.strictObject({ ...shape, client: knownClient.nullable().default(null) }).parse(query)
   const clientOf = (query: unknown) => readQuery(query, {}).client
-  app.addHook('onRequest', createControlGuard(controls.token))
+  app.addHook('onRequest', createControlGuard(controls.controlToken))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return sendRefusal(reply, 400, z.prettifyError(error))
     if (error instanceof BodyWrong) return sendRefusal(reply, 400, error.message)
@@ -74,7 +74,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   app.get('/ledger', async ({ query }, reply) => {
     const { last, ...filter } = readQuery(query, ledgerQuery)
     const isNewest = last !== undefined
-    return sendRows(reply, await lists.readLedger(pool, { ...filter, isNewest, limit: last ?? filter.limit }))
+    return sendRows(reply, await lists.readRequestLog(pool, { ...filter, isNewest, limit: last ?? filter.limit }))
   })
   app.delete('/ledger', async ({ query }) => {
     const { client, everything } = readQuery(query, resetQuery)
@@ -84,7 +84,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   app.get('/counts', async ({ query }) => ({ rows: await readRequestCounts(pool, clientOf(query)) }))
   app.get('/rate', async ({ query }) => {
     const { client, windowSeconds } = readQuery(query, rateQuery)
-    return readRequestRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
+    return readRequestRate(pool, windowSeconds ?? parts.liveSettingsOf(client).rateLimitWindowSeconds, client)
   })
   for (const [path, read] of [
     ['/transactions', lists.readTransactions],

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
-import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
+import { timestampOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 
 export async function readRequestCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
   const { rows } = await pool.query(
@@ -42,13 +42,13 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
 }
 
 /** Keeps the newest `rowsKept` requests, those with an applied idempotency key, and those that the limit counts. */
-export async function deleteOldLedgerRows(pool: pg.Pool, rowsKept: number, countedSinceUs: number): Promise<void> {
+export async function deleteOldRequests(pool: pg.Pool, rowsKept: number, countedSinceUs: number): Promise<void> {
   await pool.query(
     `
     delete from sandbox.ledger
     where sequence <= (select max(sequence) from sandbox.ledger) - $1
       and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
-      and not (counted and arrived_at > ${timeOfMicrosecondsSql('$2::bigint')})
+      and not (counted and arrived_at > ${timestampOfMicrosecondsSql('$2::bigint')})
     `,
     [rowsKept, Math.round(countedSinceUs)],
   )

@@ -6,7 +6,7 @@ interface Page {
   client: string | null
 }
 
-interface LedgerFilter extends Page {
+interface RequestLogFilter extends Page {
   since: number
   isNewest: boolean
   endpoint: string | null
@@ -24,11 +24,11 @@ export const pageBytesMax = 64_000_000
 
 const utcSql = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-export const transactionColumns = `
+export const columnsOfTransactionsSql = `
   client, id as "transactionId", customer_id as "customerId", ${utcSql('accepted_at')} as "acceptedAt",
   ${utcSql('done_at')} as "doneAt", held, outcome, error_code as "errorCode"`
 
-export const orderColumns = `
+export const columnsOfOrdersSql = `
   client, id as "orderId", customer_id as "customerId", items::text as items, ${utcSql('created_at')} as "createdAt",
   ${utcSql('done_at')} as "doneAt", held`
 
@@ -68,19 +68,25 @@ async function readPage(pool: pg.Pool, list: List, values: unknown[]): Promise<R
   return { rows: within.map(({ row }) => row), isCut: within.length < rows.length }
 }
 
-const ledgerColumns = `
+const columnsOfRequestsSql = `
   sequence, ${utcSql('arrived_at')} as "arrivedAt", endpoint, method, path, client, address,
   idempotency_key as "idempotencyKey", body, status, dropped, counted, fault_id as "faultId",
   transaction_id as "transactionId", order_id as "orderId"`
 
-export function readLedger(pool: pg.Pool, filter: LedgerFilter): Promise<RowsPage> {
+export function readRequestLog(pool: pg.Pool, filter: RequestLogFilter): Promise<RowsPage> {
   const { since, isNewest, client, endpoint, idempotencyKey, limit } = filter
   const where = `
     ledger.sequence > $1 and ($2::text is null or ledger.client = $2) and ($3::text is null or ledger.endpoint = $3)
     and ($4::text is null or ledger.idempotency_key = $4)`
   return readPage(
     pool,
-    { table: 'ledger', columns: ledgerColumns, where, order: ['sequence'], ...(isNewest ? { direction: 'desc' } : {}) },
+    {
+      table: 'ledger',
+      columns: columnsOfRequestsSql,
+      where,
+      order: ['sequence'],
+      ...(isNewest ? { direction: 'desc' } : {}),
+    },
     [since, client, endpoint, idempotencyKey, limit],
   )
 }
@@ -88,13 +94,13 @@ export function readLedger(pool: pg.Pool, filter: LedgerFilter): Promise<RowsPag
 export function readTransactions(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {
   const where = '$1::text is null or transactions.client = $1'
   const order = ['accepted_at', 'position', 'id', 'client']
-  return readPage(pool, { table: 'transactions', columns: transactionColumns, where, order }, [client, limit])
+  return readPage(pool, { table: 'transactions', columns: columnsOfTransactionsSql, where, order }, [client, limit])
 }
 
 export function readOrders(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {
   const where = '$1::text is null or orders.client = $1'
   const order = ['created_at', 'position', 'id', 'client']
-  return readPage(pool, { table: 'orders', columns: orderColumns, where, order }, [client, limit])
+  return readPage(pool, { table: 'orders', columns: columnsOfOrdersSql, where, order }, [client, limit])
 }
 
 export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<RowsPage> {

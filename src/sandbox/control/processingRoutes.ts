@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { Parts } from '../exchange.ts'
+import type { SandboxParts } from '../exchange.ts'
 import {
   changeProcessing,
   findOwningClients,
@@ -34,7 +34,7 @@ const patches = {
 /** Registers the PATCH routes. They change only pending records, because a client may have read how others ended. */
 export function registerProcessingRoutes(
   app: FastifyInstance,
-  parts: Parts,
+  parts: SandboxParts,
   clientOf: (query: unknown) => string | null,
 ): void {
   for (const kind of ['transaction', 'order'] as const)
@@ -47,7 +47,7 @@ export function registerProcessingRoutes(
 /** If `client` is null, only one client may have a record with this id. */
 type Asked = Pick<ProcessedRecordRef, 'of' | 'id'> & { client: string | null }
 
-async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: Asked, patch: Patch) {
+async function changeOne(parts: SandboxParts, reply: FastifyReply, { of, id, client }: Asked, patch: Patch) {
   const owners = (await findOwningClients(parts.pool, of, id)).filter((each) => client === null || each === client)
   const [owner] = owners
   if (owner === undefined) return sendRefusal(reply, 404, `There is no ${of} ${id}.`)
@@ -55,7 +55,7 @@ async function changeOne(parts: Parts, reply: FastifyReply, { of, id, client }: 
     const detail = `The ${of} ${id} belongs to several clients: ${owners.join(', ')}. Choose one with ?client=ID.`
     return sendRefusal(reply, 409, detail)
   }
-  const code = patch.finish === 'failed' ? (patch.errorCode ?? parts.live(owner).failureCode) : null
+  const code = patch.finish === 'failed' ? (patch.errorCode ?? parts.liveSettingsOf(owner).failureCode) : null
   const changed = await changeProcessing(parts, { of, id, client: owner }, processingChange(code, patch.hold))
   if (changed.kind === 'changed') return changed.row
   const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished ${of} cannot change.`

@@ -1,34 +1,39 @@
 import type { z } from 'zod'
-import type { Exchange, Parts } from '../exchange.ts'
-import { type AppliedBefore, findAppliedRequest } from '../storage/findStored.ts'
-import { idempotencyKeyMax } from './apiSchemas.ts'
+import type { Exchange, SandboxParts } from '../exchange.ts'
+import { type AppliedRequest, findAppliedRequest } from '../storage/findStored.ts'
+import { idempotencyKeyLengthMax } from './apiSchemas.ts'
 import { findUnstorablePart, jsonDepthMax, parseExactJson } from './parseExactJson.ts'
 import { type Answer, errorMessages, type FieldError, refusalAnswer } from './problemAnswer.ts'
 
-export function answerIfDown(parts: Parts, client: string): Answer | undefined {
-  return parts.live(client).down ? unavailableServiceAnswer(parts, client) : undefined
+export function refuseWhileDown(parts: SandboxParts, client: string): Answer | undefined {
+  return parts.liveSettingsOf(client).down ? unavailableServiceAnswer(parts, client) : undefined
 }
 
-export function unavailableServiceAnswer(parts: Parts, client: string | null): Answer {
-  const { e003Status, e003RetryAfterSeconds } = parts.live(client)
+export function unavailableServiceAnswer(parts: SandboxParts, client: string | null): Answer {
+  const { e003Status, e003RetryAfterSeconds } = parts.liveSettingsOf(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return refusalAnswer(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
-export function refuseUnknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
-  const { unknownCustomers, e001Status } = parts.live(client)
+export function refuseUnknownCustomer(parts: SandboxParts, customerId: string, client: string): Answer | undefined {
+  const { unknownCustomers, e001Status } = parts.liveSettingsOf(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
   return refusalAnswer(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
-export function unknownIdAnswer(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
-  const { unknownIdStatus, oddIdStatus } = parts.live(client)
+export function unknownIdAnswer(
+  parts: SandboxParts,
+  what: 'transaction' | 'order',
+  id: string,
+  client: string,
+): Answer {
+  const { unknownIdStatus, oddIdStatus } = parts.liveSettingsOf(client)
   const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
   return refusalAnswer((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
 }
 
-export function duplicateAnswer(parts: Parts, what: string, client: string): Answer {
-  return refusalAnswer(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, {
+export function duplicateAnswer(parts: SandboxParts, what: string, client: string): Answer {
+  return refusalAnswer(parts.liveSettingsOf(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, {
     code: 'E002',
   })
 }
@@ -43,8 +48,8 @@ const keyForms = {
   },
 }
 
-function refuseMalformedIdempotencyKey(parts: Parts, { idempotencyKey, client }: Exchange): Answer | undefined {
-  const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
+function refuseMalformedIdempotencyKey(parts: SandboxParts, { idempotencyKey, client }: Exchange): Answer | undefined {
+  const { idempotencyDemanded, idempotencyHeaders } = parts.liveSettingsOf(client)
   if (idempotencyDemanded === 'none') return undefined
   const { pattern, says } = keyForms[idempotencyDemanded]
   return pattern.test(idempotencyKey ?? '') ? undefined : refusalAnswer(400, `${idempotencyHeaders[0]}: ${says}.`)
@@ -57,15 +62,15 @@ function refuseMalformedIdempotencyKey(parts: Parts, { idempotencyKey, client }:
  * @param replay makes the first answer again
  */
 export async function answerUsedIdempotencyKey(
-  parts: Parts,
+  parts: SandboxParts,
   exchange: Exchange,
-  replay: (before: AppliedBefore) => Answer,
+  replay: (before: AppliedRequest) => Answer,
 ): Promise<Answer | undefined> {
   const { idempotencyKey, endpoint, client, maskedBody: body } = exchange
-  const mode = parts.live(client).idempotency
+  const mode = parts.liveSettingsOf(client).idempotency
   if (idempotencyKey === null) return undefined
-  if (idempotencyKey.length > idempotencyKeyMax) {
-    return refusalAnswer(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
+  if (idempotencyKey.length > idempotencyKeyLengthMax) {
+    return refusalAnswer(400, `Idempotency-Key: must have at most ${idempotencyKeyLengthMax} characters.`)
   }
   if (mode === 'ignore') return undefined
   const before = await findAppliedRequest(parts.pool, { idempotencyKey, client, endpoint, body })
@@ -75,11 +80,11 @@ export async function answerUsedIdempotencyKey(
     : duplicateAnswer(parts, 'the idempotency key', client)
 }
 
-type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
+type BodyResult<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 /** Refuses if the service is down, or the idempotency key, the media type or the body is wrong. */
-export function readRecord<T>(parts: Parts, exchange: Exchange, schema: z.ZodType<T>): BodyRead<T> {
-  const refusal = answerIfDown(parts, exchange.client) ?? refuseMalformedIdempotencyKey(parts, exchange)
+export function parseRecordBody<T>(parts: SandboxParts, exchange: Exchange, schema: z.ZodType<T>): BodyResult<T> {
+  const refusal = refuseWhileDown(parts, exchange.client) ?? refuseMalformedIdempotencyKey(parts, exchange)
   if (refusal) return wrong(refusal)
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(refusalAnswer(415, 'The Content-Type must be application/json.'))
@@ -95,7 +100,7 @@ export function readRecord<T>(parts: Parts, exchange: Exchange, schema: z.ZodTyp
     field: path.join('.') || '(body)',
     detail: message,
   }))
-  return wrong(notValid(errors, parts.live(exchange.client).invalidCustomerCode))
+  return wrong(notValid(errors, parts.liveSettingsOf(exchange.client).invalidCustomerCode))
 }
 
 export function isUtf8Request({ contentType, isUtf8 }: Pick<Exchange, 'contentType' | 'isUtf8'>): boolean {
@@ -103,7 +108,7 @@ export function isUtf8Request({ contentType, isUtf8 }: Pick<Exchange, 'contentTy
   return isUtf8 && (charset === undefined || /^utf-?8$/i.test(charset))
 }
 
-function parsed(body: string): BodyRead<unknown> {
+function parsed(body: string): BodyResult<unknown> {
   try {
     return { kind: 'value', value: parseExactJson(body) }
   } catch (error) {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** Schemas of token requests and all answers with the default settings, for the OpenAPI document. */
 
 /** Limited, because Postgres limits the size of index entries. */
-export const idempotencyKeyMax = 255
+export const idempotencyKeyLengthMax = 255
 
 /** @see docs/reference/interface.md, 2.3 */
 export const submitAnswerSchema = z.object({

@@ -2,11 +2,11 @@ import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonContentType, Problem, problemContentType } from './problemAnswer.ts'
 
-/** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
-export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
+/** Gives a refusal's body and Retry-After the configured form. @param serviceTimeUs the time by the service's clock */
+export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceTimeUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']
-  const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, serviceUs) }
+  const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, serviceTimeUs) }
   if (!(body instanceof Problem)) return timed
   const { errorShape, unauthorizedShape } = live
   const name = answer.status === 401 && unauthorizedShape !== 'same' ? unauthorizedShape : errorShape

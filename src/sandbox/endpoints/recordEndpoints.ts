@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import type { Exchange, Outcome, Parts } from '../exchange.ts'
+import type { Exchange, Outcome, SandboxParts } from '../exchange.ts'
 import { advanceScriptedStatus, type ProcessedRecordRef, planProcessing } from '../processing/processing.ts'
-import { formatIsoTime, toServiceUs } from '../sandboxClock.ts'
+import { formatIsoTime, toServiceTimeUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
+import { type AppliedRequest, findOrder, findTransaction, type StoredRecord } from '../storage/findStored.ts'
 import {
-  answerIfDown,
   answerUsedIdempotencyKey,
   duplicateAnswer,
-  readRecord,
+  parseRecordBody,
   refuseUnknownCustomer,
+  refuseWhileDown,
   unknownIdAnswer,
 } from './apiRefusals.ts'
 import type { OrderCreatedEvent } from './apiSchemas.ts'
@@ -18,15 +18,15 @@ import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 
 /** POST /api/v1/data. @see docs/reference/interface.md, 4.2 */
-export async function submitData(parts: Parts, exchange: Exchange): Promise<Outcome> {
+export async function submitData(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
   const { client } = exchange
-  const live = parts.live(client)
-  const read = readRecord(parts, exchange, submissionSchema(live))
+  const live = parts.liveSettingsOf(client)
+  const read = parseRecordBody(parts, exchange, submissionSchema(live))
   if (read.kind === 'invalid') return read
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
-    successAnswer({ transactionId: id, status: 'accepted', timestamp: formatIsoTime(toServiceUs(us, live)) })
+    successAnswer({ transactionId: id, status: 'accepted', timestamp: formatIsoTime(toServiceTimeUs(us, live)) })
   const refusal = await refuse(parts, exchange, {
     of: 'transaction',
     ownId,
@@ -44,8 +44,8 @@ export async function submitData(parts: Parts, exchange: Exchange): Promise<Outc
 }
 
 /** GET /api/v1/data/{transactionId}. @see docs/reference/interface.md, 4.3 */
-export function readTransaction(parts: Parts, exchange: Exchange): Promise<Outcome> {
-  const live = parts.live(exchange.client)
+export function readTransaction(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
+  const live = parts.liveSettingsOf(exchange.client)
   return readOne(parts, exchange, 'transaction', findTransaction, (found, nowUs) => {
     const { id, sinceUs, doneUs, held, outcome, errorCode } = found
     if (held || nowUs < doneUs) {
@@ -53,23 +53,23 @@ export function readTransaction(parts: Parts, exchange: Exchange): Promise<Outco
       return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
     }
     const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
-    const result = { customerId: found.customerId, processedAt: formatIsoTime(toServiceUs(doneUs, live)) }
+    const result = { customerId: found.customerId, processedAt: formatIsoTime(toServiceTimeUs(doneUs, live)) }
     const shapes = { object: result, absent: undefined, text: JSON.stringify(result), list: [result] }
     return { transactionId: id, status: outcome, result: shapes[live.resultShape], ...code }
   })
 }
 
 /** POST /api/v1/orders. @see docs/reference/interface.md, 4.4 and 6 */
-export async function createOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
+export async function createOrder(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
   const { client } = exchange
-  const live = parts.live(client)
-  const read = readRecord(parts, exchange, orderRequestSchema(live))
+  const live = parts.liveSettingsOf(client)
+  const read = parseRecordBody(parts, exchange, orderRequestSchema(live))
   if (read.kind === 'invalid') return read
   const order = read.value
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
-    successAnswer({ orderId, status: live.orderFirstStatus, createdAt: formatIsoTime(toServiceUs(us, live)) }, 201)
+    successAnswer({ orderId, status: live.orderFirstStatus, createdAt: formatIsoTime(toServiceTimeUs(us, live)) }, 201)
   const refusal = await refuse(parts, exchange, {
     of: 'order',
     ownId,
@@ -89,12 +89,12 @@ export async function createOrder(parts: Parts, exchange: Exchange): Promise<Out
 }
 
 /** GET /api/v1/orders/{orderId}. @see docs/reference/interface.md, 4.5 */
-export function readOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
-  const live = parts.live(exchange.client)
+export function readOrder(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
+  const live = parts.liveSettingsOf(exchange.client)
   return readOne(parts, exchange, 'order', findOrder, (found, nowUs) => {
     const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
-    const createdAt = live.createdAtOnRead ? { createdAt: formatIsoTime(toServiceUs(sinceUs, live)) } : {}
+    const createdAt = live.createdAtOnRead ? { createdAt: formatIsoTime(toServiceTimeUs(sinceUs, live)) } : {}
     return { orderId: id, status, items: parseExactJson(items), ...createdAt }
   })
 }
@@ -107,11 +107,11 @@ interface Sent {
   of: ProcessedRecordRef['of']
   ownId: string | undefined
   customerId: string
-  replay: (before: AppliedBefore) => Answer
+  replay: (before: AppliedRequest) => Answer
 }
 
 async function refuse(
-  parts: Parts,
+  parts: SandboxParts,
   exchange: Exchange,
   { of, ownId, customerId, replay }: Sent,
 ): Promise<Answer | undefined> {
@@ -123,20 +123,20 @@ async function refuse(
   return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
 }
 
-type Find<S> = (pool: Parts['pool'], client: string, id: string) => Promise<S | undefined>
+type Find<S> = (pool: SandboxParts['pool'], client: string, id: string) => Promise<S | undefined>
 
-async function readOne<S extends Stored>(
-  parts: Parts,
+async function readOne<S extends StoredRecord>(
+  parts: SandboxParts,
   { id, client }: Exchange,
   of: ProcessedRecordRef['of'],
   find: Find<S>,
   bodyOf: (found: S, nowUs: number) => unknown,
 ): Promise<Outcome> {
-  const down = answerIfDown(parts, client)
+  const down = refuseWhileDown(parts, client)
   if (down) return { answer: down }
   if (of === 'order' && !z.guid().safeParse(id).success)
     return { answer: refusalAnswer(400, 'orderId: must be a uuid') }
-  const visibleAfterUs = parts.live(client).visibleAfterSeconds * 1_000_000
+  const visibleAfterUs = parts.liveSettingsOf(client).visibleAfterSeconds * 1_000_000
   const findVisible = async () => {
     const found = await find(parts.pool, client, id)
     return found && parts.clock.nowUs() >= found.sinceUs + visibleAfterUs ? found : undefined
@@ -170,7 +170,7 @@ function orderCreated(
   us: number,
   live: LiveSettings,
 ): OrderCreatedEvent {
-  const time = formatIsoTime(toServiceUs(us, live))
+  const time = formatIsoTime(toServiceTimeUs(us, live))
   return {
     specversion: '1.0',
     id,

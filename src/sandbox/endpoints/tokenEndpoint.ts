@@ -1,4 +1,4 @@
-import type { Exchange, Outcome, Parts } from '../exchange.ts'
+import type { Exchange, Outcome, SandboxParts } from '../exchange.ts'
 import { isFormContentType } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isUtf8Request } from './apiRefusals.ts'
@@ -7,10 +7,10 @@ import { type Answer, refusalAnswer, successAnswer, tokenErrorAnswer } from './p
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
 /** POST /oauth/token. @see docs/reference/interface.md, 4.1; RFC 6749, 4.4 and 5 */
-export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outcome> {
+export async function grantToken(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
   const { client } = exchange
   const form = new URLSearchParams(exchange.body)
-  const live = parts.live(client)
+  const live = parts.liveSettingsOf(client)
   const refusal = refuse(exchange, form, live)
   if (refusal) return { answer: said(refusal, live, exchange) }
   const { tokenLifetimeSeconds, expiresInUnit, tokenForm } = live

@@ -26,19 +26,19 @@ export interface AnswerStyle {
   newId(): string
 }
 
-export function applyFault(answer: Answer, spec: FaultAction | undefined, style: AnswerStyle): Delivery {
-  if (spec?.kind === 'drop') return { kind: 'drop' }
+export function applyFault(answer: Answer, fault: FaultAction | undefined, style: AnswerStyle): Delivery {
+  if (fault?.kind === 'drop') return { kind: 'drop' }
   const told = style.present(answer)
-  const faulty = spec === undefined ? told : faultyAnswer(told, spec, style)
+  const faulty = fault === undefined ? told : faultyAnswer(told, fault, style)
   const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
-  const gzip = style.isGzip || spec?.kind === 'gzip'
+  const gzip = style.isGzip || fault?.kind === 'gzip'
   return {
     kind: 'answer',
     status: faulty.status,
     headers: { ...style.headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
     contentType: faulty.contentType,
     body: gzip ? gzipSync(text) : text,
-    dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
+    dripMs: fault?.kind === 'drip' ? fault.intervalMs : 0,
   }
 }
 

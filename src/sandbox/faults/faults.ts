@@ -111,10 +111,10 @@ export interface Fault {
   hits: number
 }
 
-export type Faults = Awaited<ReturnType<typeof readFaults>>
+export type FaultStore = Awaited<ReturnType<typeof openFaultStore>>
 
 /** Reads the faults in use. The statement that writes a request to the request log also counts the fault's hit. */
-export async function readFaults(pool: pg.Pool, random: SeededRandom) {
+export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
   const { rows } = await pool.query<{ id: string; spec: FaultSpec; hits: number }>(
     'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
   )

@@ -4,10 +4,10 @@ export function isAddressOrNetwork(text: string): boolean {
   return readEntry(text) !== undefined
 }
 
-export function isAllowedAddress(address: string, entries: readonly string[]): boolean {
+export function isAllowedAddress(address: string, allowList: readonly string[]): boolean {
   const { plain, family } = readAddress(address)
   const list = new BlockList()
-  for (const entry of entries.flatMap((text) => readEntry(text) ?? []))
+  for (const entry of allowList.flatMap((text) => readEntry(text) ?? []))
     list.addSubnet(entry.plain, entry.prefix, entry.family)
   return family !== undefined && list.check(plain, family)
 }

@@ -4,13 +4,13 @@ import type { CountedArrivals } from '../storage/findStored.ts'
 
 type Requester = Pick<Arrival, 'address' | 'endpoint'> & { client: string | null; tokenId: string | null }
 
-export interface RateSlot {
+export interface RateDecision {
   admitted: boolean
   counted: boolean
   remaining: number
   retryAfterSeconds: number
   /** Removes the request from the count. @returns how many requests remain in the window */
-  giveBack(): number
+  uncount(): number
 }
 
 const secondUs = 1_000_000
@@ -31,7 +31,7 @@ export class ClientRateLimits {
   }
 
   /** @param nowUs never earlier than in the last call */
-  take(requester: Requester, nowUs: number): RateSlot {
+  admit(requester: Requester, nowUs: number): RateDecision {
     const live = this.#live(requester.client)
     const { rateLimitRequests, rateLimitPerSecond, rateLimitRefused } = live
     const timesUs = this.#arrivalsOf(live, requester.client, nameOfLimit(live, requester))
@@ -39,7 +39,7 @@ export class ClientRateLimits {
     timesUs.splice(0, countBefore(timesUs, Math.min(beginUs, nowUs - secondUs + 1)))
     const remaining = () => Math.max(0, rateLimitRequests - (timesUs.length - countBefore(timesUs, beginUs)))
     if (!isCounted(live, requester))
-      return { admitted: true, counted: false, remaining: remaining(), retryAfterSeconds: 0, giveBack: remaining }
+      return { admitted: true, counted: false, remaining: remaining(), retryAfterSeconds: 0, uncount: remaining }
     const hasRoom = remaining() > 0
     const inSecond = () => timesUs.length - countBefore(timesUs, nowUs - secondUs + 1)
     const admitted = hasRoom && (rateLimitPerSecond === null || inSecond() < rateLimitPerSecond)
@@ -49,7 +49,7 @@ export class ClientRateLimits {
       counted: admitted,
       remaining: remaining(),
       retryAfterSeconds: hasRoom ? 1 : waitSeconds(live, timesUs, nowUs),
-      giveBack() {
+      uncount() {
         const index = timesUs.lastIndexOf(nowUs)
         if (index >= 0) timesUs.splice(index, 1)
         return remaining()

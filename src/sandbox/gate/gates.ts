@@ -1,20 +1,20 @@
 import { type Answer, refusalAnswer } from '../endpoints/problemAnswer.ts'
-import type { Admission, Arrival, Parts } from '../exchange.ts'
+import type { Admission, Arrival, SandboxParts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isAllowedAddress } from './addresses.ts'
-import type { RateSlot } from './clientRateLimits.ts'
+import type { RateDecision } from './clientRateLimits.ts'
 import { isFormContentType } from './maskSecrets.ts'
 
-export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
+export async function admitApiRequest(parts: SandboxParts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(parts, arrival)
   if (page) return page
   const { address, authorization } = arrival
   const caller = await parts.tokens.identify(authorization)
   const client = caller.kind === 'client' ? caller.id : null
-  const live = parts.live(client)
+  const live = parts.liveSettingsOf(client)
   const requester = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
   const arrivedUs = parts.clock.nowUs()
-  const slot = parts.rates.take(requester, arrivedUs)
+  const slot = parts.rateLimits.admit(requester, arrivedUs)
   const pass = { arrivedUs, client, ...toAdmission(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
@@ -22,21 +22,21 @@ export async function admitApiRequest(parts: Parts, arrival: Arrival): Promise<A
   return { ...pass, refusal: undefined }
 }
 
-export async function admitTokenRequest(parts: Parts, arrival: Arrival): Promise<Admission> {
+export async function admitTokenRequest(parts: SandboxParts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(parts, arrival)
   if (page) return page
   const { contentType, body } = arrival
   const client = isFormContentType(contentType)
     ? parts.clients.findAuthenticatedClientId(new URLSearchParams(body))
     : null
-  const live = parts.live(client)
+  const live = parts.liveSettingsOf(client)
   const arrivedUs = parts.clock.nowUs()
-  const slot = parts.rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
+  const slot = parts.rateLimits.admit({ ...arrival, client, tokenId: null }, arrivedUs)
   const refusal = slot.admitted ? undefined : beyondLimit(live, slot.retryAfterSeconds)
   return { arrivedUs, client, ...toAdmission(slot, live, 'token'), refusal }
 }
 
-export async function admitWithoutChecks({ clock }: Parts): Promise<Admission> {
+export async function admitWithoutChecks({ clock }: SandboxParts): Promise<Admission> {
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal: undefined }
 }
 
@@ -51,16 +51,16 @@ export function findForeignPageOrigin(header: (name: string) => string | undefin
 }
 
 /** Does not count the refusal, so that a page cannot use up the limit of its visitor's address. */
-function refusePage({ clock }: Parts, { header }: Arrival): Admission | undefined {
+function refusePage({ clock }: SandboxParts, { header }: Arrival): Admission | undefined {
   const page = findForeignPageOrigin(header)
   if (page === undefined) return undefined
   const refusal = refusalAnswer(403, `A web page of ${page} sent the request. Web pages may not use the service.`)
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }
 }
 
-function toAdmission({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {
+function toAdmission({ counted, remaining, uncount }: RateDecision, live: LiveSettings, answering: 'api' | 'token') {
   const headers = remainingHeader(remaining, live, answering)
-  const givenBack = () => remainingHeader(giveBack(), live, answering)
+  const givenBack = () => remainingHeader(uncount(), live, answering)
   return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }
 }
 

@@ -1,25 +1,25 @@
 import { exportJWK, generateKeyPair, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
-import type { Parts } from '../exchange.ts'
+import type { SandboxParts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
 type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
-export const tokenIssuer = 'urn:outboxd:sandbox'
-export const tokenAudience = 'urn:outboxd:sandbox:api'
+export const tokenIssuerClaim = 'urn:outboxd:sandbox'
+export const tokenAudienceClaim = 'urn:outboxd:sandbox:api'
 
-type TokenParts = Pick<Parts, 'pool' | 'clock' | 'random' | 'live' | 'clients'>
+type TokenParts = Pick<SandboxParts, 'pool' | 'clock' | 'random' | 'liveSettingsOf' | 'clients'>
 
-export type IssuedTokens = Awaited<ReturnType<typeof createIssuedTokens>>
+export type TokenIssuer = Awaited<ReturnType<typeof createTokenIssuer>>
 
 /** Keeps the signing key in the database, so that tokens survive a restart. */
-export async function createIssuedTokens(
-  { pool, clock, random, live, clients }: TokenParts,
-  givenKey: JWK | undefined,
+export async function createTokenIssuer(
+  { pool, clock, random, liveSettingsOf, clients }: TokenParts,
+  givenSigningKey: JWK | undefined,
 ) {
-  const privateKey = givenKey ?? (await readOrCreateKey(pool))
+  const privateKey = givenSigningKey ?? (await readOrCreateKey(pool))
   const { d: _private, ...publicKey } = privateKey
   let revocations = await readOrCreateState<Record<string, number>>(pool, 'revocations', {})
   const generationOf = (client: string) => (revocations[client] ?? 0) + 1
@@ -29,8 +29,8 @@ export async function createIssuedTokens(
       const jwt = await new SignJWT({ generation: generationOf(clientId) })
         .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
         .setSubject(clientId)
-        .setIssuer(tokenIssuer)
-        .setAudience(tokenAudience)
+        .setIssuer(tokenIssuerClaim)
+        .setAudience(tokenAudienceClaim)
         .setIssuedAt(Math.floor(nowSeconds))
         .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
         .setJti(random.tokenId(clientId))
@@ -43,8 +43,8 @@ export async function createIssuedTokens(
       const nowSeconds = clock.nowUs() / 1_000_000
       const verified = await jwtVerify(asJwt(shown), publicKey, {
         algorithms: [algorithm],
-        issuer: tokenIssuer,
-        audience: tokenAudience,
+        issuer: tokenIssuerClaim,
+        audience: tokenAudienceClaim,
         requiredClaims: ['sub', 'exp', 'generation'],
         currentDate: new Date(nowSeconds * 1000),
       }).catch(() => undefined)
@@ -52,7 +52,7 @@ export async function createIssuedTokens(
         return refused('The access token was not issued here, or has expired.')
       const { sub: id = '', jti: tokenId = '', iat = 0, generation } = verified.payload
       if (!clients.has(id)) return refused('The access token belongs to an unknown client.')
-      if (iat + (live(id).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) <= nowSeconds)
+      if (iat + (liveSettingsOf(id).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) <= nowSeconds)
         return refused('The access token has expired.')
       if (generation !== generationOf(id)) return refused('The access token has been revoked.')
       return { kind: 'client', id, tokenId }

@@ -1,4 +1,4 @@
-import { idempotencyKeyMax } from '../endpoints/apiSchemas.ts'
+import { idempotencyKeyLengthMax } from '../endpoints/apiSchemas.ts'
 import { numberDigitsMax } from '../endpoints/parseExactJson.ts'
 import { Problem } from '../endpoints/problemAnswer.ts'
 import {
@@ -87,7 +87,7 @@ const idempotencyKey = {
   in: 'header',
   description:
     'Not in docs/reference/interface.md. A used key gets E002; the setting `idempotency` can change that. An empty key counts as missing.',
-  schema: { type: 'string', maxLength: idempotencyKeyMax },
+  schema: { type: 'string', maxLength: idempotencyKeyLengthMax },
 }
 
 const paths = {

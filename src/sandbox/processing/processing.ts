@@ -1,10 +1,10 @@
 import type pg from 'pg'
-import { orderColumns, transactionColumns } from '../control/listRows.ts'
-import type { Parts } from '../exchange.ts'
+import { columnsOfOrdersSql, columnsOfTransactionsSql } from '../control/listRows.ts'
+import type { SandboxParts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { findNextStep } from '../scenario/recordScripts.ts'
-import { parseStatusWord, type ScriptStep } from '../scenario/scenarioSchema.ts'
-import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
+import { parseScriptedStatus, type ScriptStep } from '../scenario/scenarioSchema.ts'
+import { timestampOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
 
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
@@ -16,13 +16,13 @@ const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
  * @param field2 can ask for a failure: `fail:E003`
  */
 export function planProcessing(
-  { live, random }: Parts,
+  { liveSettingsOf, random }: SandboxParts,
   client: string,
   position: number,
   arrivedUs: number,
   field2: string,
 ): { doneUs: number; outcome: 'completed' | 'failed'; errorCode: string | null } {
-  const { processingTime, failureShare, failureCode } = live(client)
+  const { processingTime, failureShare, failureCode } = liveSettingsOf(client)
   const seconds =
     parseDistribution(processingTime)?.([
       random.fraction('time', client, position),
@@ -49,17 +49,17 @@ export interface ProcessedRecordRef {
 const tables = {
   transaction: {
     name: 'sandbox.transactions',
-    columns: transactionColumns,
+    columns: columnsOfTransactionsSql,
     ending: `,
       outcome = case when $2 <> 'finish' then outcome when $5::text is null then 'completed' else 'failed' end,
       error_code = case when $2 <> 'finish' then error_code else $5 end`,
   },
-  order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
+  order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${columnsOfOrdersSql}`, ending: '' },
 }
 
 /** Takes the next step of a record's script when a poll arrives. @returns the step if it is a fault */
 export async function advanceScriptedStatus(
-  parts: Parts,
+  parts: SandboxParts,
   which: ProcessedRecordRef,
   statuses: readonly ScriptStep[],
 ): Promise<FaultAction | undefined> {
@@ -70,7 +70,7 @@ export async function advanceScriptedStatus(
   )
   const step = findNextStep(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
-  const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
+  const { status, errorCode } = parseScriptedStatus(step, parts.liveSettingsOf(client).failureCode)
   if (status !== 'pending') await changeProcessing(parts, which, { kind: 'finish', errorCode })
   return undefined
 }
@@ -95,7 +95,7 @@ export async function findOwningClients(pool: pg.Pool, of: ProcessedRecordRef['o
 
 /** Changes a pending transaction or order. If two requests finish the same one, the second gets `finished`. */
 export async function changeProcessing(
-  { pool, clock }: Pick<Parts, 'pool' | 'clock'>,
+  { pool, clock }: Pick<SandboxParts, 'pool' | 'clock'>,
   { of, id, client }: ProcessedRecordRef,
   change: ProcessingChange,
 ): Promise<ProcessingResult> {
@@ -104,7 +104,7 @@ export async function changeProcessing(
   const { rows } = await pool.query<Record<string, unknown>>(
     `
     update ${name} set held = $2 = 'hold', statuses = null, done_at = ${doneAtSql}${ending}
-    where id = $1 and client = $4 and (held or done_at > ${timeOfMicrosecondsSql('$3::bigint')})
+    where id = $1 and client = $4 and (held or done_at > ${timestampOfMicrosecondsSql('$3::bigint')})
     returning ${columns}
     `,
     [id, change.kind, clock.nowUs(), client, ...errorCode],
@@ -121,7 +121,7 @@ export async function changeProcessing(
 /** If a held record is let go after its planned end, it ends now, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
-    when 'finish' then ${timeOfMicrosecondsSql('$3::bigint')}
-    when 'let go' then case when held then greatest(done_at, ${timeOfMicrosecondsSql('$3::bigint')}) else done_at end
+    when 'finish' then ${timestampOfMicrosecondsSql('$3::bigint')}
+    when 'let go' then case when held then greatest(done_at, ${timestampOfMicrosecondsSql('$3::bigint')}) else done_at end
     else done_at
   end`

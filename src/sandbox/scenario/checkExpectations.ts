@@ -1,9 +1,9 @@
 import type pg from 'pg'
-import { readLedger } from '../control/listRows.ts'
-import { type Difference, findDifferences, type LedgerRequest } from './requestMatch.ts'
+import { readRequestLog } from '../control/listRows.ts'
+import { type Difference, findDifferences, type LoggedRequest } from './requestMatch.ts'
 import type { Expectation } from './scenarioSchema.ts'
 
-type NearMiss = Pick<LedgerRequest, 'sequence' | 'method' | 'path'> & {
+type NearMiss = Pick<LoggedRequest, 'sequence' | 'method' | 'path'> & {
   status: number | 'dropped'
   differences: Difference[]
 }
@@ -35,9 +35,9 @@ export async function checkExpectations(
   const tallies = expectations.map((expectation): Tally => ({ expectation, found: 0, sequences: [], nearest: [] }))
   const page = { client, limit: pageRows, isNewest: false, endpoint: null, idempotencyKey: null }
   for (let since = 0; ; ) {
-    const { rows } = await readLedger(pool, { ...page, since })
+    const { rows } = await readRequestLog(pool, { ...page, since })
     for (const text of rows) {
-      const row: Omit<LedgerRequest, 'applied'> & { transactionId: unknown; orderId: unknown } = JSON.parse(text)
+      const row: Omit<LoggedRequest, 'applied'> & { transactionId: unknown; orderId: unknown } = JSON.parse(text)
       since = row.sequence
       for (const tally of tallies) tallyRequest(tally, { ...row, applied: (row.transactionId ?? row.orderId) !== null })
     }
@@ -45,7 +45,7 @@ export async function checkExpectations(
   }
 }
 
-function tallyRequest(tally: Tally, request: LedgerRequest): void {
+function tallyRequest(tally: Tally, request: LoggedRequest): void {
   const { sequence, method, path, status } = request
   const differences = findDifferences(tally.expectation.requests, request)
   if (differences.length === 0) {

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import type { z } from 'zod'
 import { toPlainValue } from '../../yaml/exactJson.ts'
 import { FilesInvalid, YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
-import type { Faults } from '../faults/faults.ts'
+import type { FaultStore } from '../faults/faults.ts'
 import { optionsSchema, parseSettings, type SandboxSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
@@ -12,7 +12,7 @@ import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 type Issue = z.core.$ZodIssue
 
 /** @throws FilesInvalid with all problems, sorted by line and column */
-export function readScenario(file: string, text: string): Scenario {
+export function parseScenarioText(file: string, text: string): Scenario {
   const document = new YamlDocument(file, text)
   const { content } = document
   const checked = content === undefined ? undefined : scenarioSchema.safeParse(toPlainValue(content))
@@ -41,7 +41,7 @@ function isInside({ path, code }: Issue): boolean {
 export function loadScenario(given: string | object | undefined): Scenario | undefined {
   if (given === undefined) return undefined
   return typeof given === 'string'
-    ? readScenario(given, readText(given))
+    ? parseScenarioText(given, readText(given))
     : parseSettings(scenarioSchema, given, ['scenario'])
 }
 
@@ -64,13 +64,17 @@ function readText(file: string): string {
 }
 
 /** Starts the scenario, unless the database has started the same one before. */
-export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
+export async function ensureScenarioStarted(
+  pool: pg.Pool,
+  faults: FaultStore,
+  scenario: Scenario | undefined,
+): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)
     await startScenario(pool, faults, scenario)
 }
 
-export async function startScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
+export async function startScenario(pool: pg.Pool, faults: FaultStore, scenario: Scenario | undefined): Promise<void> {
   await pool.query('delete from sandbox.scripted_answers')
   await faults.removeAll(null)
   for (const fault of scenario?.faults ?? []) await faults.add(fault)

@@ -7,9 +7,9 @@ import type { RecordScript, ScriptStep } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; client: string; body: string }
 
-export type RecordScripts = ReturnType<typeof createRecordScripts>
+export type ScriptRunner = ReturnType<typeof createScriptRunner>
 
-export function createRecordScripts(pool: pg.Pool, scripts: readonly RecordScript[]) {
+export function createScriptRunner(pool: pg.Pool, scripts: readonly RecordScript[]) {
   function find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
     if (!scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
     const body = parseJsonOrForm(request.body)

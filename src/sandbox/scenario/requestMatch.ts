@@ -50,7 +50,7 @@ export const requestMatchSchema = z.strictObject({
 })
 type RequestMatch = z.infer<typeof requestMatchSchema>
 
-export interface LedgerRequest {
+export interface LoggedRequest {
   sequence: number
   endpoint: string
   method: string
@@ -69,7 +69,7 @@ export interface Difference {
   found: unknown
 }
 
-export function findDifferences(match: RequestMatch, request: LedgerRequest): Difference[] {
+export function findDifferences(match: RequestMatch, request: LoggedRequest): Difference[] {
   const { body, idempotencyKey, path, ...plain } = match
   const found: Difference[] = []
   const note = (field: string, expected: unknown, value: unknown) => found.push({ field, expected, found: value })

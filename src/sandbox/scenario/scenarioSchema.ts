@@ -80,8 +80,8 @@ interface StatusWord {
   errorCode: string | null
 }
 
-export function parseStatusWord(text: string, failureCode: string): StatusWord {
-  const [, status = 'pending', code = failureCode] = wordPattern.exec(text) ?? []
+export function parseScriptedStatus(text: string, defaultErrorCode: string): StatusWord {
+  const [, status = 'pending', code = defaultErrorCode] = wordPattern.exec(text) ?? []
   return { status: status as StatusWord['status'], errorCode: status === 'failed' ? code : null }
 }
 
@@ -89,7 +89,7 @@ function isFailure(step: unknown): boolean {
   return typeof step === 'string' && step.startsWith('failed')
 }
 
-export function scenarioJsonSchema(): string {
+export function scenarioJsonSchemaText(): string {
   const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`
 }

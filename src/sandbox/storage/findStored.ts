@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import type { ScriptStep } from '../scenario/scenarioSchema.ts'
-import { microsecondsSql, replaceNulCharacters, timeOfMicrosecondsSql } from './sandboxDatabase.ts'
+import { epochMicrosecondsSql, replaceNulCharacters, timestampOfMicrosecondsSql } from './sandboxDatabase.ts'
 
-export interface Stored {
+export interface StoredRecord {
   id: string
   sinceUs: number
   doneUs: number
@@ -11,11 +11,15 @@ export interface Stored {
   statuses: readonly ScriptStep[] | null
 }
 
-type StoredTransaction = Stored & { customerId: string; outcome: 'completed' | 'failed'; errorCode: string | null }
-type StoredOrder = Stored & { items: string }
+type StoredTransaction = StoredRecord & {
+  customerId: string
+  outcome: 'completed' | 'failed'
+  errorCode: string | null
+}
+type StoredOrder = StoredRecord & { items: string }
 
 const commonColumnsSql = (since: string) => `
-  id, ${microsecondsSql(since)}::double precision as "sinceUs", ${microsecondsSql('done_at')}::double precision as "doneUs",
+  id, ${epochMicrosecondsSql(since)}::double precision as "sinceUs", ${epochMicrosecondsSql('done_at')}::double precision as "doneUs",
   held, statuses`
 
 export async function findTransaction(pool: pg.Pool, client: string, id: string) {
@@ -43,7 +47,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string) {
 }
 
 /** The first request with an idempotency key that was applied. */
-export interface AppliedBefore {
+export interface AppliedRequest {
   transactionId: string | null
   orderId: string | null
   sameRequest: boolean
@@ -53,13 +57,13 @@ export interface AppliedBefore {
 export async function findAppliedRequest(
   pool: pg.Pool,
   { idempotencyKey, client, endpoint, body }: Record<'idempotencyKey' | 'client' | 'endpoint' | 'body', string>,
-): Promise<AppliedBefore | undefined> {
-  const { rows } = await pool.query<AppliedBefore>({
+): Promise<AppliedRequest | undefined> {
+  const { rows } = await pool.query<AppliedRequest>({
     name: 'sandbox-find-applied',
     text: `
       select l.transaction_id as "transactionId", l.order_id as "orderId",
         l.endpoint = $3 and l.body = $4 as "sameRequest",
-        ${microsecondsSql('coalesce(t.accepted_at, o.created_at, l.arrived_at)')}::double precision as "appliedUs"
+        ${epochMicrosecondsSql('coalesce(t.accepted_at, o.created_at, l.arrived_at)')}::double precision as "appliedUs"
       from sandbox.ledger l
         left join sandbox.transactions t on t.id = l.transaction_id and t.client = l.client
         left join sandbox.orders o on o.id = l.order_id and o.client = l.client
@@ -73,7 +77,7 @@ export async function findAppliedRequest(
 }
 
 /** Returns the first free position in each client's random stream, so that no id is drawn twice. */
-export async function findNextIdPositionByClient(pool: pg.Pool): Promise<Map<string, number>> {
+export async function readNextRandomPositionByClient(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
     from (
@@ -96,9 +100,9 @@ export async function readCountedArrivals(pool: pg.Pool, sinceUs: number): Promi
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
       select client, case when client is null then address else '' end as address,
-        array_agg(${microsecondsSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
+        array_agg(${epochMicrosecondsSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
       from sandbox.ledger
-      where counted and arrived_at > ${timeOfMicrosecondsSql('$1::bigint')}
+      where counted and arrived_at > ${timestampOfMicrosecondsSql('$1::bigint')}
       group by 1, 2
     `,
     [Math.round(sinceUs)],

@@ -7,10 +7,10 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-export type OrderEvents = Awaited<ReturnType<typeof openOrderEvents>>
+export type OrderEventQueue = Awaited<ReturnType<typeof openOrderEventQueue>>
 
 /** Starts pg-boss without background work. @param pool runs the statements of pg-boss */
-export async function openOrderEvents(pool: pg.Pool) {
+export async function openOrderEventQueue(pool: pg.Pool) {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schema: queueSchema,

@@ -90,10 +90,11 @@ function messageOf(error: unknown): string {
 }
 
 /** Microseconds since 1970; exact, because extract() gives a numeric. */
-export const microsecondsSql = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
+export const epochMicrosecondsSql = (timeSql: string) => `(extract(epoch from ${timeSql}) * 1000000)::bigint`
 
 /** Exact below 2^53 microseconds. */
-export const timeOfMicrosecondsSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
+export const timestampOfMicrosecondsSql = (microseconds: string) =>
+  `timestamptz 'epoch' + ${microseconds} * interval '1 microsecond'`
 
 /** Replaces U+0000, because Postgres cannot store it. */
 export function replaceNulCharacters(text: string | null): string | null {

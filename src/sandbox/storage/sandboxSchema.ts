@@ -104,13 +104,13 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
 
 type StateName = 'signing_key' | 'revocations' | 'client_settings' | 'clock' | 'scenario'
 
-export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {
+export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, initialValue: T): Promise<T> {
   await pool.query('insert into sandbox.state (name, value) values ($1, $2) on conflict (name) do nothing', [
     name,
-    JSON.stringify(first),
+    JSON.stringify(initialValue),
   ])
   const { rows } = await pool.query<{ value: T }>('select value from sandbox.state where name = $1', [name])
-  return rows[0]?.value ?? first
+  return rows[0]?.value ?? initialValue
 }
 
 export async function writeState(pool: pg.Pool, name: StateName, value: unknown): Promise<void> {

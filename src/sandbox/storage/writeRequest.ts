@@ -2,11 +2,16 @@ import pg from 'pg'
 import type { OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
 import type { Admission, Exchange } from '../exchange.ts'
 import type { ScriptStep } from '../scenario/scenarioSchema.ts'
-import type { OrderEvents } from './orderEvents.ts'
-import { replaceNulCharacters, takeConnection, timeOfMicrosecondsSql, wrapAsDatabaseAway } from './sandboxDatabase.ts'
+import type { OrderEventQueue } from './orderEvents.ts'
+import {
+  replaceNulCharacters,
+  takeConnection,
+  timestampOfMicrosecondsSql,
+  wrapAsDatabaseAway,
+} from './sandboxDatabase.ts'
 
 /** Secrets in `body` are masked. */
-type LedgerRow = Pick<Exchange, 'endpoint' | 'method' | 'path' | 'address' | 'idempotencyKey' | 'body'> &
+type RequestLogRow = Pick<Exchange, 'endpoint' | 'method' | 'path' | 'address' | 'idempotencyKey' | 'body'> &
   Pick<Admission, 'arrivedUs' | 'client' | 'counted'> & { status: number | null; faultId: number | null }
 
 /** The record that a request creates. `items` is JSON text, and is stored unchanged. */
@@ -22,14 +27,14 @@ export type Effect = {
   | { kind: 'order'; items: string; event: OrderCreatedEvent }
 )
 
-type Stores = { pool: pg.Pool; events: OrderEvents }
+type Stores = { pool: pg.Pool; events: OrderEventQueue }
 
 /**
  * Commits a request with its record and its event, before the answer goes out.
  *
  * @throws DatabaseAway; pg's DatabaseError, with nothing stored, if a value is the cause
  */
-export async function writeRequest({ pool, events }: Stores, row: LedgerRow, effect: Effect | undefined) {
+export async function writeRequest({ pool, events }: Stores, row: RequestLogRow, effect: Effect | undefined) {
   const session = await takeConnection(pool)
   const hasEvent = effect?.kind === 'order'
   let isCommitting = !hasEvent
@@ -53,7 +58,7 @@ export function isValueRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }
 
-function writeStatement(row: LedgerRow, effect: Effect | undefined) {
+function writeStatement(row: RequestLogRow, effect: Effect | undefined) {
   const kind = effect?.kind ?? 'nothing'
   return {
     name: `sandbox-write-${kind}`,
@@ -63,7 +68,7 @@ function writeStatement(row: LedgerRow, effect: Effect | undefined) {
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
         status, dropped, counted, fault_id, transaction_id, order_id
       ) values (
-        ${timeOfMicrosecondsSql('$1::bigint')}, $2, $3, $4, $5, $6, $7, $8, $9, $9::integer is null, $10, $11, $12, $13
+        ${timestampOfMicrosecondsSql('$1::bigint')}, $2, $3, $4, $5, $6, $7, $8, $9, $9::integer is null, $10, $11, $12, $13
       )
     `,
     values: [
@@ -77,21 +82,21 @@ function writeStatement(row: LedgerRow, effect: Effect | undefined) {
   }
 }
 
-const commonColumns = 'client, id, customer_id, position, statuses, held, done_at'
+const commonColumnsSql = 'client, id, customer_id, position, statuses, held, done_at'
 /** @param id the SQL parameter with the record's id */
-const commonSql = (id: string) =>
-  `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timeOfMicrosecondsSql('$17::bigint')}`
+const commonValuesSql = (id: string) =>
+  `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timestampOfMicrosecondsSql('$17::bigint')}`
 
 /** Items are json, because json keeps their digits. */
 const effectSql = {
   nothing: '',
   transaction: `, effect as (
-    insert into sandbox.transactions (${commonColumns}, accepted_at, outcome, error_code)
-    values (${commonSql('$12')}, ${timeOfMicrosecondsSql('$18::bigint')}, $19, $20)
+    insert into sandbox.transactions (${commonColumnsSql}, accepted_at, outcome, error_code)
+    values (${commonValuesSql('$12')}, ${timestampOfMicrosecondsSql('$18::bigint')}, $19, $20)
   )`,
   order: `, effect as (
-    insert into sandbox.orders (${commonColumns}, created_at, items, event_id)
-    values (${commonSql('$13')}, ${timeOfMicrosecondsSql('$18::bigint')}, $19, $20)
+    insert into sandbox.orders (${commonColumnsSql}, created_at, items, event_id)
+    values (${commonValuesSql('$13')}, ${timestampOfMicrosecondsSql('$18::bigint')}, $19, $20)
   )`,
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type AccessRead, readConsoleAccess } from '../../../src/console/guard/access.ts'
+import { type ConsoleAccess, readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 
 const nothing = { password: null, trustHeader: null, trustProxy: [], names: [] }
@@ -59,7 +59,7 @@ test('a header is believed of a proxy that is named alone', () => {
 
 describe('the addresses of the proxy', () => {
   const isProxy = (trustProxy: string[], address: string) =>
-    (readConsoleAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user', trustProxy }) as AccessRead).isProxy(address)
+    (readConsoleAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user', trustProxy }) as ConsoleAccess).isProxy(address)
 
   test.each<[string, string, boolean]>([
     ['10.0.0.7', '10.0.0.7', true],

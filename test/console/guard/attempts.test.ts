@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createLoginAttempts } from '../../../src/console/guard/attempts.ts'
+import { createLoginAttemptLimit } from '../../../src/console/guard/attempts.ts'
 
 function setup() {
   let nowMs = 0
-  const attempts = createLoginAttempts({ stopwatch: () => () => nowMs })
+  const attempts = createLoginAttemptLimit({ stopwatch: () => () => nowMs })
   const tries = (n: number, address: (i: number) => string) =>
     Array.from({ length: n }, (_, i) => attempts.take(address(i))).filter((waitMs) => waitMs === 0).length
   const pass = (ms: number) => {

@@ -1,10 +1,10 @@
 import { systemClock } from '../../../src/clock.ts'
-import { readStoreConfig } from '../../../src/config.ts'
+import { readDatabaseConfig } from '../../../src/config.ts'
 import { createConcurrencyLimit } from '../../../src/console/bounds.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
 import { readConsoleAccess } from '../../../src/console/guard/access.ts'
-import { form } from '../../../src/console/html/form.ts'
-import { layout } from '../../../src/console/html/layout.ts'
+import { formHtml } from '../../../src/console/html/form.ts'
+import { renderPage } from '../../../src/console/html/layout.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
@@ -36,7 +36,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   const slow = Promise.withResolvers<void>()
   const parts: ConsoleParts = {
     databases: () => Promise.reject(new Error('this console has no database')),
-    config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
+    config: readDatabaseConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
     searches: createConcurrencyLimit(2),
     askService: () => Promise.reject(new Error('this console asks nobody')),
@@ -47,7 +47,10 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     reply
       .type('text/html; charset=utf-8')
       .send(
-        layout({ title: 'Change', current: null, viewer }, form({ action: '/change', viewer, changes: false }, '')),
+        renderPage(
+          { title: 'Change', current: null, viewer },
+          formHtml({ action: '/change', viewer, changes: false }, ''),
+        ),
       ),
   )
   app.post('/change', ({ viewer }, reply) => {

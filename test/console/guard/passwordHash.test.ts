@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   hashPassword,
-  isPassword,
+  isPasswordCorrect,
   type PasswordHash,
   readPasswordHash,
 } from '../../../src/console/guard/passwordHash.ts'
@@ -10,9 +10,9 @@ test('a password is known again by its line, and no other is', async () => {
   const line = await hashPassword('Käse und Brot am Abend')
   expect(line).toMatch(/^\$argon2id\$v=19\$m=47104,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
   const hash = readPasswordHash(`${line}\n`) as PasswordHash
-  expect(await isPassword('Käse und Brot am Abend'.normalize('NFD'), hash)).toBe(true)
+  expect(await isPasswordCorrect('Käse und Brot am Abend'.normalize('NFD'), hash)).toBe(true)
   for (const other of ['', 'käse und brot am abend', 'Käse und Brot am Abend '])
-    expect(await isPassword(other, hash)).toBe(false)
+    expect(await isPasswordCorrect(other, hash)).toBe(false)
   expect(await hashPassword('Käse und Brot am Abend')).not.toBe(line)
 })
 

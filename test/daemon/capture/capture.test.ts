@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
+import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { hasNewRows } from '../../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { beginTransaction, blameForDatabaseError } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
@@ -21,16 +21,19 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
   const captureLock = openCaptureLock(ledger.pool)
   return {
-    windowMax: 1_000,
+    queuedMax: 1_000,
     elapsedMs: () => performance.now(),
     knownTypes: () => ['data', 'wrong'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
-    readDueCaptureWork: async () => ({ ...(await captureLock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
-    skip: captureLock.skip,
-    forget: captureLock.forget,
+    readDueCaptureWork: async () => ({
+      ...(await captureLock.readDueCaptureWork()),
+      hasNewRows: () => mayHaveWaitingRows(outbox),
+    }),
+    skipRows: captureLock.skip,
+    forgetSkippedRow: captureLock.forget,
     stopCaptureOfType: captureLock.stopCaptureOfType,
     resumeCaptureOfTypes: captureLock.resumeCaptureOfTypes,
     async reportLater() {},
@@ -55,11 +58,11 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
 }
 
 const errorCodeOf = (error: unknown) => String((error as { code?: unknown }).code)
-const captureOnce = (changes: Partial<CaptureDeps> = {}) => createCapture(deps(changes)).runOnce()
+const captureOnce = (changes: Partial<CaptureDeps> = {}) => createBatchCapture(deps(changes)).runOnce()
 
 /** Until nothing is left to do at once. @returns how many rounds that took */
 async function captureAll(changes: Partial<CaptureDeps> = {}): Promise<number> {
-  const capture = createCapture(deps(changes))
+  const capture = createBatchCapture(deps(changes))
   let rounds = 1
   while ((await capture.runOnce()) !== 'idle') rounds += 1
   return rounds
@@ -87,8 +90,8 @@ test('rows become submissions, and say what has become of them', async () => {
 
 test('what is beyond the window stays in the outbox', async () => {
   await insert(5)
-  expect(await captureOnce({ windowMax: 3 })).toBe('again')
-  expect(await captureOnce({ windowMax: 3 })).toBe('idle')
+  expect(await captureOnce({ queuedMax: 3 })).toBe('again')
+  expect(await captureOnce({ queuedMax: 3 })).toBe('idle')
   expect(await statuses()).toEqual({ new: 2, queued: 3 })
 })
 
@@ -120,7 +123,7 @@ test('rows whose mark took too long are left to the report, and batches stay as 
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
   const left = new Set<string>()
   const sizes: number[] = []
-  const capture = createCapture(
+  const capture = createBatchCapture(
     deps({
       async reportLater(outboxIds) {
         for (const id of outboxIds) left.add(id)
@@ -252,7 +255,7 @@ test('a lock that is in the way of the ledger is not said to be the row’s faul
   await blocker.db.query('lock table outboxd.submission in exclusive mode')
   const impatient = openPool(ledger.url, { options: '-c lock_timeout=100' })
   onTestFinished(() => impatient.end())
-  await createCapture(deps({ withLock: openCaptureLock(impatient).withLock })).runOnce()
+  await createBatchCapture(deps({ withLock: openCaptureLock(impatient).withLock })).runOnce()
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
     {
       kind: 'row_skipped',

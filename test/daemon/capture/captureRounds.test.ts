@@ -55,7 +55,7 @@ function setup(given: {
   const rounds = createCaptureRounds({
     capture: {
       elapsedMs: () => state.nowMs,
-      windowMax: state.windowMax,
+      queuedMax: state.windowMax,
       knownTypes: () => ['order'],
       async claim({ limit }) {
         const count = Math.min(limit, state.rows)
@@ -65,9 +65,9 @@ function setup(given: {
       claimOne: async () => claimed(0),
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
-      readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
-      skip: async () => {},
-      forget: async () => {},
+      readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNewRows: async () => state.rows > 0 }),
+      skipRows: async () => {},
+      forgetSkippedRow: async () => {},
       stopCaptureOfType: async () => {},
       resumeCaptureOfTypes: async () => {},
       reportLater: async () => {},

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
+import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/documents.ts'
@@ -15,7 +15,7 @@ import type { State, Transition } from '../../../src/model.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
-import { hasNewRows } from '../../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -71,17 +71,20 @@ interface Changes extends Partial<CaptureDeps> {
 async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes = {}): Promise<void> {
   const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
   const lock = openCaptureLock(ledger.pool)
-  const capture = createCapture({
-    windowMax: 1_000,
+  const capture = createBatchCapture({
+    queuedMax: 1_000,
     elapsedMs: () => performance.now(),
     knownTypes: () => ['order'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records),
     withLock: lock.withLock,
-    readDueCaptureWork: async () => ({ ...(await lock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
-    skip: lock.skip,
-    forget: lock.forget,
+    readDueCaptureWork: async () => ({
+      ...(await lock.readDueCaptureWork()),
+      hasNewRows: () => mayHaveWaitingRows(outbox),
+    }),
+    skipRows: lock.skip,
+    forgetSkippedRow: lock.forget,
     stopCaptureOfType: lock.stopCaptureOfType,
     resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
     async reportLater() {},

@@ -8,17 +8,17 @@ function setup(...answers: Mark[]) {
   const state = { isMarked: false, hasNew: false, asked: 0, elapsedMs: 1_000 }
   const wake = vi.fn()
   const sleep = createSleepUntilNotify({
-    async mark() {
+    async setSleepFlag() {
       state.asked += 1
       const answer = answers.shift() ?? 'marked'
       state.isMarked ||= answer === 'marked'
       return answer
     },
-    isMarked: () => state.isMarked,
-    unmark() {
+    isSleepFlagSet: () => state.isMarked,
+    clearSleepFlag() {
       state.isMarked = false
     },
-    hasNew: async () => state.hasNew,
+    hasNewRows: async () => state.hasNew,
     wake,
     elapsedMs: () => state.elapsedMs,
   })

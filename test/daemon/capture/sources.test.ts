@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
+import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
@@ -8,7 +8,7 @@ import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
-import { hasNewRows } from '../../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -42,17 +42,20 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
   const mappings = mappingsOf(sql)
   const skipped: string[] = []
   let failed = 0
-  const capture = createCapture({
-    windowMax: 1_000,
+  const capture = createBatchCapture({
+    queuedMax: 1_000,
     elapsedMs: () => performance.now(),
     knownTypes: () => [...mappings.keys()],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
-    readDueCaptureWork: async () => ({ ...(await lock.readDueCaptureWork()), hasNew: () => hasNewRows(outbox) }),
-    skip: lock.skip,
-    forget: lock.forget,
+    readDueCaptureWork: async () => ({
+      ...(await lock.readDueCaptureWork()),
+      hasNewRows: () => mayHaveWaitingRows(outbox),
+    }),
+    skipRows: lock.skip,
+    forgetSkippedRow: lock.forget,
     stopCaptureOfType: lock.stopCaptureOfType,
     resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
     async reportLater() {},

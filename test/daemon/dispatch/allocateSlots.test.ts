@@ -11,7 +11,7 @@ function waiting(over: Partial<SlotDemand>): SlotDemand {
     windowMs: WINDOW_MS,
     capacity,
     slotsFree: capacity,
-    wireRoom: capacity,
+    inFlightRoom: capacity,
     submissionsReady: 0,
     pollsDue: 0,
     rarePollsDue: 0,
@@ -32,7 +32,7 @@ function oneByOne(
   const lastMs = { submission: 0, poll: 0 }
   let longestMs = 0
   for (let nowMs = 0; nowMs < slots * stepMs; nowMs += stepMs) {
-    const spending = allocateSlots(waiting({ ...over, nowMs, slotsFree: 1, wireRoom: 1, balance }))
+    const spending = allocateSlots(waiting({ ...over, nowMs, slotsFree: 1, inFlightRoom: 1, balance }))
     balance = spending.balance
     submissions += spending.submissions
     polls += spending.polls
@@ -52,7 +52,7 @@ test('never more than the slots, the room on the wire, or what waits; never a pa
         windowMs: fc.integer({ min: 100, max: 600_000 }),
         capacity: fc.integer({ min: 1, max: 10_000 }),
         slotsFree: fc.integer({ min: -3, max: 10_000 }),
-        wireRoom: fc.integer({ min: -3, max: 64 }),
+        inFlightRoom: fc.integer({ min: -3, max: 64 }),
         submissionsReady: anyCount,
         pollsDue: anyCount,
         rarePollsDue: anyCount,
@@ -73,7 +73,7 @@ test('never more than the slots, the room on the wire, or what waits; never a pa
         expect(rarePolls).toBeGreaterThanOrEqual(0)
         expect(rarePolls).toBeLessThanOrEqual(state.rarePollsDue)
         expect(submissions + polls + rarePolls).toBeLessThanOrEqual(
-          Math.max(0, Math.min(state.slotsFree, state.wireRoom)),
+          Math.max(0, Math.min(state.slotsFree, state.inFlightRoom)),
         )
         expect(submissions).toBeLessThanOrEqual(state.submissionsReady)
         expect(polls).toBeLessThanOrEqual(state.pollsDue)
@@ -150,7 +150,7 @@ describe('polls of transactions that are long past their time', () => {
     let balance = initialSlotBalance(100, 0)
     const spent = { submissions: 0, polls: 0, rarePolls: 0 }
     for (let i = 0; i < slots; i++) {
-      const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, wireRoom: 1, balance }))
+      const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, inFlightRoom: 1, balance }))
       balance = spending.balance
       for (const kind of ['submissions', 'polls', 'rarePolls'] as const) spent[kind] += spending[kind]
     }
@@ -168,7 +168,7 @@ describe('polls of transactions that are long past their time', () => {
 
   test('take more only where nothing else waits and half of the slots lie idle', () => {
     const balance = { ...initialSlotBalance(100, 0), rarePollsAllowed: 0 }
-    const idle = { rarePollsDue: 1_000, wireRoom: 8, balance }
+    const idle = { rarePollsDue: 1_000, inFlightRoom: 8, balance }
     expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
     expect(allocateSlots(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)
     expect(allocateSlots(waiting({ ...idle, slotsFree: 50 })).rarePolls).toBe(0)

@@ -156,11 +156,12 @@ function setup(
         ? null
         : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
     },
-    ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
+    sendHarmlessTrial: (accessToken, isValid) =>
+      new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     judgeAnswer: (answer) => ({
       fingerprint: refusalFingerprint(answer),
       outcome: requestOutcomeOf(answer),
-      judged: { verdict: judgeTrialAnswer(answer), isTokenOutlived: state.tokensAreOld },
+      judged: { verdict: judgeTrialAnswer(answer), hasTokenExpired: state.tokensAreOld },
     }),
     token: async () => state.token,
     onTokenRefused: (accessToken) => refused.push(accessToken),
@@ -501,7 +502,7 @@ describe('what has got through is', () => {
     const { dispatcher, settled, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer(worked)
-    expect(settled[0]?.passages).toHaveLength(count)
+    expect(settled[0]?.answeredRecords).toHaveLength(count)
   })
 })
 

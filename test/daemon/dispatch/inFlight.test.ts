@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createInFlightRequests } from '../../../src/daemon/dispatch/inFlight.ts'
+import { createInFlightTracker } from '../../../src/daemon/dispatch/inFlight.ts'
 import { submission } from '../../support/submission.ts'
 
 function setup() {
   const failed: unknown[] = []
   let rooms = 0
-  const inHand = createInFlightRequests({
+  const inHand = createInFlightTracker({
     onFailed: (error) => failed.push(error),
     onRoom() {
       rooms += 1

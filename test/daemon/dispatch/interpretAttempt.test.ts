@@ -3,7 +3,7 @@ import {
   type EndedAttempt,
   type FailureStreaks,
   interpretAttempt,
-  interpretTrialQuestion,
+  interpretHarmlessTrial,
   type JudgedTrial,
   noFailureStreaks,
   resetSilenceStreaks,
@@ -25,7 +25,7 @@ const result = (answer: Answer | null, pause: PauseCall | null = null, state: St
 })
 const judge = (answer: Answer, isTokenOutlived = false): JudgedTrial => ({
   verdict: judgeTrialAnswer(answer),
-  isTokenOutlived,
+  hasTokenExpired: isTokenOutlived,
 })
 
 const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): EndedAttempt => ({
@@ -117,7 +117,7 @@ describe('the first record after a trial', () => {
   ])('%s: its pauses are patient %#', (_, answer, patient) => {
     const { work } = interpret(record(answer, { trial: true }))
     expect(work).toMatchObject({ trialEnded: true, trialSucceeded: false })
-    expect(work.pauses.map((pause) => pause.patient)).toEqual(patient)
+    expect(work.pauses.map((pause) => pause.hasLongBackoff)).toEqual(patient)
   })
 })
 
@@ -142,7 +142,7 @@ describe('a poll that is sent as a trial', () => {
 
 describe('a question as a trial', () => {
   const ask = (answer: Answer | null, before: Partial<FailureStreaks> = {}, isTokenOutlived = false) =>
-    interpretTrialQuestion(answer && { answer, judged: judge(answer, isTokenOutlived) }, streaks(before), circumstances)
+    interpretHarmlessTrial(answer && { answer, judged: judge(answer, isTokenOutlived) }, streaks(before), circumstances)
 
   test.each([
     ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],
@@ -177,8 +177,8 @@ describe('a question as a trial', () => {
 describe('what a record’s answer says about others', () => {
   const others = (answer: Answer, state: State, fingerprint: string | null) => {
     const attempted = result(answer, null, state)
-    const { passages, refusals } = interpret(record(answer, { attempted, fingerprint })).work
-    return { passages: passages.length, refusals: refusals.length }
+    const { answeredRecords, refusals } = interpret(record(answer, { attempted, fingerprint })).work
+    return { passages: answeredRecords.length, refusals: refusals.length }
   }
 
   test.each([
@@ -192,8 +192,8 @@ describe('what a record’s answer says about others', () => {
   })
 
   test('a poll’s says nothing', () => {
-    const { passages, refusals } = interpret(poll(response(200, {}), { fingerprint: 'print' })).work
-    expect([passages, refusals]).toEqual([[], []])
+    const { answeredRecords, refusals } = interpret(poll(response(200, {}), { fingerprint: 'print' })).work
+    expect([answeredRecords, refusals]).toEqual([[], []])
   })
 })
 

@@ -43,7 +43,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
     blameForDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
     onWritten: (ids) => written.push(...ids),
     onFailed: () => {},
-    onBared: (_, batch) => bared.push(batch),
+    onTextsLeftOut: (_, batch) => bared.push(batch),
     onAbandoned: (_, batch) => abandoned.push(idsOf(batch)),
     async waitMs(ms) {
       waits.push(ms)

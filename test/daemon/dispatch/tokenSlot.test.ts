@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlotPool, createTokenSlot } from '../../../src/daemon/dispatch/slotPool.ts'
+import { createSlotPool, createTokenRequestBudget } from '../../../src/daemon/dispatch/slotPool.ts'
 
 /** A budget with so many slots free, under a limit of so many. */
 function setup(capacity: number, free = 100) {
@@ -7,7 +7,7 @@ function setup(capacity: number, free = 100) {
   const taken: number[] = []
   const returned: number[] = []
   const slotPool = createSlotPool(60_000)
-  const slot = createTokenSlot<string>({
+  const slot = createTokenRequestBudget<string>({
     slotPool,
     capacity,
     stopwatch() {
@@ -55,8 +55,8 @@ test('with one request a window a token that still lasts is not renewed: that wo
 })
 
 test('the limit that holds for all counts, not the one that was given', async () => {
-  const { spend, sawCapacity, taken, isOneAtATime } = setup(100)
-  sawCapacity(1)
+  const { spend, updateCapacity, taken, isOneAtATime } = setup(100)
+  updateCapacity(1)
   expect(isOneAtATime()).toBe(true)
   await spend(token, 'missing')
   expect(taken).toEqual([1])

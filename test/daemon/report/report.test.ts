@@ -3,7 +3,7 @@ import { type ReportDeps, writeOutcomesBackOnce } from '../../../src/daemon/repo
 
 type Due = Awaited<ReturnType<ReportDeps['readDue']>>['fresh'][number]
 type Tell = ReportDeps['writeBack']
-type Told = Parameters<ReportDeps['write']>[0][number]
+type Told = Parameters<ReportDeps['writeResults']>[0][number]
 
 const dueOf = (count: number): Due[] => Array.from({ length: count }, (_, i) => ({ submissionId: `${i}`, failures: 0 }))
 
@@ -48,7 +48,7 @@ function setup(due: { fresh?: Due[]; again?: Due[] }, writeBack: Tell = takesAll
           nowMs += tellMs
           return writeBack(part)
         },
-        write: async (results) => void written.push(...results),
+        writeResults: async (results) => void written.push(...results),
       },
       rowsAtOnce,
     )
@@ -125,7 +125,7 @@ test('a slow table: half as many rows at once, until it takes them, and no more 
           if (telling.kind === 'slow') failures += 1
           return telling
         },
-        async write(told) {
+        async writeResults(told) {
           expect(told.every(({ againInMs, problem }) => againInMs === null && problem === null)).toBe(true)
           left = left.slice(told.length)
         },

@@ -16,7 +16,7 @@ function setup(due = 0) {
       again: [],
     }),
     writeBack: async () => ({ kind: 'done', rows: [] }),
-    write: async () => {},
+    writeResults: async () => {},
     wake,
   })
   return { ...reporting, wake }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
-import { stepIfNeverSent, toSubmitStep } from '../../../src/daemon/submit/submit.ts'
+import { stepOfUnsentAttempt, toSubmitStep } from '../../../src/daemon/submit/submit.ts'
 import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
@@ -115,7 +115,7 @@ describe('what must not change:', () => {
   })
 
   test('a request that never left changes nothing but the state', () => {
-    expect(stepIfNeverSent('stopped')).toEqual({
+    expect(stepOfUnsentAttempt('stopped')).toEqual({
       change: { state: 'queued', dueInMs: 0 },
       cause: 'never sent: stopped',
       pause: null,

@@ -200,7 +200,7 @@ describe('401', () => {
   })
 
   test('a 401 that comes of the token’s age is never a second one', () => {
-    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    const again = { history: { repeatedAfter401: true }, hasTokenExpired: true }
     expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
     expect(decide(response(403), again)).toMatchObject({ kind: 'pause' })
   })
@@ -431,7 +431,7 @@ interface Circumstances {
   policy?: UncertainPolicy
   tracked?: boolean
   attempt?: number
-  tokenOutlived?: boolean
+  hasTokenExpired?: boolean
 }
 
 function decide(
@@ -442,11 +442,11 @@ function decide(
     policy = 'hold',
     tracked = true,
     attempt = 1,
-    tokenOutlived = false,
+    hasTokenExpired = false,
   }: Circumstances = {},
 ) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
-  const now = { history: { ...clean, ...history }, policy, tracked, attempt, tokenOutlived }
+  const now = { history: { ...clean, ...history }, policy, tracked, attempt, hasTokenExpired }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import { stepIfNeverAsked, toTrackStep } from '../../../src/daemon/track/track.ts'
+import { stepOfUnsentPoll, toTrackStep } from '../../../src/daemon/track/track.ts'
 import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
@@ -161,12 +161,12 @@ describe('what must not change:', () => {
   })
 
   test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
-    expect(stepIfNeverAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
+    expect(stepOfUnsentPoll(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
       cause: 'never asked: stopped',
       pause: null,
     })
-    expect(stepIfNeverAsked(submission(probing), 'stopped').change).toMatchObject({
+    expect(stepOfUnsentPoll(submission(probing), 'stopped').change).toMatchObject({
       state: 'sending',
       unknown: false,
     })

@@ -150,7 +150,7 @@ describe('a breach of contract', () => {
 
 describe('401, 403, 429, E003 as for a POST', () => {
   test('a 401 that comes of the token’s age is never a second one', () => {
-    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    const again = { history: { repeatedAfter401: true }, hasTokenExpired: true }
     expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
   })
 
@@ -242,12 +242,12 @@ interface Circumstances {
   transactionId?: string
   ageMs?: number
   history?: Partial<TrackHistory>
-  tokenOutlived?: boolean
+  hasTokenExpired?: boolean
 }
 
 function decide(
   answer: Answer,
-  { resource = 'data', transactionId = 'tx', ageMs = 0, history, tokenOutlived = false }: Circumstances = {},
+  { resource = 'data', transactionId = 'tx', ageMs = 0, history, hasTokenExpired = false }: Circumstances = {},
 ) {
   const clean = {
     unknownForMs: null,
@@ -258,6 +258,6 @@ function decide(
     idByPerson: false,
     refusedPolls: { times: 0, othersThrough: false },
   }
-  const now = { transactionId, ageMs, history: { ...clean, ...history }, tokenOutlived, unavailableMs: 300_000 }
+  const now = { transactionId, ageMs, history: { ...clean, ...history }, hasTokenExpired, unavailableMs: 300_000 }
   return decideTrack(answer, readGetAnswer(answer, resource), now)
 }

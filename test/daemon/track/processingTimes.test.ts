@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  ageMsAtBinPosition,
-  binPositionOfAge,
+  ageMsAtFractionalBin,
   fitProcessingTimes,
+  fractionalBinOfAge,
   meanProcessingTimeMs,
   type ObservedProcessingTime,
   type ProcessingTimes,
@@ -20,7 +20,7 @@ const anyObservation: fc.Arbitrary<ObservedProcessingTime> = fc.record({
 
 /** The probability of being done by an age. */
 function doneBy(model: ProcessingTimes, ageMs: number): number {
-  const position = binPositionOfAge(ageMs, WINDOW_MS)
+  const position = fractionalBinOfAge(ageMs, WINDOW_MS)
   return model.mass.reduce((sum, share, bin) => sum + share * Math.min(1, Math.max(0, position - bin)), 0)
 }
 
@@ -65,7 +65,7 @@ test('an age and its place on the scale of bins say the same', () => {
   const model = fitProcessingTimes([], WINDOW_MS)
   fc.assert(
     fc.property(fc.double({ min: 0, max: 6 * 3_600_000, noNaN: true }), (ageMs) => {
-      expect(ageMsAtBinPosition(model, binPositionOfAge(ageMs, WINDOW_MS)) / (ageMs + 1)).toBeCloseTo(
+      expect(ageMsAtFractionalBin(model, fractionalBinOfAge(ageMs, WINDOW_MS)) / (ageMs + 1)).toBeCloseTo(
         ageMs / (ageMs + 1),
         6,
       )

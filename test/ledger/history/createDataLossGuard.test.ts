@@ -5,7 +5,7 @@ import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createDataLossGuard } from '../../../src/ledger/history/createDataLossGuard.ts'
 import { readSuspectedLoss } from '../../../src/ledger/history/history.ts'
-import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/judgeDataLoss.ts'
+import type { LedgerStandby, RowSearchResult } from '../../../src/ledger/history/judgeDataLoss.ts'
 import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
@@ -117,8 +117,8 @@ test('rows of a backup that are put back into the tables that stand are found, u
     detail: expect.stringContaining('rows of a backup'),
   })
   const found = await readSuspectedLoss(ledger.pool)
-  const before = { arrived: 0, uncertain: 0, rows: 0 }
-  const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
+  const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
+  const terms = { queuedBecome: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, alreadyDecided } as const
   await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
@@ -149,7 +149,12 @@ test('what is found is told once, with when a daemon last found it as it was; a 
     inTransaction(ledger.pool, (db) =>
       finishRecovery(
         db,
-        { as: 'uncertain', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
+        {
+          queuedBecome: 'uncertain',
+          seenAtMs,
+          isOutboxInDoubt: true,
+          alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 },
+        },
         testActor,
       ),
     )
@@ -180,7 +185,7 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
   await inTransaction(ledger.pool, (db) =>
     finishRecovery(
       db,
-      { as: 'new', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
+      { queuedBecome: 'new', seenAtMs, isOutboxInDoubt: true, alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 } },
       testActor,
     ),
   )
@@ -202,7 +207,7 @@ test('a claim that is not there any more is known by the daemon that made it, al
 
 test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
   await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
-  let found: NamedRow = { kind: 'named', outboxId: '2' }
+  let found: RowSearchResult = { kind: 'named', outboxId: '2' }
   const namedRows = { find: noNamedRows.find, findNow: async () => found }
   const history = createDataLossGuard({
     pool: ledger.pool,
@@ -215,7 +220,7 @@ test('a ledger without records takes no rows with which one that names a transac
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>
     withCaptureLock(capturing, async ({ hasHistory, insert }) => ({ hasHistory, inserted: await insert([record()]) }))
-  for (found of [found, { kind: 'unknown' }] satisfies NamedRow[])
+  for (found of [found, { kind: 'unknown' }] satisfies RowSearchResult[])
     expect(await capture()).toEqual({ hasHistory: true, inserted: null })
   expect(await ledger.countStates()).toEqual({})
 

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  type HistoryMemory,
-  type HistoryView,
+  type HistoryReading,
   judgeDataLoss,
   type LedgerStandby,
-  type NamedRow,
+  type RememberedHistory,
+  type RowSearchResult,
 } from '../../../src/ledger/history/judgeDataLoss.ts'
 
 const identity = { systemId: '7', timeline: 1, databaseOid: 5, ledgerOid: 6 }
-const asAgreed: HistoryView = {
+const asAgreed: HistoryReading = {
   agreed: identity,
   agreedAtMs: 1_000,
   isByPerson: false,
@@ -26,11 +26,11 @@ const asAgreed: HistoryView = {
   isEmpty: false,
   isStandbyMissed: false,
 }
-const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1 }
+const memory: RememberedHistory = { agreedAtMs: 1_000, timeline: 1 }
 const none = { kind: 'none' } as const
-const decide = (view: HistoryView, its: HistoryMemory | null, named: NamedRow = none) =>
+const decide = (view: HistoryReading, its: RememberedHistory | null, named: RowSearchResult = none) =>
   judgeDataLoss(view, { memory: its, standby: 'none', named })
-const kindOf = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) =>
+const kindOf = (seen: Partial<HistoryReading>, its: RememberedHistory | null = memory) =>
   decide({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
 
@@ -74,7 +74,7 @@ test('in a ledger without records that has a row name a transaction, records are
 })
 
 test('a standby that was promoted goes on by itself only if LEDGER_STANDBY declares it, and nothing speaks against it', () => {
-  const agrees = (seen: Partial<HistoryView>, standby: LedgerStandby = 'synchronous', its = memory) =>
+  const agrees = (seen: Partial<HistoryReading>, standby: LedgerStandby = 'synchronous', its = memory) =>
     judgeDataLoss({ ...asAgreed, ...promoted, ...seen }, { memory: its, standby, named: none }).kind === 'agrees'
   expect(agrees({})).toBe(true)
   expect(agrees({}, 'none')).toBe(false)

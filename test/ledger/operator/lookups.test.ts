@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { searchSubmissionTexts, toLikePatterns } from '../../../src/ledger/operator/search.ts'
 import {
-  anySubmission,
+  anySubmissionFilter,
   countSubmissions,
   filterParameters,
   findSubmissionsSql,
@@ -51,11 +51,11 @@ describe('however many there are, an index finds them by', () => {
   })
 
   test.each<[string, SubmissionFilter, string]>([
-    ['--transaction', { ...anySubmission, transactionId: 'tx-4711' }, 'submission_transaction'],
-    ['--key', { ...anySubmission, key: 'k4711' }, 'submission_key'],
-    ['--state completed', { ...anySubmission, states: ['completed'] }, 'submission_state'],
-    ['--state accepted', { ...anySubmission, states: ['accepted'] }, 'submission_state'],
-    ['--code', { ...anySubmission, code: 'e001' }, 'submission_code'],
+    ['--transaction', { ...anySubmissionFilter, transactionId: 'tx-4711' }, 'submission_transaction'],
+    ['--key', { ...anySubmissionFilter, key: 'k4711' }, 'submission_key'],
+    ['--state completed', { ...anySubmissionFilter, states: ['completed'] }, 'submission_state'],
+    ['--state accepted', { ...anySubmissionFilter, states: ['accepted'] }, 'submission_state'],
+    ['--code', { ...anySubmissionFilter, code: 'e001' }, 'submission_code'],
   ])('%s', async (_, filter, index) => {
     const plan = await planOf(matchingSubmissionsSql(listedColumnsSql, 'longest'), [...filterParameters(filter), 51])
     expect(plan).toContain(index)
@@ -64,13 +64,13 @@ describe('however many there are, an index finds them by', () => {
 })
 
 test('they are counted up to a bound', async () => {
-  expect(await countSubmissions(ledger.pool, anySubmission, 100)).toBe(100)
-  expect(await countSubmissions(ledger.pool, anySubmission, many + 1)).toBe(many)
+  expect(await countSubmissions(ledger.pool, anySubmissionFilter, 100)).toBe(100)
+  expect(await countSubmissions(ledger.pool, anySubmissionFilter, many + 1)).toBe(many)
 })
 
 describe('a search', () => {
   const search = (text: string, bounds = {}) =>
-    searchSubmissionTexts(ledger.pool, anySubmission, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
+    searchSubmissionTexts(ledger.pool, anySubmissionFilter, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
 
   test('finds a text in payloads, whatever the case', async () => {
     const { ids, lookedAt, isCut } = await search('customer":"c4711"')

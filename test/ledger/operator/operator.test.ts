@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { readStoreConfig } from '../../../src/config.ts'
+import { readDatabaseConfig } from '../../../src/config.ts'
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import type { Operator } from '../../../src/ledger/operator/operator.ts'
 import { queueReplays, type Replay, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { findSubmissions } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
-import { type Databases, openDatabases, operatorOf } from '../../../src/operations/databases.ts'
+import { type Databases, openDatabases, operatorWithDatabases } from '../../../src/operations/databases.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
 
@@ -16,7 +16,7 @@ let operator: Operator
 beforeAll(async () => {
   fixture = await openFixture()
   databases = await open(fixture.ledger.url)
-  operator = operatorOf(databases, { who: 'operator test', reason: 'x' })
+  operator = operatorWithDatabases(databases, { who: 'operator test', reason: 'x' })
 })
 afterAll(async () => {
   await databases[Symbol.asyncDispose]()
@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 beforeEach(() => fixture.reset())
 
-const open = (url: string) => openDatabases(readStoreConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
+const open = (url: string) => openDatabases(readDatabaseConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
 
 async function seen(id: string) {
   const [found] = await findSubmissions(databases.ledger, { kind: 'range', from: id, to: id }, 1)

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { readScenario } from '../../../src/sandbox/scenario/readScenario.ts'
-import { scenarioJsonSchema } from '../../../src/sandbox/scenario/scenarioSchema.ts'
+import { parseScenarioText } from '../../../src/sandbox/scenario/readScenario.ts'
+import { scenarioJsonSchemaText } from '../../../src/sandbox/scenario/scenarioSchema.ts'
 import { FilesInvalid } from '../../../src/yaml/yamlDocument.ts'
 
 test('scenario.schema.json is current (to write it anew: npm test -- test/sandbox/scenario/readScenario -u)', async () => {
-  await expect(scenarioJsonSchema()).toMatchFileSnapshot('../../../docs/scenarios/scenario.schema.json')
+  await expect(scenarioJsonSchemaText()).toMatchFileSnapshot('../../../docs/scenarios/scenario.schema.json')
 })
 
 const examples = readdirSync('docs/scenarios').filter((name) => name.endsWith('.yaml'))
@@ -66,7 +66,7 @@ expectations:
 
 function problems(text: string): string[] {
   try {
-    readScenario('s.yaml', text)
+    parseScenarioText('s.yaml', text)
     return []
   } catch (error) {
     if (!(error instanceof FilesInvalid)) throw error
