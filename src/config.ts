@@ -233,5 +233,5 @@ export function explainMappingsFolder(env: Environment, environmentFile: string 
     return isOther ? `The mapping files next to ${environmentFile} are read, not those of ${here}.` : null
   }
   if (existsSync(here) || !isUrlOnLoopback(env.SERVICE_BASE_URL)) return null
-  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappingsDir}. MAPPINGS_DIR names a folder of your own.`
+  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappingsDir}. Set MAPPINGS_DIR to use a folder of your own.`
 }

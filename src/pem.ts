@@ -26,7 +26,8 @@ export const findAuthorityFileProblem = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 
 export function findCertificateKeyProblem(cert: string, key: string): string | null {
-  const why = certificatesIn(cert).length === 0 || key === '' ? 'nothing that can be read' : contextProblem(cert, key)
+  const why =
+    certificatesIn(cert).length === 0 || key === '' ? 'a file is empty or cannot be read' : contextProblem(cert, key)
   if (why === null) return null
   return `SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE (${why}). Both must be PEM. The key must be unencrypted (\`openssl pkey\`) and belong to the first certificate`
 }

@@ -132,7 +132,7 @@ export const variables = {
   TOKEN_EXPIRES_IN_UNIT: {
     instances: 'same: reported',
     schema: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds'),
-    about: 'unit of `expires_in`',
+    about: 'unit of `expires_in` in the answer with a token',
   },
   DISCOVERED_CONTRACT: {
     instances: 'own: it changes what this instance counts, not what it sends',
@@ -148,7 +148,7 @@ export const variables = {
   UNAUTHORIZED_PAUSE_SECONDS: {
     instances: 'same: reported',
     schema: secondsAsMsSchema(86_400).default(60_000),
-    about: 'pause after a new token got 401, too',
+    about: 'pause after a 401 for a token that was just renewed',
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
@@ -202,7 +202,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integerSchema(1, 1_000_000).default(1000),
     about:
-      'most submissions queued at once, and a 40th of this number per key. Submissions behind a record that needs attention do not count',
+      'most records queued at once, and per key a 40th of this number. Records that wait behind one that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',

@@ -44,12 +44,12 @@ export const command = defineCommand({
       { default: hostDefault },
     ],
     ['--read-only', 'show everything, change nothing'],
-    ['--open', 'open it in your browser'],
+    ['--open', 'open the console in your browser'],
     ['--as <name>', 'your name for the log, if there is no sign-in (default: your user name)'],
     ['--hash-password', 'read a password, print the line for CONSOLE_PASSWORD_FILE, and exit'],
-    ['--json', 'print one line of JSON when it listens: url, port'],
+    ['--json', 'print one line of JSON when the console listens: url, port'],
   ],
-  help: `It needs the addresses of the databases, and no daemon. On loopback every user of this machine may look and change, unless you
+  help: `The console needs the URLs of the databases, but no running daemon. On loopback every user of this machine may look and change, unless you
 set CONSOLE_PASSWORD_FILE. Beyond loopback it requires that password, or a proxy that signs users in (CONSOLE_TRUST_HEADER and
 CONSOLE_TRUST_PROXY): see docs/run/console.md. Ctrl-C ends it.
 

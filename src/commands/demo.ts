@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Installation, startDemo } from '../demo/installation.ts'
 import { formatExpectedMinutes, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
-import { mainFile } from '../demo/startCommand.ts'
+import { mainFile } from '../demo/startOutboxdCommand.ts'
 import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
 import { defineCommand, wholeNumberParser } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'

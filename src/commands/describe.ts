@@ -13,14 +13,14 @@ import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
-  description: 'propose mapping file and outbox.yaml for a table',
+  description: 'propose a mapping file and an outbox.yaml for a table',
   arguments: [['<table>', 'TABLE or SCHEMA.TABLE, spelled as in the catalog']],
   options: [
     ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],
   ],
-  help: `Reads the catalog of DATABASE_URL, words of text columns, and the field names of some payloads. It changes nothing.
+  help: `Reads the catalog of DATABASE_URL, values of text columns, and the field names of some payloads. It changes nothing.
 For a header with lines it follows foreign keys to the lines, the customer and the articles. It proposes a query that reads
 them, and the call of change capture. What only you can know is marked FILL IN, with the choices. The files load only after you filled that in.
 If something would keep the daemon from reading the table, a warning on stderr says so.

@@ -26,7 +26,7 @@ export const command = defineCommand({
   options: [
     ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
     ['--newest', 'list the latest changes of state first (default: the oldest first)'],
-    ['--by-cause', 'group records by code and reason, each with its command'],
+    ['--by-cause', 'group records by code and reason; each group shows the command to run'],
     ['--csv', `print CSV, with a column to fill in for outboxd resolve; at most ${csvLimitDefault} lines`],
     ['--json', 'print JSON'],
   ],

@@ -34,8 +34,14 @@ export const command = defineCommand({
       'uncertain: you settle each record; new: outboxd sends each. Any other word is your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'waiting rows may have been sent: the outbox was restored, too, or a daemon died just before'],
-    ['--no-waiting', 'waiting rows were not sent: the outbox was not restored, and no daemon died just before'],
+    [
+      '--waiting',
+      'say that waiting rows may have been sent: the outbox was restored, too, or a daemon died just before the restore or failover',
+    ],
+    [
+      '--no-waiting',
+      'say that waiting rows were not sent: only the ledger was restored, and no daemon died just before the restore or failover',
+    ],
     ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
     byOption,
     reasonOption,
@@ -153,7 +159,8 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   const cause = await findReadOnlyCause(databases.ledger)
   if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
   const others = await describeDaemonsOfOtherLedgers(databases)
-  if (others !== null) return `${others}. Rows that it captured are not lost, and recovering them could send them twice`
+  if (others !== null)
+    return `${others}. Rows that the other daemon captured are not lost. If you recovered these rows, they could be sent twice`
   if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
   return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
 }

@@ -45,7 +45,7 @@ export const command = defineCommand({
     ['--file <file.csv>', 'settle many records, with a filled-in CSV file'],
     ['--arrived <transaction-id>', 'it arrived under this id, and is tracked'],
     ['--not-arrived', 'it did not arrive: send it again with the same idempotency key'],
-    ['--take-back', "an operator's id is wrong: make it uncertain again"],
+    ['--take-back', 'an id that an operator gave is wrong: make the record uncertain again'],
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
     asOption,

@@ -97,7 +97,11 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       daemon.telemetry.attempted(submission, attempted)
     },
     onRoom: daemon.wakeups.dispatch.wake,
-    onFailed: (error) => daemon.log.error('outcome of a request could not be determined', { error }),
+    onFailed: (error) =>
+      daemon.log.error(
+        'answer to a request could not be processed: the daemon goes on as if the answer had been lost',
+        { error },
+      ),
   })
   return {
     ...dispatcher,

@@ -7,7 +7,7 @@ import { childEnvironment } from '../embedded/postgresServer.ts'
 import { startReaper } from '../embedded/reaper.ts'
 import { startSandbox } from '../sandbox/startSandbox.ts'
 import { createErpTables } from './erp.ts'
-import { type CommandSpec, type RunningCommand, startOutboxdCommand } from './startCommand.ts'
+import { type CommandSpec, type RunningCommand, startOutboxdCommand } from './startOutboxdCommand.ts'
 
 /** All processes of the demo. Disposal ends them. */
 export interface Installation extends AsyncDisposable {
@@ -68,7 +68,7 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
   await createErpTables(erp)
   signal.throwIfAborted()
 
-  say('outboxd run (it starts to send when its database has been up for some seconds)')
+  say('outboxd run (the daemon starts to send when its database has been up for some seconds)')
   const variables = {
     ...databases,
     ...{ SERVICE_BASE_URL: sandbox.url, SERVICE_AUTH_URL: sandbox.url },
@@ -83,7 +83,7 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
   signal.throwIfAborted()
   const ends = [sandbox.failed, ...[daemon, ...served].map(({ ended }) => ended)]
   const broken = Promise.race(ends).then((why) => {
-    throw new Error(`a part of the demo ended by itself. ${why ?? ''}`)
+    throw new Error(`the daemon, the sandbox or the console ended by itself. ${why ?? ''}`)
   })
   broken.catch(() => {}) // no unhandled rejection when the demo itself stops the parts
   const all = stack.move()

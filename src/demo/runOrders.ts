@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { endStates } from '../model.ts'
-import { checkRecords, type Evidence, formatRecordCheck, type LoggedRequest, type RecordCheck } from './checkTotals.ts'
+import { checkRecords, type Evidence, formatRecordCheck, type LoggedRequest, type RecordCheck } from './checkRecords.ts'
 import { createSalesOrder, insertSalesOrder, readAmountByOrderNumber, readOutboxRows, type SalesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
 

@@ -17,17 +17,17 @@ const ourLimit = 'RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW_SECONDS'
  */
 const texts = {
   'token-unit': ['2.1', 'Which unit has expires_in?', 'TOKEN_EXPIRES_IN_UNIT', 'as TOKEN_EXPIRES_IN_UNIT says'],
-  address: ['5.6', 'May this machine’s address call the API?', 'SERVICE_BASE_URL', 'let in; else 401 or 403'],
+  address: ['5.6', 'May this machine’s address call the API?', 'SERVICE_BASE_URL', 'yes; otherwise 401 or 403'],
   submission: ['2.3', 'How is a record accepted?', 'whether --record is needed', '200 with a transactionId'],
   'status-values': ['3.1', 'Which statuses has a transaction?', 'whether records end', ourStatuses],
-  'rate-failures': ['8', 'Does a refused request (400) count?', 'what the limit counts', 'yes'],
+  'rate-failures': ['8', 'Does a refused request (400) use the limit?', 'what the limit counts', 'yes'],
   'rate-second': ['8', 'Is there also a limit per second?', ourLimit, 'none'],
   'second-token': ['4.1', 'Does a new token end the one before?', 'how many instances may run', 'both are valid'],
   'bad-token': ['5.4', 'Which answer does a false token get?', 'TOKEN_REFRESH_SECONDS', '401'],
   'unknown-id': ['4.3', 'Which answer does an unknown transaction get?', 'how a lost one is noticed', '404'],
   'unknown-path': ['4', 'Which answer does an unknown path get?', 'whether a moved API is noticed', '404, 405 or 410'],
   'own-id': ['4.2', 'May a record bring its transactionId? Must it?', 'the mapping; UNCERTAIN_POLICY=probe', 'no'],
-  'mapped-fields': ['2.5', 'Where are mapped fields read? Required?', 'body in the mapping', 'in data'],
+  'mapped-fields': ['2.5', 'Where are the mapped fields read? Must they be sent?', 'body in the mapping', 'in data'],
   amount: ['2.5', 'Is total_amount a number or text?', '`as` in the mapping', 'a number'],
   'order-date': [
     '2.5',
@@ -39,7 +39,12 @@ const texts = {
   'unknown-customer': ['7.2', 'Which answer does an unknown customer get?', 'how such records are found', '400 E001'],
   idempotency: ['4.2', 'Is a repeated request recognised?', 'UNCERTAIN_POLICY', 'as UNCERTAIN_POLICY says'],
   'idempotency-header': ['4.2', 'In which header is a key recognised?', 'IDEMPOTENCY_HEADER', 'in IDEMPOTENCY_HEADER'],
-  'idempotency-form': ['4.2', 'May a key be quoted, bare, or both?', 'IDEMPOTENCY_KEY_FORM', 'as it says'],
+  'idempotency-form': [
+    '4.2',
+    'May a key be quoted, bare, or both?',
+    'IDEMPOTENCY_KEY_FORM',
+    'as IDEMPOTENCY_KEY_FORM says',
+  ],
   order: ['2.6', 'How is an order accepted?', 'whether --record is needed', '201 with an orderId'],
   'order-status': ['3.2', 'Which statuses has an order?', 'whether orders end', ourStatuses],
   'order-item-shape': ['2.6', 'May items be empty? Which fields must they have?', 'items in the mapping', 'any JSON'],
@@ -54,8 +59,18 @@ const texts = {
   'token-lifetime': ['5.3', 'How long does a token last (with --slow)?', 'TOKEN_REFRESH_SECONDS', 'as expires_in says'],
   'rate-window': ['8', 'Are all requests free after a window (--rate)?', 'RATE_LIMIT_WINDOW_SECONDS', 'yes'],
   'rate-limit': ['8', 'How many requests fit into a window (--rate)?', ourLimit, 'RATE_LIMIT_REQUESTS'],
-  'rate-throttled': ['8', 'Does a 429 count (--rate)?', 'how other clients should back off', 'either'],
-  'rate-header': ['8', 'Which answers have X-RateLimit-Remaining?', 'whether other clients are noticed', 'any'],
+  'rate-throttled': [
+    '8',
+    'Does a request with a 429 use the limit (--rate)?',
+    'how other clients should back off',
+    'yes or no',
+  ],
+  'rate-header': [
+    '8',
+    'Which answers have X-RateLimit-Remaining?',
+    'whether other clients are noticed',
+    'all, some or none',
+  ],
   'error-body': ['7', 'Does the daemon find the code of an error?', 'UNCERTAIN_POLICY', 'in the usual places'],
 } as const satisfies Record<string, readonly [section: string, asks: string, decides: string, assumed: string]>
 

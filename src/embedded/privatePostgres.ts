@@ -80,7 +80,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   server.once('exit', async (code, signal) => {
     await delay(unexpectedEndDelayMs, undefined, { ref: false })
     if (!isStopping)
-      fail(`its PostgreSQL ended (${signal ?? `exit code ${code}`}). Its last output: ${lastWords.trim()}`)
+      fail(`the sandbox's PostgreSQL ended (${signal ?? `exit code ${code}`}). Its last output: ${lastWords.trim()}`)
   })
   stack.defer(async () => {
     isStopping = true

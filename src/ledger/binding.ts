@@ -75,7 +75,7 @@ export async function bindLedgerToOutbox(
 }
 
 export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIdentity): string =>
-  `${table} of the database ${database}, by its column ${idColumn}`
+  `${table} of the database ${database}, with ids in the column ${idColumn}`
 
 /** @throws ForeignOutbox if the ledger serves a different table */
 export function assertOutboxIsServed(served: ServedOutbox, identity: OutboxIdentity): void {

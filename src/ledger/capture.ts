@@ -90,7 +90,7 @@ function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: St
 }
 
 const waitingDoubt =
-  'its row was recorded before, or seconds after, the ledger was found to have lost data. It may have been captured and sent before'
+  'its outbox row was written before, or seconds after, the ledger was found to have lost data. The row may have been captured and sent before the loss'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
   const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
@@ -127,7 +127,7 @@ async function leave(client: Database, { instances }: Standing, types: readonly 
 
 function whoKnows(type: string, instances: Standing['instances']): string {
   const knowing = instances.filter(({ types }) => types?.includes(type)).map(({ name }) => name)
-  return knowing.length === 0 ? 'a daemon of an older version may know it' : `known by ${knowing.join(', ')}`
+  return knowing.length === 0 ? 'a daemon of an older version may know this type' : `known by ${knowing.join(', ')}`
 }
 
 /**

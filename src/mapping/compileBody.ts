@@ -79,7 +79,7 @@ function splitText(text: string, path: YamlPath, compiler: Compiler): Piece[] {
   // The parts with an odd index are those between ${ and }.
   return text.split(/\$\{([^{}]*)\}/).flatMap((part, i) => {
     if (i % 2 === 1) return compileReference(part.trim(), path, compiler)
-    if (part.includes('${')) compiler.document.report(path, '"${" without a name and "}" after it')
+    if (part.includes('${')) compiler.document.report(path, '"${" must be followed by a name and "}"')
     return part === '' ? [] : { kind: 'text', text: part }
   })
 }

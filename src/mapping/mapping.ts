@@ -49,11 +49,15 @@ export function describeField(field: Field): string {
     spec.maxLength === undefined ? null : `at most ${spec.maxLength} characters`,
     spec.values === undefined ? null : `one of ${spec.values.join(', ')}`,
     trim ? 'white space at both ends removed' : null,
-    lookup === null ? null : `by a table of ${lookup.size}`,
+    lookup === null ? null : `translated by a lookup of ${lookup.size} values`,
     spec.round === undefined ? null : `rounded ${spec.round}`,
     spec.as === undefined ? null : 'sent as text',
-    spec.type !== 'datetime' ? null : spec.timezone === undefined ? 'sent in UTC' : `from ${spec.timezone} to UTC`,
-    fallback === null ? null : from === null ? `always ${fallback}` : `${fallback} where it is missing`,
+    spec.type !== 'datetime'
+      ? null
+      : spec.timezone === undefined
+        ? 'sent in UTC'
+        : `converted from ${spec.timezone} to UTC`,
+    fallback === null ? null : from === null ? `always ${fallback}` : `${fallback} if it is missing`,
     required ? 'required' : null,
   ]
   return parts.filter((part) => part !== null).join('; ')

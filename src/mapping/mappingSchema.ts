@@ -38,7 +38,9 @@ const common = {
 const trim = z.boolean().describe('true: white space at both ends is removed first.').optional()
 const lookup = z
   .record(z.string(), z.unknown())
-  .describe('A table of client value and service value. Other values are errors.')
+  .describe(
+    'A table that gives for each value in the payload the value to send. Values that are not in the table are errors.',
+  )
   .optional()
 const scalar = { ...common, trim, lookup }
 const as = z.literal('string').describe('The number is sent as text, such as "1234.50".').optional()
@@ -47,7 +49,7 @@ export const fieldSchemas = {
   string: z.strictObject({
     type: z.literal('string'),
     ...scalar,
-    maxLength: z.int().min(1).describe('The most characters; a longer text is an error, never cut.').optional(),
+    maxLength: z.int().min(1).describe('The most characters. A longer text is an error; it is never cut.').optional(),
   }),
   enum: z.strictObject({
     type: z.literal('enum'),
@@ -65,7 +67,7 @@ export const fieldSchemas = {
     ...scalar,
     round: z
       .enum(['half-even', 'half-up'])
-      .describe('Round to the decimals of the type. Without it, more decimals are an error.')
+      .describe('How to round to the decimals of the type. If it is not set, more decimals are an error.')
       .optional(),
     as,
   }),
@@ -74,7 +76,9 @@ export const fieldSchemas = {
     ...scalar,
     timezone: z
       .string()
-      .describe('The zone of times without an offset, such as Europe/Berlin. Without it they are errors.')
+      .describe(
+        'The zone of times that have no offset, such as Europe/Berlin. If it is not set, such times are errors.',
+      )
       .optional(),
   }),
   array: z.strictObject({ type: z.literal('array'), ...common }),
@@ -93,11 +97,11 @@ export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
  * A mapping file. Its fields are checked one by one, so that an error names only the options of the field's type.
  */
 export const mappingFileSchema = z.strictObject({
-  type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
+  type: z.string().min(1).max(200).describe('The type of the outbox rows that this file maps.'),
   endpoint: z.enum(resourceNames).describe('The endpoint of the service.'),
   track: z
     .boolean()
-    .describe('false: the record is done when it is accepted, and is not polled. Default: true.')
+    .describe('false: the record is completed when the service accepts it, and is not polled. Default: true.')
     .optional(),
   source: z
     .string()

@@ -40,7 +40,7 @@ const dataTargets: readonly Target[] = [
     rest: 'type: string, required: true',
     usual: 'reference',
     kinds: ['text', 'number', 'uuid'],
-    what: 'what the service calls field2: ask it what that may be',
+    what: 'the value of the service’s field2: ask the operator of the service what it may contain',
   },
 ]
 
@@ -154,7 +154,7 @@ function fieldLine(target: Target, field: SourceField | null, all: readonly Sour
     // Text fields, which may hold dates or amounts, are listed only if no field has the right kind.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const candidates = (typed.length > 0 ? typed : fitting).slice(0, candidatesMax).map(({ path }) => path)
-    const choice = candidates.length === 0 ? '; nothing here looks like it' : `; one of: ${candidates.join(', ')}`
+    const choice = candidates.length === 0 ? '; no field here fits' : `; one of: ${candidates.join(', ')}`
     return { text: `  ${name}: { from: "", ${rest} }`, fillIn: `from: ${what}${choice}` }
   }
   const from = `from: ${quotePath(field.path)}`
@@ -167,9 +167,9 @@ function fieldLine(target: Target, field: SourceField | null, all: readonly Sour
   return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.columnType }
 }
 
-const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'
+const zoneOfTimes = 'timezone: the zone of these times, such as UTC or Europe/Berlin'
 const zoneOfDays =
-  'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
+  'timezone: the zone in which these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
 /** Quotes a path for use in `{ }`, unless the path is a plain name. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

@@ -68,7 +68,7 @@ function readSource(text: string | undefined, document: YamlDocument): SourceQue
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')
   if (!/\$1(?!\d)/.test(sql))
-    document.report(['source'], 'the query must ask for the ids in $1, such as: where s.id = any($1)')
+    document.report(['source'], 'the query must select the ids in $1, for example: where s.id = any($1)')
   return { sql, file: document.file }
 }
 

@@ -263,13 +263,13 @@ export const metricRows = {
   certificateExpiry: {
     kind: 'own gauge',
     name: 'outboxd_certificate_expiry_timestamp_seconds',
-    help: 'Unix time at which a certificate expires: the client’s, the first of SERVICE_CA_FILE, the first that the service showed; 0 for none.',
+    help: 'Unix time at which a certificate expires: the client’s, the first to expire in SERVICE_CA_FILE, the first to expire of those that the service showed; 0 for none.',
     labels: { certificate: ['client', 'ca', 'service'] },
   },
   mappingsReloadSuccessful: {
     kind: 'own gauge',
     name: 'outboxd_mappings_last_reload_successful',
-    help: '1 if the mapping files could be used when they were last read. 0 if not: those read before stay in use.',
+    help: '1 if the mapping files could be used when they were last read. 0 if not: the files that were read before stay in use.',
   },
   mappingsReloadTime: {
     kind: 'own gauge',

@@ -109,7 +109,7 @@ function noDaemon({
 }: CombinedStatus): string | null {
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected)
-    return 'No daemon is running, so nothing is sent. Start one with `outboxd run`, or look at its log.'
+    return 'No daemon is running, so nothing is sent. Start one with `outboxd run`. If a daemon has stopped by itself, its log says why.'
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
@@ -126,7 +126,7 @@ const explains: Record<PauseReason, string> = {
   unauthorized:
     'The service refuses our sign-in, or record after record in the same words. `outboxd check` shows if it refuses a request.',
   unreachable: 'The service cannot be reached, or something else answers in its place. `outboxd check` says why.',
-  operator: 'An operator paused it. `outboxd resume` ends the pause.',
+  operator: 'An operator paused sending. `outboxd resume` ends the pause.',
   history:
     'The ledger’s database may not have all that was sent, or may lose it in a failover. `outboxd recover --dry-run` shows what to do.',
 }
@@ -199,7 +199,7 @@ function allIsWell(status: CombinedStatus): string {
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
-    probing > 0 ? `${probing} uncertain, about which the service is asked` : null,
+    probing > 0 ? `${probing} uncertain (outboxd asks the service)` : null,
   ].filter((part) => part !== null)
   return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
 }

@@ -80,18 +80,22 @@ function queued(detail: SubmissionDetail): Explained {
   if (pause !== null) return explain(pauseMessage(pause), pauseNext(pause, nowMs, 'sent'))
   if (dueMs !== null && dueMs > nowMs)
     return explain(
-      `sent again after: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
+      `it waits to be sent again. Cause: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
       `sent at ${formatInstantAndDistance(dueMs, nowMs)}, as soon as a slot is free`,
     )
   return permitsFree > 0
-    ? explain('it is next', 'sent within seconds')
+    ? explain('it is the next record to be sent', 'sent within seconds')
     : explain('the budget is spent, so it waits for a slot', 'sent when a slot is free and it is next')
 }
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   return {
     why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${formatInstantAndDistance(sentMs, nowMs)}`}`,
-    next: [advise('the answer decides; if its instance dies, another instance takes over within a minute')],
+    next: [
+      advise(
+        'the service’s answer decides. If the daemon that sends the record dies, another one takes over within a minute',
+      ),
+    ],
   }
 }
 

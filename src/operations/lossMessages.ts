@@ -37,18 +37,18 @@ function historyMessages({
     `Queued in the ledger, but perhaps already sent: ${pluralize(queued, 'record')}${span}.`,
     ...firstOf(
       namedRecords(named, 'arrived'),
-      'Arrived, because their rows name the transaction (they are tracked, with either --as)',
+      'Arrived, because their rows name the transaction (they are tracked, whatever --as says)',
     ),
     ...firstOf(
       namedRecords(named, 'uncertain'),
-      'Uncertain, because their rows name a transaction that cannot be theirs (with either --as)',
+      'Uncertain, because their rows name a transaction that cannot be theirs (whatever --as says)',
     ),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, give --no-waiting.`
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...(
       [
-        [onWire, 'Records being sent', 'Records that no daemon works on become uncertain within seconds.'],
+        [onWire, 'Records being sent', 'Those whose daemon has died become uncertain within seconds.'],
         [
           lockedWaitingRows.length,
           'Rows that wait, locked by a daemon that may have captured them',
@@ -103,7 +103,7 @@ function gapMessages({ canTell, isCut, rows }: TableComparison): string[] {
     `${pluralize(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${byState.join(', ')})${when}:`,
     ...firstLines(lines),
     ...(named > 0
-      ? [`${named} of them name a transaction, so they have arrived: they are tracked, with either --as.`]
+      ? [`${named} of them name a transaction, so they have arrived: they are tracked, whatever --as says.`]
       : []),
   ]
 }

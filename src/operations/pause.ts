@@ -95,7 +95,7 @@ export function resumeMessages(
       ? []
       : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncate(ended, 300)}`]),
     ...(ended === null && tried.length === 0 ? [none] : []),
-    ...believed.map((summary) => `For a day, these records are rejected: ${truncate(summary, 300)}`),
+    ...believed.map((summary) => `For a day, records that get this refusal are rejected: ${truncate(summary, 300)}`),
     ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal.'] : []),
     ...tried.map(
       ({ reason, detail }) => `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncate(detail, 300)}`,
@@ -112,5 +112,4 @@ export function resumeMessages(
   ]
 }
 
-const oneGoesFirst =
-  'One request goes first. If the service answers it well, all sending resumes. `outboxd status` shows it.'
+const oneGoesFirst = 'One request goes first. If this request succeeds, all sending resumes. `outboxd status` shows it.'

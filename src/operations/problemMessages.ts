@@ -62,11 +62,11 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   ledger_history: ([history]) =>
     history?.subject === 'standby'
       ? `${history.detail}.`
-      : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}.`,
+      : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}. \`outboxd recover --dry-run\` shows what to do.`,
   chain_broken: ([found]) =>
     `The logs were changed in the database: ${found?.detail}. \`outboxd audit --verify\` checks the whole chain. Find out who may write to the schema outboxd, and keep an earlier backup.`,
   outbox_history: ([history]) =>
-    `${history?.detail}. To prevent that, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
+    `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
 export function problemMessages(problems: readonly Problem[]): string[] {

@@ -39,7 +39,8 @@ const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
 function recordRows(report: StatusReport): Row[] {
   const { submissions, probing, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
-  const asked = probing > 0 ? `, ${probing} uncertain, about which it is asked` : ''
+  const asked =
+    probing > 0 ? `, ${probing} uncertain (outboxd asks the service about ${probing === 1 ? 'it' : 'them'})` : ''
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
   const hidden = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
@@ -102,7 +103,7 @@ export function backlogMessage({
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
-  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (an estimate: the rate limit, ${polls} polls a record)`
+  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (estimated from the rate limit and ${polls} polls a record)`
 }
 
 function showClock(ms: number, nowMs: number): string {
@@ -130,7 +131,7 @@ export function pauseEndText(
   { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
   nowMs: number,
 ): string {
-  if (detail === standbyMissingMessage) return 'until a COMMIT waits for a standby'
+  if (detail === standbyMissingMessage) return 'until the ledger’s server has a synchronous standby'
   if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
   return untilMs <= nowMs ? 'until one request succeeds' : `until ${formatInstantAndDistance(untilMs, nowMs)}`
 }

@@ -113,7 +113,7 @@ export function predictResolveOutcome({ detail }: RecordToSettle, answer: Resolv
   if (answer.takeBack)
     return would('uncertain', 'make it uncertain again, and free its transaction id for another record')
   if (answer.arrived === undefined) {
-    const kept = 'its idempotency key, or a new one if the service has processed that'
+    const kept = 'its idempotency key, or a new one if the service has processed that key'
     return would('queued', `send it again, under ${answer.newKey ? 'a new idempotency key' : kept}`)
   }
   const asked = answer.unchecked ? 'without asking the service' : 'if the service knows that id'
@@ -132,10 +132,10 @@ function questionBefore(
   if (state === 'completed' || (state === 'failed' && idByPerson)) {
     const correction =
       arrived !== undefined
-        ? `Replace it with ${arrived}`
+        ? `Replace this id with ${arrived}`
         : notArrived
-          ? 'Drop it and send the record again'
-          : 'Drop it'
+          ? 'Drop this id and send the record again'
+          : 'Drop this id'
     return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave. ${correction}?`)
   }
   if (notArrived) return ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)

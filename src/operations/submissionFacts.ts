@@ -66,7 +66,7 @@ export function missingContentText(
   usualReason: string,
 ): string {
   if (erasedMs !== null) return `erased ${formatInstant(erasedMs)}`
-  if (events[0]?.to === 'discarded') return 'none: nothing is sent for it'
+  if (events[0]?.to === 'discarded') return 'none: nothing is sent for this record'
   return emptiedMs === null ? `none: ${usualReason}` : `emptied ${formatInstant(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 

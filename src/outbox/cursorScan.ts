@@ -194,7 +194,7 @@ export class CursorScan {
     const isSetBack = drawn !== null && isAfter(cursor.position, drawn)
     if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'restarted') return
     const why = isSetBack
-      ? ` and its sequence stands at ${drawn}: it was set back`
+      ? ` and its sequence stands at ${drawn}: the sequence was set back`
       : ', and the rows up to there have changed'
     throw new ForeignOutbox(
       name,

@@ -91,7 +91,7 @@ async function findLargeScans(db: Database, { label, sql }: QueryByIds): Promise
   )
   return rows.map(
     ({ table, rows }) =>
-      `${label} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query finds them`,
+      `${label} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query selects rows`,
   )
 }
 
@@ -115,14 +115,14 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
     if (failed.length === 0) return { problems: [], warnings: [], trialResult: read }
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
-    const which = `${failed.length} of ${records.length} rows that wait will be rejected:`
+    const which = `${failed.length} of ${records.length} waiting rows will be rejected, because their contents cannot be read:`
     return { problems: [], warnings: [[which, ...examples].join('\n')], trialResult: read }
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error
     if (error.blame === 'type')
       return { problems: [`${error.detail}, so no row of this type is captured`], warnings: [], trialResult: null }
     // After a timeout or a lock, the daemon reads fewer rows at once, so this is only a warning.
-    const read = `${pluralize(waiting.length, 'waiting row')} could not be read at once`
+    const read = `${pluralize(waiting.length, 'waiting row')} could not be read in one batch`
     return { problems: [], warnings: [error.message], trialResult: read }
   }
 }

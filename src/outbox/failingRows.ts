@@ -75,7 +75,7 @@ export function createFailingRowTracker(ledger: Database) {
 }
 
 const detail =
-  'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Rows of its key wait behind it. Fix the row or the filter'
+  'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
 export function failingRowStatements({ db, table, ideal }: OpenTable) {
   const { from, mayWait, stamp, id, idType, idText } = ideal

@@ -85,13 +85,13 @@ function findColumnProblems({ table, columns }: InspectedTable): string[] {
     problems.push(`keeps the payload as ${payloadType}: it must be jsonb, json, text or bytea`)
   const timeType = createdAt === null ? null : (columns.get(createdAt.column)?.baseType ?? '')
   if (timeType !== null && numberTypes.test(timeType) && createdAt?.unit === null)
-    problems.push(`keeps created_at as a number: say its unit, { column: …, unit: milliseconds }`)
+    problems.push(`keeps created_at as a number: name its unit in outbox.yaml, as in { column: …, unit: milliseconds }`)
   else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
     problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
   if (!isMarkedOnCapture(table)) {
     for (const name of [table.sequence, table.order, table.id]) {
       if (name !== null && columns.get(name)?.notNull === false)
-        problems.push(`allows NULL in "${name}", by which rows are put in order: make it not null`)
+        problems.push(`allows NULL in "${name}", by which rows are put in order: add a NOT NULL constraint`)
     }
   }
   return problems
@@ -145,14 +145,14 @@ async function findIdColumnProblems(
   const isNeverNull = state.notNull || state.kind === 'm'
   if (isUnique && isNeverNull) return []
   if (!/^[rm]$/.test(state.kind) || state.inherited) {
-    const why = `is not one table, so no index shows that "${id}" is unique. If no two rows can have the same id, promise that (id_unique: promised)`
+    const why = `is a view, has partitions or has inheriting tables, so no index shows that "${id}" is unique. If no two rows can have the same id, promise that (id_unique: promised)`
     return idPromised ? [] : [why]
   }
   return [
     isUnique
       ? null
       : `has no unique index on exactly "${id}", and two rows of one id would count as one: create unique index concurrently on ${qualified} ("${id}"), or name another column as id`,
-    isNeverNull ? null : `allows NULL in "${id}", by which rows are recognised: make it not null`,
+    isNeverNull ? null : `allows NULL in "${id}", by which rows are recognised: add a NOT NULL constraint`,
   ].filter((problem) => problem !== null)
 }
 

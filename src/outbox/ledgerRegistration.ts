@@ -29,7 +29,7 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
   const sessions = daemons.map(({ pid, user, address, since }) =>
     [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
   )
-  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or wrong for one of the two: compare \`outboxd config --effective\`, and stop the daemon with the wrong ledger. With \`state: none\`, then run \`outboxd adopt --same --start id:N\` for the right ledger, where N is the first row that the stopped daemon has not sent`
+  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or wrong for one of the two daemons: compare \`outboxd config --effective\`, and stop the daemon with the wrong ledger. With \`state: none\`, then run \`outboxd adopt --same --start id:N\` for the right ledger, where N is the first row that the stopped daemon has not sent`
 }
 
 /**

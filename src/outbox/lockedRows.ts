@@ -129,7 +129,7 @@ export function createLockedRowCheck(outbox: Outbox, elapsedMs: () => number): (
 
 const problemOf = ({ outboxId, holder }: LockedRow) => ({
   subject: outboxId,
-  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures the row when the lock is released, and rows of its key wait behind it`,
+  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures the row when the lock is released, and later rows of its key wait until then`,
   retryInMs: null,
 })
 

@@ -24,7 +24,7 @@ const createdAt = z
     timezone: z
       .string()
       .refine(isTimezone, 'is not a known timezone: write it like Europe/Berlin')
-      .describe('The zone of times without one, such as Europe/Berlin. Default: UTC.')
+      .describe('The zone of times that have no offset, such as Europe/Berlin. Default: UTC.')
       .optional(),
   })
   .refine(({ unit, timezone }) => unit === undefined || timezone === undefined, {

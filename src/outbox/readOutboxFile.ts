@@ -76,7 +76,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
   if (sequence !== null && state !== null)
     document.reportKey(
       ['sequence'],
-      '"sequence" is only for "state: none", where a row waits from its insert on: remove it',
+      '"sequence" is only for "state: none", where a row waits from its insert on: remove "sequence"',
     )
   if (sequence !== null && order !== null && order !== sequence)
     document.reportKey(

@@ -93,7 +93,7 @@ async function tryStep(
 }
 
 const changesRow =
-  'a trigger or a generated column then changes the created_at or the payload, by which outboxd recognises the row. So outboxd would write nothing more back to the row. Leave that column out of the payload (a list of columns, not all), or name a created_at that never changes'
+  'a trigger or a generated column then changes the created_at or the payload, by which outboxd recognises the row. So outboxd would write nothing more back to the row. In outbox.yaml, leave that column out of the payload (by a list of columns), or name a created_at that never changes'
 
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])
@@ -145,13 +145,15 @@ function findNullProblems({ state, write }: OutboxTable, shape: TableShape): str
     state !== null && mustBeSet(state.column) && stateExpressions(state)?.waiting.every((value) => value === null)
   return [
     ...(neverWaits
-      ? [`says that a row waits while "${state.column}" is NULL, but that column is not null: no row would ever wait`]
+      ? [
+          `says that a row waits while "${state.column}" is NULL, but that column has a NOT NULL constraint: no row would ever wait`,
+        ]
       : []),
     ...write
       .filter((each) => mustBeSet(each.column) && mayBeEmptied(each))
       .map(
         ({ column }) =>
-          `has "${column}" not null, but outboxd writes NULL to this column if there is no value. Drop the not null, or name another column`,
+          `has a NOT NULL constraint on "${column}", but outboxd writes NULL there if it has no value. Drop the constraint, or name another column`,
       ),
   ]
 }

@@ -35,7 +35,7 @@ export async function readWaitingIdsBehindCursor(table: OpenTable, { after, upTo
 }
 
 export const rowsBehindCursorMessage = (ids: readonly string[], isCut: boolean): string =>
-  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, in a part of the table that the daemon had already read (the first is ${ids[0]}). They were inserted with ids or numbers of their own, or became visible by a partition, an inheriting table or a policy`
+  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, in a part of the table that the daemon had already read (the first is ${ids[0]}). They were inserted with an id or number below the last one read, or became visible later: a partition or inheriting table was attached, or a row-level security policy changed`
 
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
@@ -82,7 +82,7 @@ export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: 
     ({ status, rows, firstId }) =>
       `${status === null ? 'NULL' : `"${status}"`} (${rows} ${rows === 1 ? 'row' : 'rows'}, the first is ${firstId})`,
   )
-  return `rows have a status that is not configured, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`
+  return `rows have a status that outbox.yaml does not name, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`
 }
 
 export const unknownStatusAdvice =

@@ -9,12 +9,12 @@ export async function readServerEncoding(db: {
 
 export function whyEncodingIsRefused(encoding: string): string | null {
   if (encoding !== 'SQL_ASCII') return null
-  return 'its encoding is SQL_ASCII, so it does not know the characters of its texts, and nothing would be sent exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
+  return 'its encoding is SQL_ASCII, so Postgres does not know the characters of texts, and nothing would be sent exactly. Dump the database and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }
 
 export function findEncodingWarning(encoding: string): string | null {
   if (encoding === 'UTF8') return null
-  return `its encoding is ${encoding}, not UTF8. Characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. Use a UTF8 database to avoid both`
+  return `its encoding is ${encoding}, not UTF8. Characters that this encoding cannot hold are replaced in messages. A record is rejected if its id, key or body has such a character. Use a UTF8 database to avoid both`
 }
 
 /**

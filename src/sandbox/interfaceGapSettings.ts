@@ -58,7 +58,10 @@ const ofTokens = {
   tokenForm: choiceSetting(['jwt', 'opaque'], 'form of access_token'),
   tokenType: choiceSetting(['Bearer', 'bearer'], 'spelling of token_type'),
   tokenMoreFields: flagSetting(false, 'the token answer has extra fields, such as scope'),
-  tokenHeldSeconds: optional(z.int().min(1).max(31_536_000), 'how long a token is really valid, if not expires_in'),
+  tokenHeldSeconds: optional(
+    z.int().min(1).max(31_536_000),
+    'after how many seconds a token really expires, if not after expires_in',
+  ),
   wrongSecretStatus: status(401, 'status for wrong credentials'),
   newTokenEndsOld: flagSetting(false, 'a new token ends the earlier tokens of its client'),
   tokenErrorShape: choiceSetting(['oauth', 'api'], 'body of a token refusal; oauth: as in RFC 6749; api: errorShape'),
@@ -76,7 +79,10 @@ const ofRefusals = {
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
     .default(404)
     .describe('status for an unknown id; if 200, the body is the refusal'),
-  oddIdStatus: optional(errorStatus, 'the same for an id with characters beyond [A-Za-z0-9._-]'),
+  oddIdStatus: optional(
+    errorStatus,
+    'status for an unknown id with other characters than [A-Za-z0-9._-], if not unknownIdStatus',
+  ),
   e001Status: status(400, 'status with E001'),
   invalidCustomerCode: choiceSetting(['none', 'E001'], 'code if customerId is missing or malformed'),
   e002Status: status(409, 'status with E002'),
@@ -95,9 +101,12 @@ const ofRecords = {
   ),
   mappedFields: choiceSetting(
     ['data', 'top', 'refused', 'ignored'],
-    'place of customer_id, order_date, total_amount; top: beside data',
+    'where customer_id, order_date and total_amount are read; top: beside data',
   ),
-  mappedFieldsRequired: flagSetting(false, 'customer_id, order_date, total_amount are required, if read'),
+  mappedFieldsRequired: flagSetting(
+    false,
+    'customer_id, order_date and total_amount are required, if mappedFields reads them',
+  ),
   amountForm: choiceSetting(['either', 'number', 'text'], 'form of total_amount'),
   dateFractions: flagSetting(true, 'order_date may have fractions of a second'),
   dateOffsets: choiceSetting(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
@@ -108,7 +117,10 @@ const ofRecords = {
 }
 
 const ofRepetition = {
-  idempotency: choiceSetting(['e002', 'replay', 'ignore'], 'answer to a used key; replay: the first answer again'),
+  idempotency: choiceSetting(
+    ['e002', 'replay', 'ignore'],
+    'answer to a used idempotency key; replay: the first answer again',
+  ),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
@@ -126,12 +138,17 @@ const ofTransactions = {
     ['uuid', 'digits', 'odd'],
     'form of ids; odd: with characters that a path must encode',
   ),
-  firstStatus: word('pending', 'status in the first half of processing'),
-  resultShape: choiceSetting(['object', 'absent', 'text', 'list'], 'result of an ended transaction'),
+  firstStatus: word('pending', 'status of a transaction in the first half of its processing'),
+  resultShape: choiceSetting(['object', 'absent', 'text', 'list'], 'form of result in an ended transaction'),
   errorCodeShown: flagSetting(true, 'a failed transaction has an errorCode'),
   orderFirstStatus: word('pending', 'status of an order in processing'),
   orderLastStatus: word('completed', 'status of a processed order'),
-  visibleAfterSeconds: z.number().min(0).max(86_400).default(0).describe('how long a new id is answered as unknown'),
+  visibleAfterSeconds: z
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('for how many seconds a new id is answered as unknown'),
   createdAtOnRead: flagSetting(true, 'the answer to GET of an order has createdAt'),
 }
 
@@ -143,7 +160,10 @@ const ofTheLimit = {
   rateLimitKind: choiceSetting(['sliding', 'fixed'], 'kind of window'),
   rateLimitPolls: flagSetting(true, 'GET requests count against the limit'),
   rateLimitTokens: flagSetting(false, 'token requests count against the limit'),
-  rateLimitOrders: choiceSetting(['shared', 'apart'], 'whether orders share the limit of data, or have a limit apart'),
+  rateLimitOrders: choiceSetting(
+    ['shared', 'apart'],
+    'shared: orders and data share a limit; apart: orders have their own',
+  ),
   rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a second limit, per second'),
   rateLimitFailures: flagSetting(true, 'requests with an error answer count, except 429'),
   rateLimitRefused: flagSetting(false, 'requests with a 429 count'),
@@ -165,8 +185,11 @@ export const serverWideSettings = {
     .min(-86_400)
     .max(86_400)
     .default(0)
-    .describe('how far Date and times in answers are ahead; tokens stay right'),
-  keepAliveSeconds: wholeNumberSetting({ min: 0, max: 3600, byDefault: 72 }, 'idle connections are closed after this'),
+    .describe('by how many seconds Date and times in answers are ahead; token expiry stays right'),
+  keepAliveSeconds: wholeNumberSetting(
+    { min: 0, max: 3600, byDefault: 72 },
+    'after how many seconds an idle connection is closed; 0: after each answer',
+  ),
 }
 
 export const interfaceGapTopics = {

@@ -20,10 +20,10 @@ export const errorCodeSchema = z
 
 export const liveSettingsSchema = z.strictObject({
   rateLimitRequests: wholeNumberSetting({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls per window'),
-  rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window, from 0.001'),
+  rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window in seconds, from 0.001'),
   ledgerRows: wholeNumberSetting(
     { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
-    'requests that the ledger keeps',
+    'how many requests the table sandbox.ledger keeps',
   ),
   allowedAddresses: z
     .array(
@@ -110,13 +110,18 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
-    .describe('token that /_sandbox/ then requires; 16 characters or more'),
+    .describe('token that requests to /_sandbox/ must send; 16 characters or more'),
   bodyLimitBytes: wholeNumberSetting(
     { min: 1024, max: 67_108_864, byDefault: 262_144 },
     'largest body; a larger one gets 413',
   ),
-  clock: clockSchema.default('system').describe('system, or a fixed time that /_sandbox/clock moves'),
-  startWaitSeconds: z.number().min(0).max(3600).default(5).describe('how long the start waits for another sandbox'),
+  clock: clockSchema.default('system').describe('system, or a fixed time that only /_sandbox/clock moves'),
+  startWaitSeconds: z
+    .number()
+    .min(0)
+    .max(3600)
+    .default(5)
+    .describe('how long the start waits for another sandbox to release the database'),
   requestTimeoutSeconds: wholeNumberSetting(
     { min: 1, max: 3600, byDefault: 30 },
     'a request that takes longer to arrive gets 408',

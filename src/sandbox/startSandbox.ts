@@ -2,12 +2,11 @@ import type pg from 'pg'
 import { createClientLookup } from './clients.ts'
 import { type Controls, registerControlRoutes } from './control/control.ts'
 import { deleteAllRequests, deleteClientRequests, deleteOldRequests } from './control/controlQueries.ts'
-import { openSettingsStore } from './currentSettings.ts'
 import { createSequentialRunner, type SandboxParts } from './exchange.ts'
 import { openFaultStore } from './faults/faults.ts'
 import { toReachableUrl } from './gate/addresses.ts'
 import { ClientRateLimits } from './gate/clientRateLimits.ts'
-import { createTokenIssuer } from './gate/issuedTokens.ts'
+import { createTokenIssuer } from './gate/tokenIssuer.ts'
 import { createSeededRandom, deriveSigningKey } from './processing/seededRandom.ts'
 import { createSandboxClock } from './sandboxClock.ts'
 import {
@@ -21,6 +20,7 @@ import { applyScenarioSettings, ensureScenarioStarted, loadScenario, startScenar
 import { createScriptRunner } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequestsAndClose } from './server.ts'
+import { openSettingsStore } from './settingsStore.ts'
 import { readCountedArrivals, readNextRandomPositionByClient } from './storage/findStored.ts'
 import { type OrderEventQueue, openOrderEventQueue } from './storage/orderEvents.ts'
 import { endPool, openDatabase, openPool } from './storage/sandboxDatabase.ts'
@@ -81,7 +81,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const longestWindowUs = () => current.longestWindowSeconds() * 1_000_000
   const trim = () =>
     deleteOldRequests(pool, current.of(null).ledgerRows, parts.clock.nowUs() - longestWindowUs()).catch((error) => {
-      process.stderr.write(`sandbox: the ledger could not be trimmed: ${error}\n`)
+      process.stderr.write(`sandbox: old requests could not be deleted from sandbox.ledger: ${error}\n`)
     })
   const trimming = setInterval(trim, trimmingMs).unref()
   void trim()

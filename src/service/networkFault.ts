@@ -59,7 +59,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
-    'an unknown authority signed the service’s certificate, or the certificate is self-signed or comes without its intermediate certificate: if you trust the authority, put its certificate into the file of SERVICE_CA_FILE',
+    'an unknown authority signed the service’s certificate, the certificate is self-signed, or its intermediate certificate is missing: if you trust the authority, put its certificate into the file of SERVICE_CA_FILE',
   ],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
@@ -79,7 +79,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   ],
   [
     /^TLS_HANDSHAKE_ENDED|ALERT_HANDSHAKE_FAILURE/,
-    `the TLS handshake was cut off, by a firewall or by a service that misses or refuses a client certificate: ${ourCertificate} whether it wants one`,
+    `the TLS handshake was cut off, by a firewall or by a service that wants a client certificate or refuses ours: ${ourCertificate} whether it wants one`,
   ],
   [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: check SERVICE_CA_FILE; ${ourCertificate}`],
 ]

@@ -176,7 +176,7 @@ function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMea
 /** A longer Retry-After is cut to this. */
 const throttledMaxMs = 300_000
 
-/** `ownWords` are for the log, which may not quote the service. */
+/** `logDetail` is for the log, which may not quote the service. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`

@@ -45,14 +45,14 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   /** Refuses a different client, which may not see the transactions of the client to which the ledger belongs. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
-    return 'SERVICE_CLIENT_ID is a different client. Stop all daemons, run `outboxd adopt --service --same`, and start them again'
+    return 'SERVICE_CLIENT_ID names a different client, so the former client stays in use. To change the client, stop all daemons, run `outboxd adopt --service --same`, and start them again'
   }
 
   function untimely({ cert }: Partial<Credentials>): string | null {
     if (typeof cert !== 'string' || credentials.cert === null || cert === credentials.cert) return null
     const nowMs = deps.nowMs()
     if (deps.isValidAt(cert, nowMs) || !deps.isValidAt(credentials.cert, nowMs)) return null
-    return 'the certificate in SERVICE_CERT_FILE is not valid now, but the one in use is'
+    return 'the certificate in SERVICE_CERT_FILE is not valid now, so the certificate in use, which is valid, stays in use'
   }
 
   return {

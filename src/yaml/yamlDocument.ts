@@ -139,7 +139,7 @@ function keyText(key: Node | null): string | null {
 
 function explainYaml(flaw: { code: string; message: string }): string {
   if (flaw.code === 'DUPLICATE_KEY') return 'this key is given twice'
-  if (flaw.code === 'MULTIPLE_DOCS') return 'one mapping per file: there is a second document after ---'
+  if (flaw.code === 'MULTIPLE_DOCS') return 'one document per file: a second one begins after ---'
   if (flaw.code === 'RESOURCE_EXHAUSTION') return 'nested too deeply to read'
   return `not readable as YAML: ${flaw.message.split('\n', 1)[0]}`
 }

@@ -453,7 +453,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
   })
   expect(off(['fsync', 'full_page_writes'])).toMatchObject({
     mark: 'warning',
-    message: expect.stringMatching(/^fsync and full_page_writes off .*alter system set fsync = on;/),
+    message: expect.stringMatching(/^fsync and full_page_writes turned off .*alter system set fsync = on;/),
   })
   expect(judgeDurability(null, 'none').mark).toBe('not-asked')
 })

@@ -204,7 +204,7 @@ test('names with upper case, blanks and quotes are written so that they are read
     },
   })
   expect(messages).toMatch(
-    /to fill in: .*Sales_Order\.yaml:\d+ timezone: where these times are at home, as UTC or Europe\/Berlin/,
+    /to fill in: .*Sales_Order\.yaml:\d+ timezone: the zone of these times, such as UTC or Europe\/Berlin/,
   )
   expect(() => loadMappings(mappingsDir)).toThrow(/time ?zone/)
 })
@@ -228,12 +228,12 @@ test.each([
   [
     'partitions by another column',
     `create table t (id bigint, day date, payload jsonb, primary key (id, day)) partition by range (day)`,
-    /a table in parts, so no index can show/,
+    /has partitions or inheriting tables, so no index can show/,
   ],
   [
     'tables that inherit from it',
     'create table t (id int primary key, payload jsonb); create table heir () inherits (t)',
-    /a table in parts, so no index can show/,
+    /has partitions or inheriting tables, so no index can show/,
   ],
 ])('%s: the id is left to fill in, and why is a warning', async (_, ddl, warning) => {
   const { run } = await erp(ddl)
@@ -274,7 +274,7 @@ test('nothing says whether a row was sent: all would be, and the warning says ho
   )
   const { messages, printed } = await run('t')
   expect(printed).toMatch(/^state: none/m)
-  expect(messages).toMatch(/every row there is sent.*outboxd adopt --start now/)
+  expect(messages).toMatch(/every row in the table is sent.*outboxd adopt --start now/)
 })
 
 test.each([

@@ -46,7 +46,7 @@ test('a column may say what was sent: the file loads after you decide', async ()
   expect(printed).toMatch(
     /^state: +# FILL IN: does one of these say that a row was sent: sent \(boolean\), sent_at \(timestamp with time zone\)\?/m,
   )
-  expect(printed).toMatch(/With none, every row there is sent, see outboxd adopt --start now$/m)
+  expect(printed).toMatch(/With state: none, every row in the table is sent, see outboxd adopt --start now$/m)
   expect(printed).toMatch(/^# state: { flag: COLUMN, new: false, done: true, set: \[queued\] }/m)
   expect(printed).toMatch(/^# state: { timestamp: COLUMN, set: \[completed\] }/m)
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ does one of these say that a row was sent: sent/m)
@@ -134,11 +134,11 @@ test('where no column was recognised that is said, not that there is none, with 
     `'data', '{}', false, null`,
   ])
   expect(printed).toMatch(/^state: none/m)
-  expect(printed).toMatch(/Every row there is sent:[\s#]+see[\s#]+outboxd[\s#]+adopt[\s#]+--start/)
+  expect(printed).toMatch(/Every row in the table is sent:[\s#]+see[\s#]+outboxd[\s#]+adopt[\s#]+--start/)
   expect(messages).toMatch(
     /warning: no column of "t\d+" looks like one that says whether a row was sent; look at: archived, valid_until/,
   )
-  expect(messages).toMatch(/every row there is sent.*outboxd adopt --start now/)
+  expect(messages).toMatch(/every row in the table is sent.*outboxd adopt --start now/)
 })
 
 test('goods that were counted, and people who did it, are no such column', async () => {

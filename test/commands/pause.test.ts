@@ -100,7 +100,7 @@ test('resume --all lets a trial request go now', async () => {
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
   expect((await runResume(true)).messages).toBe(
-    'Ending the pause (unavailable): E003\nOne request goes first. If the service answers it well, all sending resumes. `outboxd status` shows it.\n',
+    'Ending the pause (unavailable): E003\nOne request goes first. If this request succeeds, all sending resumes. `outboxd status` shows it.\n',
   )
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])

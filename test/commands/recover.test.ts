@@ -135,7 +135,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     ])
     await find()
     expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
-    const wentBack = 'the ledger lost data and had this record as queued. It may have arrived'
+    const wentBack = 'the ledger lost data and had this record as queued. The record may have arrived'
     for (const id of [ended, silent, another, gone])
       expect(await stateOf(id)).toEqual([open, null, as === 'new' ? null : wentBack])
     expect((await fixture.ledger.row(silent)).in_doubt).toBe(true)
@@ -303,7 +303,7 @@ test('the preview says how many the rows settle, with the first of them, and so 
   const context = fixture.context()
   expect(await recover.action(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toMatch(
-    /Arrived, .* with either --as\): 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){6}Uncertain, .*\(with either --as\): 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
+    /Arrived, .* whatever --as says\): 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){6}Uncertain, .*\(whatever --as says\): 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
   )
   const json = fixture.context()
   expect(await recover.action(json, { dryRun: true, json: true })).toBe(0)
@@ -485,7 +485,7 @@ describe('--restored', () => {
     expect(asked.messages()).toContain(
       'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.',
     )
-    expect(asked.printed()).toContain('operator erin says that it was restored from a backup')
+    expect(asked.printed()).toContain('operator erin says that the ledger was restored from a backup')
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([{ reason: 'history' }])
     expect(await fixture.slotsTaken()).toBe(0)
     expect((await query(`select from outboxd.slot where free_at < now() + interval '60 s'`)).rowCount).toBe(0)

@@ -84,7 +84,7 @@ test('replay --refresh reads through the query, and a later row of the document 
   const shown = fixture.context(null, env())
   expect(await show.action(shown, 'outbox:900', {})).toBe(0)
   expect(shown.printed()).toContain(`discarded: unchanged since outbox:${row}`)
-  expect(shown.printed()).toContain('(none: nothing is sent for it)')
+  expect(shown.printed()).toContain('(none: nothing is sent for this record)')
 })
 
 test('check plans the queries and tries them on rows that wait', async () => {

@@ -189,7 +189,7 @@ test('the backlog says the time at which it is through, also from when a pause e
     const { at, backlog } = JSON.parse((await run(true)).printed)
     return backlog.throughAt === null ? null : Math.round((Date.parse(backlog.throughAt) - Date.parse(at)) / 60_000)
   }
-  expect((await run()).printed).toMatch(/backlog +sent in about 20 min, at (\d{4}-\d\d-\d\d )?\d\d:\d\dZ \(an estimate/)
+  expect((await run()).printed).toMatch(/backlog +sent in about 20 min, at (\d{4}-\d\d-\d\d )?\d\d:\d\dZ \(estimated/)
   expect(await throughInMs()).toBe(20)
   await pool.query(
     `insert into outboxd.pause (reason, until, detail) values ('unavailable', now() + interval '5 min', '')`,
@@ -197,7 +197,7 @@ test('the backlog says the time at which it is through, also from when a pause e
   expect(await throughInMs()).toBe(25)
   await pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
   expect(await throughInMs()).toBeNull()
-  expect((await run()).printed).toMatch(/backlog +sent in about 20 min after the pause \(an estimate/)
+  expect((await run()).printed).toMatch(/backlog +sent in about 20 min after the pause \(estimated/)
 })
 
 test('a connected daemon has no heartbeat: `status` names the cause', async () => {
@@ -284,9 +284,9 @@ describe('a record that was sent, and of which the service never says whether it
     if (transactionId === null)
       await fixture.ledger.pool.query('update outboxd.submission set transaction_id = id::text')
     const { printed } = await run()
-    expect(printed).toMatch(/^All is well: 1 uncertain, about which the service is asked\.\n/)
+    expect(printed).toMatch(/^All is well: 1 uncertain \(outboxd asks the service\)\.\n/)
     expect(printed).toMatch(/to send +0 in the outbox, 0 captured\n/)
-    expect(printed).toMatch(/at the service +0 being processed, 1 uncertain, about which it is asked\n/)
+    expect(printed).toMatch(/at the service +0 being processed, 1 uncertain \(outboxd asks the service about it\)\n/)
     expect(printed).toMatch(/oldest unsent +none\n/)
     expect(JSON.parse((await run(true)).printed)).toMatchObject({
       submissions: { sending: 1, accepted: 0 },

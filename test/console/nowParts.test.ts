@@ -70,7 +70,7 @@ test('more causes than are read at a glance are counted', () => {
   ).toString()
   expect(text).toContain('2 more causes')
   expect(text).toContain('failed, <strong class="attention">may have arrived')
-  expect(text).toContain('Of the newest 1,000 that need attention.')
+  expect(text).toContain('Only the newest 1,000 records that need attention were read.')
 })
 
 test('the page never says that no record needs attention beside a count that says otherwise', () => {

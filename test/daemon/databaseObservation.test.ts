@@ -48,7 +48,7 @@ function saying(
       },
     })
   return replaced(outbox, {
-    ask: (question: (table: OpenTable) => Promise<unknown>) =>
+    queryTable: (question: (table: OpenTable) => Promise<unknown>) =>
       outbox.queryTable((table) => question({ ...table, db: countingOn(table.db) })),
   })
 }

@@ -169,7 +169,7 @@ test('the budget is never overspent, whatever is asked', async () => {
 test('a plan names the option that a question needs', () => {
   const given = { ...customers, customer: null, record: null, order: null, slow: false, rate: false, size: false }
   const none = planQuestions(questions, given, ['status-values'])
-  expect(none).toMatchObject({ asked: [], left: [{ why: expect.stringContaining('--customer') }] })
+  expect(none).toMatchObject({ asked: [], notAsked: [{ why: expect.stringContaining('--customer') }] })
 })
 
 test('where the budget ends, the last questions are left, and say so', async () => {

@@ -171,7 +171,7 @@ describe('a problem of the body', () => {
   test.each([
     ['  a: ${vv}', ['7:6 ${vv} is not defined under fields; did you mean "v"?']],
     ['  a: ${submision.id}', ['7:6 ${submision.id} is not defined under fields; did you mean "submission.id"?']],
-    ['  a: ${v', ['7:6 "${" without a name and "}" after it']],
+    ['  a: ${v', ['7:6 "${" must be followed by a name and "}"']],
     ['  a: x ${}', ['7:6 ${} is not defined under fields']],
     [
       '  a: no ${v}',
@@ -199,7 +199,7 @@ describe('a problem of the body', () => {
 
 test('text that is not YAML names the line', () => {
   expect(problemsOf('type: t\nfields: {\n')[0]).toMatch(/^3:1 not readable as YAML: /)
-  expect(problemsOf('type: t\n---\ntype: u\n')[0]).toMatch(/^\d:\d one mapping per file/)
+  expect(problemsOf('type: t\n---\ntype: u\n')[0]).toMatch(/^\d:\d one document per file/)
   expect(problemsOf('type: *x\n')).toContainEqual(expect.stringMatching(/^1:7 .*aliases/))
 })
 

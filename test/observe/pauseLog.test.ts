@@ -26,8 +26,8 @@ const pause = (of: Partial<CurrentPause> = {}): CurrentPause => ({
   forMs: 0,
   ...of,
 })
-const refused = (ownWords?: string) =>
-  ({ reason: 'unauthorized', askedMs: null, detail: 'Jane Doe', ...(ownWords && { ownWords }) }) as const
+const refused = (logDetail?: string) =>
+  ({ reason: 'unauthorized', askedMs: null, detail: 'Jane Doe', ...(logDetail && { logDetail }) }) as const
 
 test('a pause is told when it begins and when it ends, once each, with how long it lasted', () => {
   const { seen, pass, lines } = setup()

@@ -14,7 +14,7 @@ const left = page.match(/`(\(share .*)`/)?.[1] ?? ''
 const queries = [...onPage.slice(0, 2).map((share) => left.replace('share', `(${share})`)), ...onPage]
 
 test('the page’s queries ask for metrics, labels and values that exist', () => {
-  expect(onPage).toHaveLength(4)
+  expect(onPage).toHaveLength(3)
   expect(left).toBe('(share - 0.99) / 0.01')
   expect(queries.flatMap(unknownSelectors)).toEqual([])
 })
@@ -42,7 +42,6 @@ const expected = [
   [{ labels: job, value: 0.8 }],
   [{ labels: job, value: 0.999 }],
   [{ labels: job, value: 0.998 }],
-  [{ labels: '{endpoint="submit", outcome="server_error"}', value: 720 }],
   [{ labels: '{job="outboxd", reason="unreachable"}', value: 0.5 }],
 ]
 

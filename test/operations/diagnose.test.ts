@@ -39,7 +39,7 @@ interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 
   readOnly: ReadOnlyDatabase[]
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   problems: Problem[]
-  hidden: RowsBeforeStart | null
+  rowsBeforeStart: RowsBeforeStart | null
   oldestUnsentMs: number | null
   oldestWaitingMs: number | null
   oldestAcceptedMs: number | null
@@ -48,9 +48,17 @@ interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 
 }
 
 function factsOf(given: SystemStatus): CombinedStatus {
-  const { outboxWaiting: waiting, outboxLockedBy: by, hidden, aliveSinceMs, silentDaemon, lastHour, ...same } = given
+  const {
+    outboxWaiting: waiting,
+    outboxLockedBy: by,
+    rowsBeforeStart,
+    aliveSinceMs,
+    silentDaemon,
+    lastHour,
+    ...same
+  } = given
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
-  const read = { kind: 'read', outbox: { waiting, oldestMs: given.oldestWaitingMs }, hidden, readOnly: null }
+  const read = { kind: 'read', outbox: { waiting, oldestMs: given.oldestWaitingMs }, rowsBeforeStart, readOnly: null }
   return {
     ...same,
     outbox: waiting === null ? away : read,
@@ -80,7 +88,7 @@ const calm: SystemStatus = {
   readOnly: [],
   pauses: [],
   problems: [],
-  hidden: null,
+  rowsBeforeStart: null,
   oldestUnsentMs: null,
   oldestWaitingMs: null,
   isBudgetUnused: false,
@@ -233,17 +241,17 @@ test('the backlog takes one request a record and its polls, at the rate limit', 
 })
 
 test('rows that wait before the start position are ignored by decision: the first sentence says how many', () => {
-  const hidden = (rows: number) => ({ hidden: { rows, oldest: null } })
-  expect(first(hidden(2))).toEqual({
+  const rowsBeforeStart = (rows: number) => ({ rowsBeforeStart: { rows, oldest: null } })
+  expect(first(rowsBeforeStart(2))).toEqual({
     isWell: true,
     message:
       'All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored, as set with `outboxd adopt`.',
   })
-  expect(first({ ...hidden(1), outboxWaiting: 3 }).message).toBe(
+  expect(first({ ...rowsBeforeStart(1), outboxWaiting: 3 }).message).toBe(
     'All is well: 3 records to send; 1 waiting row before the start position is ignored, as set with `outboxd adopt`.',
   )
-  expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
-  expect(first(hidden(0)).message).toBe('All is well: everything is sent.')
+  expect(first(rowsBeforeStart(10_000)).message).toContain('10000 or more waiting rows')
+  expect(first(rowsBeforeStart(0)).message).toBe('All is well: everything is sent.')
 })
 
 test('a message that says why needs no other line: a failing part of the daemon, files, secrets', () => {
@@ -271,7 +279,7 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
   }
   expect(backlogMessage(moving)).toMatch(/^sent in about 1 s, at 12:00Z \(/)
   const still = { ...moving, backlogStandsUntil: 'a daemon starts', throughAtMs: null }
-  expect(backlogMessage(still)).toMatch(/^sent in about 1 s after a daemon starts \(an estimate/)
+  expect(backlogMessage(still)).toMatch(/^sent in about 1 s after a daemon starts \(estimated/)
 })
 
 test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {

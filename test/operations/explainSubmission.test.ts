@@ -61,11 +61,11 @@ const explain = (changed: Partial<SubmissionDetail>) => {
 const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
 
 test.each<[Partial<SubmissionDetail>, string]>([
-  [{}, 'it is next'],
+  [{}, 'it is the next record to be sent'],
   [{ permitsFree: 0 }, 'the budget is spent, so it waits for a slot'],
   [
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
-    'sent again after: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
+    'it waits to be sent again. Cause: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
   ],
   [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
   [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent when outbox:12 is accepted'],

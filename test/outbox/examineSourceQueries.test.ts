@@ -34,7 +34,7 @@ test('without a query nothing is examined', async () => {
   expect(await examineSourceQueries(outbox, new Map([['data', mapping]]))).toEqual({
     problems: [],
     warnings: [],
-    read: null,
+    trialResult: null,
   })
 })
 
@@ -46,7 +46,7 @@ test.each([
   const { outbox, pool } = await open(20_000)
   const { warnings } = await examineSourceQueries(outbox, mappingsOf(sql))
   expect(warnings).toEqual([
-    'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch: create an index on the column by which the query finds them',
+    'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch: create an index on the column by which the query selects rows',
   ])
   await pool.query(`create index on "Sale Line" ("Sale")`)
   expect((await examineSourceQueries(outbox, mappingsOf(sql))).warnings).toEqual([])
@@ -94,7 +94,7 @@ test('rows that wait and will be rejected are named', async () => {
     mappingsOf('select s.id, 1 / (s.id - 2) as total from sale s where s.id = any($1)'),
   )
   expect(warnings).toEqual([
-    '1 of 2 rows that wait will be rejected:\n  outbox:2: test.yaml: the query of "source" failed for the record 2: division by zero',
+    '1 of 2 waiting rows will be rejected, because their contents cannot be read:\n  outbox:2: test.yaml: the query of "source" failed for the record 2: division by zero',
   ])
 })
 

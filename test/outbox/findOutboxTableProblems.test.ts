@@ -186,14 +186,14 @@ test.each([
     `status text, note text not null default ''`,
     status,
     'write: { note: error }',
-    /"note" not null, but outboxd writes NULL/,
+    /NOT NULL constraint on "note", but outboxd writes NULL/,
   ],
   [
     'NULL at an end',
     `status text, note text not null default ''`,
     status,
     'write: { note: { what: now, on: [failed] } }',
-    /"note" not null/,
+    /NOT NULL constraint on "note"/,
   ],
 ])('a column cannot take what is written (%s): `check` says so', async (_, column, state, more, message) => {
   const { pool } = await setup({

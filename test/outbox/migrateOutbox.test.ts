@@ -51,7 +51,7 @@ describe('where max_prepared_transactions is above 0', () => {
   }
 
   test('the ERP prepares transactions: no trigger', async () => {
-    expect(await migrateOutbox(server.url, 'outbox')).toEqual({ wakes: false, preparedMax: 5 })
+    expect(await migrateOutbox(server.url, 'outbox')).toEqual({ hasWakeTrigger: false, preparedMax: 5 })
     const listener = await sleep()
     await prepare()
     await listener.close()

@@ -340,7 +340,7 @@ test('a ledger belongs to one table, by its database, schema and id, and refuses
   await capture()
   const other = new Outbox(pool, 'outbox', 1_000, pool)
   const why =
-    /the ledger belongs to the outbox public\.source .*by its column id, and the configuration names public\.outbox/
+    /the ledger belongs to the outbox public\.source .*with ids in the column id, and the configuration names public\.outbox/
   await expect(claimRows(other, anyRows)).rejects.toThrow(why)
   await expect(readBacklog(other)).rejects.toThrow(why)
   await expect(writeBackRows(other, async () => [])).rejects.toThrow(why)

@@ -137,7 +137,7 @@ test('to migrate again renews the trigger of an earlier version, without a lock 
   await until(heard, (count) => count === 1)
   const busy = await writer()
   await busy.query('begin; update outbox set key = null') // a lock that lets nobody alter the table
-  expect(await migrateOutbox(database.url, 'outbox')).toEqual({ wakes: true, preparedMax: 0 })
+  expect(await migrateOutbox(database.url, 'outbox')).toEqual({ hasWakeTrigger: true, preparedMax: 0 })
   await busy.query('commit')
   await pool.query(insert)
   expect(await listener.setSleepFlag()).toBe('marked')

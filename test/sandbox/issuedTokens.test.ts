@@ -1,7 +1,7 @@
 import { generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tokenAudienceClaim, tokenIssuerClaim } from '../../src/sandbox/gate/issuedTokens.ts'
+import { tokenAudienceClaim, tokenIssuerClaim } from '../../src/sandbox/gate/tokenIssuer.ts'
 import { type Json, type Setup, setup } from './setup.ts'
 
 let s: Setup

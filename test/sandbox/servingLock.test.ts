@@ -114,7 +114,7 @@ test('one that lost its session closes itself and says why, once another serves 
   const successor = await serveInstead(first.database.pool)
   try {
     expect(await first.sandbox.failed).toMatch(
-      /its session on the database was lost. Another sandbox serves this database/,
+      /the sandbox's session on the database was lost. Another sandbox serves this database/,
     )
     await expect(fetch(first.sandbox.url)).rejects.toThrow()
   } finally {
@@ -139,5 +139,5 @@ test('the command of one that lost its database to another ends with 1', async (
   expect(await ended).toBe(1)
   successor.release(true)
   stderr.end()
-  expect(await text(stderr)).toContain('its session on the database was lost')
+  expect(await text(stderr)).toContain("the sandbox's session on the database was lost")
 })

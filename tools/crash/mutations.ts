@@ -59,8 +59,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/documents.ts',
-        from: 'if (last === null || digest === null || last.digest !== digest) return null',
-        to: 'if (last === null) return null',
+        from: 'if (lastRecord === null || digest === null || lastRecord.digest !== digest) return null',
+        to: 'if (lastRecord === null) return null',
       },
     ],
     idempotency: 'ignore',
@@ -71,8 +71,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/history/judgeDataLoss.ts',
-        from: `if (view.isFound) return { kind: 'waits' }`,
-        to: `if (!view.isFound) return { kind: 'stands' }\n  if (view.isFound) return { kind: 'waits' }`,
+        from: `if (reading.isFound) return { kind: 'waits' }`,
+        to: `if (!reading.isFound) return { kind: 'stands' }\n  if (reading.isFound) return { kind: 'waits' }`,
       },
     ],
     idempotency: 'ignore',

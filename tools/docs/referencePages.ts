@@ -221,8 +221,7 @@ function faultsPage(): string {
     'Faults tried',
     `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. They run daemons
 against the sandbox, with TCP proxies before the service and before Postgres, and compare the outbox, the ledger and the
-service's own ledger. [A campaign](../../tools/README.md#the-crash-campaign) tries many faults at
-once. The other tests try further faults of single parts.`,
+service's own ledger. Other tests try single parts, [a campaign](../../tools/README.md#the-crash-campaign) all at once.`,
     createFaultTable(tests),
   )
 }

@@ -66,11 +66,11 @@ function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Findi
 const grantMessage = 'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:'
 
 const missingMessage = (missing: readonly SchemaPart[]) =>
-  `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`
+  `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as the owner of the schema. If the statements fail, restore the schema again (pg_restore -1):`
 
 const positionsMessage =
-  'its sequences would draw numbers that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as the owner. If records may have been sent since then, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
+  'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
 
 export function missingTimeLimitsMessage(statements: readonly string[]): string {
-  return `a pooler keeps the time limits of outboxd from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`
+  return `the time limits that outboxd sets do not reach the server through this pooler, so a statement could wait for ever. Set the limits on the role: ${statements.join('; ')}`
 }

@@ -159,7 +159,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
 }
 
 const namedMessage = (outboxId: string) =>
-  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing until \`outboxd recover\`. If these rows are older than outboxd, run \`outboxd adopt --start id:N\` first, N being the first row to send`
+  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing until \`outboxd recover\`. If the ERP wrote such rows before you used outboxd, first run \`outboxd adopt --start id:N\`, where N is the first row to send`
 
 /** Enough for a check, because the daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
@@ -235,7 +235,7 @@ export async function checkChangeCapture({ databaseUrl: url }: DatabaseConfig): 
       'change capture',
       'problem',
       ...toChangeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
-      'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed it.',
+      'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed change capture.',
     ),
   ]
 }

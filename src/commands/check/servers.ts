@@ -98,7 +98,7 @@ export function judgeFreeConnections(databases: readonly { of: Database['of']; r
     const whole = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
     const needed = Math.max(0, whole - ours)
     const names = those.map(({ of }) => `the ${of}`).join(' and ')
-    const open = ours === 0 ? '' : `, beside the ${ours} that daemons have`
+    const open = ours === 0 ? '' : ` more, because running daemons already hold ${ours}`
     return {
       isShort: needed > free,
       message: `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); a daemon opens ${needed}${open}`,
@@ -140,7 +140,7 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
       : 'after a failover nothing is sent until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
   if (off.length === 0) return makeFinding(what, 'ok', `committed data survives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
-  const cause = `${off.join(' and ')} off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
+  const cause = `${off.join(' and ')} turned off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
   return makeFinding(what, 'warning', cause, failover)
 }
 

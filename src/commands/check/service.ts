@@ -89,7 +89,7 @@ async function ask(
     ]
   const lifetime =
     token.lifetimeMs === null
-      ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
+      ? 'of unknown lifetime: check TOKEN_EXPIRES_IN_UNIT'
       : `valid for ${formatDuration(token.lifetimeMs)}`
   const granted = makeFinding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(createHarmlessRequest(resource), token.accessToken, mayLeave)

@@ -111,7 +111,7 @@ export function attentionSection(
   return html`<h2>Needs attention</h2>
 ${causesTable(causes.slice(0, causesShown), pathOf, nowMs)}
 ${more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : ''}
-${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that need attention.</p>` : ''}`
+${isCut ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')} records that need attention were read.</p>` : ''}`
 }
 
 const problemsShown = 20

@@ -55,7 +55,7 @@ function fieldsSection({ detail, mapped, mappings }: RecordPageData, isShown: bo
   const other = isOther
     ? notice(
         'attention',
-        html`<p>This uses the mapping files as they are now. The request below was made with other files, or from another payload.</p>`,
+        html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`,
       )
     : ''
   return section('fields', 'Field by field', [other, mappedFieldsTable(mapped, mappings?.get(detail.type), !isShown)])

@@ -154,7 +154,7 @@ function confirmation({ verb }: BulkChangeRules, count: number, viewer: Viewer, 
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
   const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button>`
   return section('confirm', `${words}?`, [
-    html`<p class="quiet">This changes the records as shown here. A record that changes before is skipped and named.</p>`,
+    html`<p class="quiet">This changes the records as shown here. A record that changes before you confirm is skipped and named.</p>`,
     formHtml({ action: '/records/change', viewer }, [hidden, reason, button]),
   ])
 }

@@ -65,13 +65,19 @@ export function judgePerSecondLimit(
   mostPerSecond: number,
   configured: RateLimit,
 ): Finding {
-  const why = `of ${atOnce} at once ${letInPerBurst.join(', then ')} were let in; at most ${mostPerSecond} were let in within a second`
+  const why = `of ${atOnce} requests at once, ${letInPerBurst.join(', then ')} were let in; at most ${mostPerSecond} within a second`
   const least = fewestLetInAtOnce(letInPerBurst)
   if (letInPerBurst.length === 1 && letInPerBurst[0] === atOnce) return likelyFinding('none', why)
-  if (least === null) return unknownFinding(`${why}; the limit of the window was reached`)
+  if (least === null)
+    return unknownFinding(
+      `${why}; the limit of the window was reached, so this does not show whether there is a limit per second`,
+    )
   const set = bothLimits(configured, least)
   if (least === 1 || letInPerBurst.filter((letIn) => letIn === least).length < 2)
-    return unknownFinding(`${why}; a limit per second lets the same number through each time`, { set })
+    return unknownFinding(
+      `${why}; this does not show whether the limit is per second: such a limit lets the same number, more than one, through in each burst`,
+      { set },
+    )
   return sureFinding(`${least} a second`, why, { differs: true, set })
 }
 
@@ -85,7 +91,7 @@ export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> 
 function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): Setting[] {
   const requests = Math.min(second, limit)
   const windows = Math.max(1, Math.floor(limit / requests))
-  const why = `${second} at once and ${limit} in ${windowMs / 1000} s: ${requests} in this time keep both`
+  const why = `the service lets in ${second} at once and ${limit} in ${windowMs / 1000} s: ${requests} per window of the new length keep both limits`
   return [
     { variable: 'RATE_LIMIT_REQUESTS', value: String(requests), why },
     { variable: 'RATE_LIMIT_WINDOW_SECONDS', value: String(Math.max(2, Math.ceil(windowMs / 1000 / windows))), why },
@@ -217,7 +223,7 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   const said = seen.counts
     .map(({ letIn, isLimitReached }) => (isLimitReached ? letIn : `more than ${letIn}`))
     .join(' and ')
-  const why = `counted to the limit: ${said}`
+  const why = `requests let in per count: ${said}`
   const read = interpretLimitCounts(seen)
   if (read === null) {
     const isFull = seen.counts.length > 1 && seen.counts.every(({ letIn }) => letIn >= countMaxOf(configured))
@@ -229,7 +235,10 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   const set = limit < requests ? [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }] : []
   const isWindowLonger = seen.counts.length === 2 && seen.counts[1]?.letIn === 0
   if (!isAgreed && !isWindowLonger)
-    return unknownFinding(`${why}; the counts differ, or a token was requested meanwhile, which may count`, { set })
+    return unknownFinding(
+      `${why}; the counts differ, or a token was requested meanwhile, which may use the limit, too`,
+      { set },
+    )
   // Too high a limit brings refusals in production. Too low a limit only costs time.
   const advice =
     limit > requests ? [`production may allow ${limit}, too. Ask its operator, then set RATE_LIMIT_REQUESTS`] : []
@@ -240,7 +249,7 @@ export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const [first, second] = seen.counts
   if (!first?.isLimitReached || second === undefined) return unknownFinding('the limit was not reached')
-  const why = `${first.letIn} requests were let in, and ${second.letIn} after ${seconds} s`
+  const why = `${first.letIn} requests were let in until the limit was reached, and ${second.letIn} more after ${seconds} s`
   if (interpretLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
   if (second.letIn > 0) return unknownFinding(why)
   return likelyFinding(`longer than ${seconds} s`, why, {

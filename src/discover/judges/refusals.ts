@@ -126,9 +126,9 @@ export async function askAnswerToBadToken(parts: QuestionParts): Promise<Finding
 const judgeUnknownId = (seen: Response, resource: Resource): Finding =>
   judgeStatus(seen, resource === 'orders' ? 'order_status_unknown' : 'status_unknown', [404], {
     success:
-      'a transaction that the service has lost looks as if it were there: the daemon asks for it until it is a problem (outboxd_problem stuck)',
+      'a transaction that the service has lost looks as if it existed: the daemon asks for it until outboxd_problem reports it as stuck',
     other:
-      'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS it is a problem',
+      'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS, outboxd_problem reports it as stuck',
   })
 
 export const askAnswerToUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
@@ -201,5 +201,5 @@ export async function askWhetherErrorCodesAreRead(parts: QuestionParts): Promise
     })
   if (read !== undefined) return likelyFinding('read', why(read))
   const [other] = refusals
-  return unknownFinding(other === undefined ? 'nothing was refused' : `no refusal has a code: ${why(other)}`)
+  return unknownFinding(other === undefined ? 'nothing was refused' : `no refusal has an error code: ${why(other)}`)
 }

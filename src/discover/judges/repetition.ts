@@ -63,7 +63,8 @@ const keysSample: Sample<KeysSeen> = {
       if (tried.some(isRecognised)) break
     }
     const first = tried.find(isRecognised) ?? tried.find(({ repeats }) => repeats !== null)
-    if (first === undefined || first.repeats === null) throw new NoUsableAnswer('records with one key are refused')
+    if (first === undefined || first.repeats === null)
+      throw new NoUsableAnswer('records with an idempotency key in only one header are refused')
     const key: KeyShape = { headers: [first.header], form: first.form }
     return {
       tried,
@@ -142,10 +143,14 @@ export async function askWhetherRepetitionIsRecognised(parts: QuestionParts): Pr
   const byKey = recognised(seen.asDaemon)
   if (byKey === null || isDoubtful(seen)) return unknownFinding(why)
   if (byKey === 'no')
-    return sureFinding('ignored', `${why}: two transactions, and the same with the key in ${seen.tried.length} forms`, {
-      differs: policy === 'resend',
-      set: [hold('the service does not recognise a repeated request: a record that is sent twice is stored twice')],
-    })
+    return sureFinding(
+      'ignored',
+      `${why}: two transactions, and the same result with each of ${seen.tried.length} ways to send the key`,
+      {
+        differs: policy === 'resend',
+        set: [hold('the service does not recognise a repeated request: a record that is sent twice is stored twice')],
+      },
+    )
   const e002 = again.find(({ answer }) => answer.code === 'E002')?.answer.status
   const contract: Contract = e002 === undefined ? {} : { e002: String(e002) }
   const cannot =

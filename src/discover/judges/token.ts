@@ -142,7 +142,7 @@ const heldMaxMs = 75 * 60_000
 
 /** Requests a token and tries it until it is refused, shortly before and after the end by each unit of expires_in. */
 export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
-  if (!parts.given.slow) return unknownFinding('no token was tried until its end: give --slow')
+  if (!parts.given.slow) return unknownFinding('no token was used until it ended: give --slow')
   const grant = await parts.requestToken()
   const accessToken = accessTokenIn(grant.answer)
   if (accessToken === null) throw new CannotAsk('the issuer gave no token to hold')
@@ -159,7 +159,7 @@ export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
       return judgeTokenLifetime(held, parts.config.service)
     }
   }
-  return unknownFinding('the token did not end, or was refused from the beginning')
+  return unknownFinding('the token did not end while it was tried, or was refused at once')
 }
 
 /** The ages at which to try the token: around each end, and in between, so that an early end shows. */
@@ -181,7 +181,7 @@ export function judgeTokenLifetime(
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
 ): Finding {
   const what = `${formatMsOrSeconds(goodForMs)} to ${formatMsOrSeconds(overAfterMs)}`
-  const why = `expires_in is ${expiresIn}; a token was accepted at the first age, and refused at the second`
+  const why = `expires_in is ${expiresIn}; a token was accepted at the first of these ages, and refused at the second`
   const fits = (ms: number, slackMs: number) => ms >= goodForMs - slackMs && ms <= overAfterMs
   const saidMs = expiresIn > 0 ? expiresIn * expiresInUnitMs : assumedLifetimeMs
   const assumed = units.find((unit) => unitsMs[unit] === expiresInUnitMs) ?? 'seconds'

@@ -109,7 +109,7 @@ export interface SuspectedLoss {
   now: HistoryIdentity
 }
 
-export const ledgerRestoredMessage = (who: string): string => `${who} says that it was restored from a backup`
+export const ledgerRestoredMessage = (who: string): string => `${who} says that the ledger was restored from a backup`
 
 /** @param restoredBy the operator who says that the ledger was restored, if no daemon has found it */
 export async function readSuspectedLoss(db: Database, restoredBy: string | null = null): Promise<SuspectedLoss | null> {

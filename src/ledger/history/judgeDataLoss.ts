@@ -92,7 +92,8 @@ export const hasOperatorAgreedSince = (
 function findObjection(view: HistoryReading, memory: RememberedHistory | null): string | null {
   if (memory === null || hasOperatorAgreedSince(view, memory)) return null
   if (!view.hasLastClaim) return 'a record that a daemon had claimed is missing or not marked as sent'
-  if (view.agreedAtMs < memory.agreedAtMs) return 'the last agreement about its history is missing'
+  if (view.agreedAtMs < memory.agreedAtMs)
+    return 'the last acceptance of the ledger’s history, which a daemon had read, is missing'
   if (!view.isPastSeen && memory.timeline !== null && memory.timeline === view.now.timeline)
     return 'the server’s write-ahead log is shorter than it was'
   return null
@@ -100,11 +101,11 @@ function findObjection(view: HistoryReading, memory: RememberedHistory | null): 
 
 function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | null {
   if (differ(agreed.systemId, now.systemId))
-    return `it is in a different cluster (system identifier ${now.systemId}, before ${agreed.systemId}): a dump was restored, or the ledger was moved`
+    return `the ledger is in a different cluster (system identifier ${now.systemId}, before ${agreed.systemId}): a dump was restored, or the ledger was moved`
   if (agreed.databaseOid !== now.databaseOid)
-    return `it is in a different database of the cluster (oid ${now.databaseOid}, before ${agreed.databaseOid}): a dump was restored, or the database was copied`
+    return `the ledger is in a different database of the cluster (oid ${now.databaseOid}, before ${agreed.databaseOid}): a dump was restored, or the database was copied`
   if (agreed.ledgerOid !== now.ledgerOid)
-    return `its tables were created again (oid ${now.ledgerOid}, before ${agreed.ledgerOid}): a dump was restored`
+    return `the ledger’s tables were created again (oid ${now.ledgerOid}, before ${agreed.ledgerOid}): a dump was restored`
   return null
 }
 
@@ -113,7 +114,7 @@ function unlessNamed(named: RowSearchResult, verdict: HistoryVerdict): HistoryVe
   if (named.kind === 'unknown') return { kind: 'asks' }
   return {
     kind: 'found',
-    detail: `it has no records, but row ${named.outboxId} of the outbox names a transaction: a backup from before the first record was restored, or the ledger was created again. If the rows are older than outboxd, \`outboxd recover --as new\` sends those that wait and name no transaction. To skip them, first run \`outboxd adopt --start id:N\` with the first row to send`,
+    detail: `the ledger has no records, but row ${named.outboxId} of the outbox names a transaction: a backup from before the first record was restored, or the ledger was created again. If the rows are older than outboxd, \`outboxd recover --as new\` sends those that wait and name no transaction. To skip them, first run \`outboxd adopt --start id:N\` with the first row to send`,
   }
 }
 

@@ -116,7 +116,7 @@ export const transactionTakenMessage = (transactionId: string, outboxId: string)
 
 /** @param why what is wrong with the transaction that the row names */
 const lostDataMessage = (why: string | null): string =>
-  `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. It may have arrived`
+  `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. The record may have arrived`
 
 /**
  * Tracks records by the transactions that their rows name. Safe to repeat.
@@ -209,7 +209,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       const holder = holders.get(record.id)
       if (holder === undefined || record.transactionId === null) return record
       const why = transactionTakenMessage(record.transactionId, holder)
-      return { ...record, doubt: `the ledger had lost this row; ${why}. It may have arrived` }
+      return { ...record, doubt: `the ledger had lost this row; ${why}. The record may have arrived` }
     })
     await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
       await insertCapturedRecords(db, kept, actor.who, actor)
@@ -255,7 +255,7 @@ export async function finishRecovery(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
   await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
-  await logOperatorAct(db, actor, 'recover', { queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
+  await logOperatorAct(db, actor, 'recover', { as: queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
   return queued
 }
 

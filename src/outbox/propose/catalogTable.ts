@@ -57,13 +57,13 @@ export async function readCatalogTable(db: Database, qualifiedName: string): Pro
   const [table] = rows
   if (table === undefined) return null
   const { rows: columns } = await db.query<
-    Omit<CatalogColumn, 'words'> & { labels: string[] | null; checks: string[] | null }
+    Omit<CatalogColumn, 'knownValues'> & { labels: string[] | null; checks: string[] | null }
   >(columnsSql, [qualifiedTableSql(table)])
   return {
     ...table,
     columns: columns.map(({ labels, checks, ...column }) => {
       const allowed = labels ?? valuesOfChecks(checks)
-      return { ...column, words: allowed ?? [], isClosed: allowed !== null }
+      return { ...column, knownValues: allowed ?? [], isClosed: allowed !== null }
     }),
   }
 }

@@ -74,7 +74,7 @@ const states = Object.keys(meanings) as (keyof typeof meanings)[]
 
 function byStatus(column: CatalogColumn): StateChoice {
   const business = findBusinessValues(column.knownValues ?? [])
-  const warning = `"${column.name}" has words that may be about your business (${business.join(', ')}). If it is the ERP's own state, choose another column`
+  const warning = `"${column.name}" has words that may be about your business (${business.join(', ')}). If this is the ERP's own status, choose another column`
   return chosen(column, statusLines(column), business.length === 0 ? [] : [warning])
 }
 
@@ -121,7 +121,7 @@ function byUser(candidates: readonly CatalogColumn[]): StateChoice {
     const has = knownValues === null || knownValues.length === 0 ? '' : `; it has ${knownValues.join(', ')}`
     return `${name} (${type}${has})`
   })
-  const question = `does one of these say that a row was sent: ${shown.join(', ')}? Then take one of the forms below. With none, every row there is sent, see outboxd adopt --start now`
+  const question = `does one of these say that a row was sent: ${shown.join(', ')}? Then take one of the forms below. With state: none, every row in the table is sent, see outboxd adopt --start now`
   return {
     ...{ column: null, candidates, warnings: [] },
     lines: [
@@ -141,7 +141,7 @@ function byNothing(table: string, columns: readonly CatalogColumn[]): StateChoic
   const flags = columns.filter((each) => each.type === 'boolean' || (isTimeColumn(each) && !each.notNull))
   const look = flags.length === 0 ? '' : `; look at: ${flags.map(({ name }) => name).join(', ')}`
   const comment =
-    'the ledger remembers the captured rows, and outboxd does not write to the table. Every row there is sent: see outboxd adopt --start now'
-  const warning = `no column of "${table}" looks like one that says whether a row was sent${look}. So every row there is sent, unless a filter leaves it out. To leave the history alone, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`
+    'the ledger remembers the captured rows, and outboxd does not write to the table. Every row in the table is sent: see outboxd adopt --start now'
+  const warning = `no column of "${table}" looks like one that says whether a row was sent${look}. So every row in the table is sent, unless a filter leaves the row out. To send no old rows, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`
   return chosen(null, [{ text: 'state: none', comment }], [warning])
 }

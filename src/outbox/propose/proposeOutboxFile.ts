@@ -123,7 +123,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
     return {
       ...{ column: likely, isNamed: true },
       warnings: [
-        `"${name}" is a table in parts, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
+        `"${name}" has partitions or inheriting tables, so no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
       ],
       lines: [
         { text: `id: ${id}`, comment: likely.type },

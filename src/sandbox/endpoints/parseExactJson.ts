@@ -53,5 +53,5 @@ function explainUnstorable(value: unknown): string | undefined {
 }
 
 function explainDepth(path: readonly string[]): string | undefined {
-  return path.length >= jsonDepthMax ? `lies too deep: at most ${jsonDepthMax} levels` : undefined
+  return path.length >= jsonDepthMax ? `is nested too deep: at most ${jsonDepthMax} levels` : undefined
 }

@@ -37,7 +37,7 @@ export const orderRequestSchema = oncePerSettings((live) =>
   z.looseObject({
     customerId: guid(),
     items: itemsOf(live),
-    orderId: ownId(guid(), live).describe("The client's own id for the order; not in the interface"),
+    orderId: ownId(guid(), live).describe("The client's own id for the order; not in docs/reference/interface.md"),
   }),
 )
 export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
@@ -70,7 +70,7 @@ function transactionIdText() {
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
     .describe(
-      "The client's own id for the transaction; the interface does not show one, but the sandbox uses it if it is given",
+      "The client's own id for the transaction; not in docs/reference/interface.md, but the sandbox uses a given id",
     )
 }
 
@@ -113,7 +113,7 @@ function amountOf({ amountForm }: LiveSettings) {
       pattern: amountPattern.source,
       minimum: -99_999_999.99,
       maximum: 99_999_999.99,
-      description: 'decimal(10,2), euro. No exponent, as it is judged by its digits',
+      description: 'decimal(10,2), euro. Without an exponent, because its digits are checked',
     })
 }
 

@@ -6,20 +6,24 @@ import type { SeededRandom } from '../processing/seededRandom.ts'
 
 const endpointName = z.enum(endpoints)
 
-const times = z.int().min(1).optional().describe('number of requests; without it, until the fault is removed')
-const delayMs = z.int().min(0).max(3_600_000).default(0).describe('milliseconds by which the answer is delayed')
+const times = z
+  .int()
+  .min(1)
+  .optional()
+  .describe('how many requests get the fault; if missing, all until the fault is removed')
+const delayMs = z.int().min(0).max(3_600_000).default(0).describe('milliseconds by which the sandbox delays the answer')
 const which = {
   endpoint: z
     .union([endpointName, z.array(endpointName).min(1)])
     .optional()
-    .describe('endpoints; without it, the four of the API but not token'),
+    .describe('endpoints that get the fault; if missing, the four of the API but not token'),
   times,
   share: z
     .number()
     .gt(0)
     .max(1)
     .default(1)
-    .describe('share of the requests that get the fault; the seed decides which'),
+    .describe('share of these requests that get the fault; the setting seed decides which'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
   client: z.string().min(1).optional().describe('only requests of this client, by its id'),
   pathContains: z
@@ -69,7 +73,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
       status: z.int().min(300).max(308).default(307),
       location: headerText
         .default('http://127.0.0.1:9/')
-        .describe('{id} becomes the id of the transaction or order, with when: after'),
+        .describe('with when: after, {id} becomes the id of the new transaction or order'),
       when: when('before'),
       ...common,
     }),
@@ -77,7 +81,11 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
       kind: z.literal('delay'),
       when: when('after'),
       ...which,
-      delayMs: z.int().min(1).max(3_600_000).describe('before: applied late; after: applied at once, answered late'),
+      delayMs: z
+        .int()
+        .min(1)
+        .max(3_600_000)
+        .describe('when before: the request is applied late; after: it is applied at once and answered late'),
     }),
     z.strictObject({ kind: z.literal('drop'), when: when('before'), ...common }),
     z.strictObject({ kind: z.literal('garbage'), ...common, body: z.string().default('{"transactionId": "cut o') }),
@@ -98,7 +106,7 @@ export const faultSchema = kindsWith(which)
 
 /** A fault in a record script. The script selects the requests that get the fault. */
 export const faultActionSchema = kindsWith({
-  times: times.describe('number of times in a row; without it, once'),
+  times: times.describe('how often in a row; if missing, once'),
 })
 export type FaultAction = z.infer<typeof faultActionSchema>
 

@@ -61,7 +61,7 @@ function refusePage({ clock }: SandboxParts, { header }: Arrival): Admission | u
 function toAdmission({ counted, remaining, uncount }: RateDecision, live: LiveSettings, answering: 'api' | 'token') {
   const headers = remainingHeader(remaining, live, answering)
   const givenBack = () => remainingHeader(uncount(), live, answering)
-  return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }
+  return { counted, headers, ...(counted && !live.rateLimitFailures ? { uncountFailure: givenBack } : {}) }
 }
 
 /** @see docs/reference/interface.md, 8 */
@@ -78,7 +78,7 @@ function beyondLimit(
   { rateLimitRequests, rateLimitWindowSeconds, rateLimitPerSecond }: LiveSettings,
   retryAfterSeconds: number,
 ): Answer {
-  const orShort = rateLimitPerSecond === null ? '' : `, or ${rateLimitPerSecond} in one`
+  const orShort = rateLimitPerSecond === null ? '' : `, or more than ${rateLimitPerSecond} in one second`
   const detail = `More than ${rateLimitRequests} requests in ${rateLimitWindowSeconds} seconds${orShort}.`
   return refusalAnswer(429, detail, {}, { 'retry-after': String(retryAfterSeconds) })
 }

@@ -40,7 +40,7 @@ const info = {
   title: 'Data Submission and Order Service (sandbox)',
   version: '1.0.0',
   summary: 'The test environment of the service',
-  description: `The service of docs/reference/interface.md, with the sandbox's default settings. Where it says "not shown", see
+  description: `The service of docs/reference/interface.md, with the sandbox's default settings. Where that page says "not shown", see
 docs/why/contract.md. Every number in a request has at most ${numberDigitsMax} digits, written out without an exponent. A known
 path with another method is answered 405 with Allow.`,
   contact: { name: 'outboxd' },
@@ -50,7 +50,7 @@ path with another method is answered 405 with Allow.`,
 const refusals = {
   400: ['the request is not valid: `errors` names the fields, `code` is E001 for an unknown customer'],
   401: ['the token is missing or not valid, or the address is not allow-listed', { 'WWW-Authenticate': 'Challenge' }],
-  403: ['sent by a page of another web site'],
+  403: ['a page of another web site sent the request'],
   404: ['the id is unknown'],
   409: ['E002: the idempotency key or the id was used before'],
   413: ['the body is too large'],
@@ -97,7 +97,7 @@ const paths = {
       tags: ['tokens'],
       summary: 'A token for client id and secret',
       description:
-        'OAuth 2.0 client credentials, only in the form (docs/reference/interface.md, 4.1). Does not count against the limit.',
+        'OAuth 2.0 client credentials, sent only in the form (docs/reference/interface.md, 4.1). The request does not count against the limit.',
       security: [],
       requestBody: { required: true, content: contentOf('application/x-www-form-urlencoded', 'TokenRequest') },
       responses: {
@@ -117,7 +117,7 @@ const paths = {
       operationId: 'submitData',
       tags: ['data'],
       summary: 'Submit a record',
-      description: 'Accepted first and completed later (docs/reference/interface.md, 4.2).',
+      description: 'A record is accepted first and completed later (docs/reference/interface.md, 4.2).',
       ...sent('DataSubmission'),
       responses: { 200: answered('DataAccepted', 'accepted'), ...refusedSent(), ...tooSlow },
     },
@@ -127,7 +127,7 @@ const paths = {
       operationId: 'readTransaction',
       tags: ['data'],
       summary: 'The status of a transaction',
-      description: 'pending, and then completed or failed for good (docs/reference/interface.md, 4.3).',
+      description: 'First pending, then completed or failed for good (docs/reference/interface.md, 4.3).',
       security,
       parameters: [pathParameter('transactionId', 'from the answer to the submission', { type: 'string' })],
       responses: { 200: answered('TransactionStatus', 'its status'), ...refused(400, 401, 403, 404, 429, 500, 503) },
@@ -138,7 +138,8 @@ const paths = {
       operationId: 'createOrder',
       tags: ['orders'],
       summary: 'Create an order',
-      description: 'OrderCreated is on the queue before the 201 (docs/reference/interface.md, 4.4 and 6).',
+      description:
+        'The event OrderCreated is on the queue before the 201 is sent (docs/reference/interface.md, 4.4 and 6).',
       ...sent('OrderRequest'),
       responses: { 201: answered('OrderAccepted', 'created'), ...refusedSent(), ...tooSlow },
     },
@@ -148,7 +149,7 @@ const paths = {
       operationId: 'readOrder',
       tags: ['orders'],
       summary: 'An order and its status',
-      description: 'With its items to the digit (docs/reference/interface.md, 4.5).',
+      description: 'The items have the digits that were sent (docs/reference/interface.md, 4.5).',
       security,
       parameters: [pathParameter('orderId', 'from the answer to the order', { type: 'string', format: 'uuid' })],
       responses: { 200: answered('Order', 'the order'), ...refused(400, 401, 403, 404, 429, 500, 503) },

@@ -17,7 +17,11 @@ const fieldWords = 'must be a text, a number, true, false, null, { pattern: … 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: fieldWords })
 
 const fieldMatch = z.union(
-  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: the field is missing') })],
+  [
+    scalar,
+    patternSchema,
+    z.strictObject({ exists: z.boolean().describe('true: the field must be there; false: it must be missing') }),
+  ],
   { error: fieldWords },
 )
 type FieldMatch = z.infer<typeof fieldMatch>
@@ -38,13 +42,13 @@ export const requestMatchSchema = z.strictObject({
     .optional()
     .describe('token, submit, status, order …'),
   method: z.string().optional(),
-  path: z.union([z.string(), patternSchema]).optional().describe('without its query'),
-  client: z.string().optional().describe('the id of the client that sent it'),
+  path: z.union([z.string(), patternSchema]).optional().describe('path without the query'),
+  client: z.string().optional().describe('the id of the client that sent the request'),
   status: z
     .union([status, z.array(status).min(1)])
     .optional()
     .describe('the status of the answer'),
-  applied: z.boolean().optional().describe('it created a transaction or an order'),
+  applied: z.boolean().optional().describe('true: the request created a transaction or an order'),
   idempotencyKey: fieldMatch.optional(),
   body: bodyMatchSchema.optional(),
 })

@@ -22,7 +22,7 @@ const recordScript = z
       .array(faultActionSchema)
       .optional()
       .describe(
-        'faults for the first, second … time that such a record is sent; after the last it is accepted as usual',
+        'faults for the first, second … time that such a record is sent; after the last fault, the record is accepted as usual',
       ),
     statuses: z
       .array(step)
@@ -64,12 +64,17 @@ export const scenarioSchema = z.strictObject({
       unknown: z.array(z.string().min(1)).describe('customer ids that begin with one of these get E001'),
     })
     .optional(),
-  settings: settingsPatchSchema.optional().describe('like /_sandbox/settings; they win over variables and options'),
+  settings: settingsPatchSchema
+    .optional()
+    .describe('settings as at /_sandbox/settings; they win over variables and options'),
   faults: z
     .array(faultSchema)
     .optional()
-    .describe('active from the start; the first that matches a request and is not used up is applied'),
-  records: z.array(recordScript).optional().describe('scripts for records; the first that matches is used'),
+    .describe('faults active from the start; a request gets the first that matches and is not used up'),
+  records: z
+    .array(recordScript)
+    .optional()
+    .describe('scripts for records; a record gets the first script that matches'),
   expectations: z.array(expectationSchema).optional().describe('what POST /_sandbox/verify checks'),
 })
 export type Scenario = z.infer<typeof scenarioSchema>

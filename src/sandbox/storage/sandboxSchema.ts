@@ -4,7 +4,7 @@ import type pg from 'pg'
 const [newest, withoutHits] = [8, 7]
 
 const hitsSql = `
-  -- How many requests the fault was applied to. Not counted in the ledger, because that can be emptied.
+  -- How many requests the fault was applied to. Stored here, because the table ledger can be emptied.
   alter table sandbox.faults add column hits bigint not null default 0;
 `
 

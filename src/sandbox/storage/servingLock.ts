@@ -55,7 +55,7 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
       const holder = isHeld === false && next ? await describeHolder(next).catch(() => '') : ''
       await next?.end().catch(() => {})
       if (holder !== '' && !holder.includes(nameOfProcess()))
-        return lost.resolve(`its session on the database was lost. ${holder}`)
+        return lost.resolve(`the sandbox's session on the database was lost. ${holder}`)
       await delay(retryMs, undefined, { signal: released.signal }).catch(() => {})
     }
   }
@@ -85,5 +85,5 @@ async function describeHolder(session: pg.Client): Promise<string> {
     where locktype = 'advisory' and granted and classid = 7164 and objid = 1 and objsubid = 2
       and pg_locks.database = (select oid from pg_database where datname = current_database())
   `)
-  return `Another sandbox serves this database${rows[0]?.who ?? ''}. Stop it, or give this one another database (SANDBOX_DATABASE_URL).`
+  return `Another sandbox serves this database${rows[0]?.who ?? ''}. Stop that sandbox, or give this one another database (SANDBOX_DATABASE_URL).`
 }

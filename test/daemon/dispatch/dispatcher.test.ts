@@ -380,7 +380,7 @@ describe('a trial', () => {
     await dispatcher.runOnce()
     await reply(answer)
     expect(settled).toMatchObject([
-      { transition: null, trialSucceeded: true, trialEnded: true, pauses: [], passages: [] },
+      { transition: null, trialSucceeded: true, trialEnded: true, pauses: [], answeredRecords: [] },
     ])
   })
 
@@ -442,7 +442,7 @@ describe('a trial', () => {
       const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
       await dispatcher.runOnce()
       await answer(answered)
-      expect(settled).toMatchObject([{ trialSucceeded, trialEnded: true, pauses: [], passages: [] }])
+      expect(settled).toMatchObject([{ trialSucceeded, trialEnded: true, pauses: [], answeredRecords: [] }])
     }
   })
 
@@ -479,7 +479,7 @@ describe('after a trial', () => {
     const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
     await dispatcher.runOnce()
     await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
-    expect(settled).toMatchObject([{ trialEnded: true, pauses: [{ reason: 'unreachable', patient: true }] }])
+    expect(settled).toMatchObject([{ trialEnded: true, pauses: [{ reason: 'unreachable', hasLongBackoff: true }] }])
   })
 })
 

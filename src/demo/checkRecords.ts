@@ -54,7 +54,9 @@ export function checkRecords({ written, arrivals, outbox }: Evidence): RecordChe
       .flatMap((all) => all.slice(0, 1).map(({ kind }) => ({ kind, written: all.length, right: countRight(all) }))),
     problems: [
       ...wrong.map(({ reference, wanted, found }) => `${reference} should be ${wanted}, but is ${found}`),
-      ...unknown.map((reference) => `${reference ?? 'something unreadable'} arrived, but the ERP never wrote it`),
+      ...unknown.map(
+        (reference) => `${reference ?? 'a request without a readable reference'} arrived, but the ERP never wrote it`,
+      ),
     ],
   }
 }
