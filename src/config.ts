@@ -224,7 +224,7 @@ function mappingsFolder(given: string, env: Environment): string {
  * Says which mapping files are read if those of the current folder are not. Every command that reads mapping files
  * prints this sentence.
  *
- * @param environmentFile the path of the variables file whose folder contains the mappings; null for any other folder
+ * @param environmentFile the path of the variables file if the mappings in use are in its folder, else null
  */
 export function explainMappingsFolder(env: Environment, environmentFile: string | null): string | null {
   const here = resolve('mappings')

@@ -97,7 +97,7 @@ export const proxyUrlSchema = z.string().refine((text) => {
 export const filePathSchema = z.string().min(1, 'must name a file')
 export const nonEmptyTextSchema = z.string().min(1, 'must not be empty')
 
-/** Headers that browsers and other servers set, so that their values do not show who signed in. */
+/** Headers that browsers and other servers set, too. So their values do not prove who signed in. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 

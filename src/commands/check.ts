@@ -34,7 +34,7 @@ export const command = defineCommand({
     ],
   ],
   help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a
-transaction that does not exist. To test triggers and constraints, it writes each state to one waiting row in a transaction
+transaction that does not exist (a third, if it must tell the service's answer from a gateway's). To test triggers and constraints, it writes each state to one waiting row in a transaction
 that it rolls back. It changes nothing.
 
 Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 1 if

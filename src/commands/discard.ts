@@ -1,4 +1,3 @@
-import { statesNeedingAttention } from '../model.ts'
 import { discardRules, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
@@ -10,7 +9,7 @@ export const command = defineCommand({
   description: 'give up records for good, with a reason',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(statesNeedingAttention, 'change at most this many, longest in their state first'),
+    ...filterOptions(discardRules, 'change at most this many, longest in their state first'),
     ['--reason <text>', 'why; the log keeps it with each record', { required: true }],
     asOption,
     dryRunOption,

@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import { countFailureCauses } from '../ledger/operator/search.ts'
 import { type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
-import { statesNeedingAttention } from '../model.ts'
+import { states, statesNeedingAttention } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, hasFilters, narrowFilterByText, parseListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessages.ts'
@@ -24,7 +24,10 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list the records that need attention, or those in --state',
   options: [
-    ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
+    ...filterOptions(
+      { allowedStates: states, defaultStates: statesNeedingAttention },
+      `list at most this many (default: ${limitDefault})`,
+    ),
     ['--newest', 'list the latest changes of state first (default: the oldest first)'],
     ['--by-cause', 'group records by code and reason; each group shows the command to run'],
     ['--csv', `print CSV, with a column to fill in for outboxd resolve; at most ${csvLimitDefault} lines`],

@@ -9,7 +9,10 @@ export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(replayableStates, 'change at most this many, longest in their state first'),
+    ...filterOptions(
+      { allowedStates: replayableStates, defaultStates: replayableStates },
+      'change at most this many, longest in their state first',
+    ),
     ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'give a new idempotency key also to records that may have arrived'],
@@ -19,11 +22,12 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Without ids and filters, all failed and rejected records are replayed. If there are several, the command shows them and asks. A
-record that still cannot be mapped stays as it is, and the exit code is 1. Each replayed record gets a new idempotency key and new retries.
+  help: `Without ids and filters, all failed and rejected records that cannot have arrived are replayed. If there are several, the command
+shows them and asks. A record that still cannot be mapped stays as it is, and the exit code is 1. Each replayed record gets new
+retries and a new idempotency key.
 
 Records that may have arrived (\`outboxd list\` notes them) are replayed only by id or with --even-if-arrived. They keep their
-idempotency key, so that a service that recognises the key has them once.
+idempotency key, unless the service has processed it to the end, so that a service that recognises the key has them once.
 
 Examples:
   outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"

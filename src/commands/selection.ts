@@ -1,6 +1,5 @@
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type State, states } from '../model.ts'
 import {
   type BulkChangeRules,
   type BulkChangeRun,
@@ -20,9 +19,12 @@ import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
-export const filterOptions = (defaultStates: readonly State[], limitHelp: string) =>
+export const filterOptions = (
+  { allowedStates, defaultStates }: Pick<BulkChangeRules, 'allowedStates' | 'defaultStates'>,
+  limitHelp: string,
+) =>
   [
-    ['--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`],
+    ['--state <states>', `one or more of ${allowedStates.join(', ')} (default: ${defaultStates.join(',')})`],
     ['--code <code>', 'error code, such as E001'],
     ['--type <type>', "the record's type"],
     ['--key <key>', "the record's key"],
@@ -30,7 +32,7 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--until <when>', 'records whose present state began before this date or time'],
     ['--transaction <id>', "the service's whole id of the transaction or order"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
-    ['--may-have-arrived', 'failed or rejected records that may have arrived'],
+    ['--may-have-arrived', 'only failed or rejected records that may have arrived'],
     ['--cause <cause>', 'records of one cause: the eight digits that outboxd list --by-cause shows'],
     ['--limit <number>', limitHelp],
   ] as const

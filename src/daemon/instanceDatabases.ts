@@ -20,7 +20,7 @@ import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
-import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
+import { createSearchForRowWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
@@ -119,7 +119,7 @@ async function connect(
     },
     history: createDataLossGuard({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createRowWithTransactionSearch((after) => readRowsUnderWayOfNextSlice(outbox, after)),
+      namedRows: createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),

@@ -97,7 +97,11 @@ export async function stopAndWaitForOutcomes(deps: StopAndWaitForOutcomesDeps): 
   log.error('outcomes could not be determined or written in time: another instance settles these records', {
     count: records.length,
   })
-  for (const record of records) log.error('record was left in doubt: its outcome is not written', { ...record })
+  for (const record of records)
+    log.error(
+      'record was left in doubt: the daemon stopped before its outcome was in the ledger, so another instance settles it',
+      { ...record },
+    )
   return false
 }
 

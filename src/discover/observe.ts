@@ -1,5 +1,5 @@
 import { type Resource, serviceResources } from '../resources.ts'
-import { readAcceptance, readSubmittedId } from '../service/responses.ts'
+import { readAcceptance, readIdInSubmitAnswer } from '../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
@@ -104,7 +104,7 @@ export async function followTwoTransactions(
   const { path, idField } = serviceResources[resource]
   const lives: { own: string; polls: AnsweredExchange[] }[] = []
   for (let i = 0; i < 2; i++) {
-    const id = readSubmittedId(resource, jsonOf((await submit()).answer))
+    const id = readIdInSubmitAnswer(resource, jsonOf((await submit()).answer))
     if (id === null) throw new CannotAsk(`the answer to a test record has no ${idField}`)
     const own = `${path}/${encodeURIComponent(id)}`
     lives.push({ own, polls: [await parts.get(own)] })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
-import { readSubmittedId } from '../service/responses.ts'
+import { readIdInSubmitAnswer } from '../service/responses.ts'
 import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type ParsedAnswer } from './exchange.ts'
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
 import {
@@ -118,7 +118,7 @@ export function idempotencyKeyHeaders({ headers, form }: KeyShape, key: string =
 }
 
 export async function submitTestRecord(parts: QuestionParts, change: RecordChange = {}): Promise<AnsweredExchange> {
-  return submitAs(parts, await requireAcceptedRecordShape(parts), change)
+  return submitAs(parts, await findAcceptedRecordShape(parts), change)
 }
 
 async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
@@ -132,14 +132,14 @@ async function submitAs(parts: QuestionParts, accepted: RecordShape, change: Rec
   return change.key === undefined ? sendAgainIfEarlierAttemptArrived(parts, send) : send()
 }
 
-export const observeTestRecord = (parts: QuestionParts, change: RecordChange): Promise<Observation> =>
+export const submitTestRecordTwice = (parts: QuestionParts, change: RecordChange): Promise<Observation> =>
   observeTwice(
     () => submitTestRecord(parts, change),
     () => submitTestRecord(parts),
   )
 
 export const transactionIdIn = ({ answer }: { answer: ParsedAnswer }): string | null =>
-  isSuccess(answer) ? readSubmittedId('data', jsonOf(answer)) : null
+  isSuccess(answer) ? readIdInSubmitAnswer('data', jsonOf(answer)) : null
 
 export interface ShapeSearch<Shape> {
   /** Null if the service refused all shapes. */
@@ -197,7 +197,8 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
   return shapes.toSorted((one, other) => one.differences - other.differences).map(({ shape }) => shape)
 }
 
-export const requireAcceptedRecordShape = (parts: QuestionParts): Promise<RecordShape> =>
+/** @throws CannotAsk if the service accepted a test record in none of the shapes */
+export const findAcceptedRecordShape = (parts: QuestionParts): Promise<RecordShape> =>
   requireAcceptedShape(parts, testRecordSample)
 
 export async function requireAcceptedShape<Shape>(

@@ -6,7 +6,7 @@ import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
-import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, statesBlockingKeySql } from './keyOrder.ts'
+import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
@@ -58,7 +58,7 @@ async function insert(
   captured: readonly CapturedRecord[],
 ): Promise<Insertion> {
   const { records, discarded } = await discardRecordsOfUnchangedDocuments(client, captured)
-  const conflicts = await lockKeysAndReleaseFirstRecords(client, records, deps.keyOnFailure, () =>
+  const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))

@@ -38,7 +38,7 @@ export async function releaseFirstRecordsOfKeys(
 }
 
 /** Locks keys, runs `work`, releases records. */
-export async function lockKeysAndReleaseFirstRecords<T>(
+export async function withKeysLocked<T>(
   db: Database,
   records: readonly { key: string | null }[],
   onFailure: KeyOnFailure,

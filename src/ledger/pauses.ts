@@ -39,7 +39,7 @@ const quickTries = 10
 /** An operator's pause is active until its time is over, any other pause until a trial has succeeded. */
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
-/** True for an hour after a trial ended the pause. Records are sent one at a time until one gets through. */
+/** True after a trial ended the pause, for an hour or until a record gets through. Meanwhile, records go one at a time. */
 export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
@@ -62,7 +62,7 @@ export function answeredRecordCountOfResourceSql(alias: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${alias}.resource)`
 }
 
-/** The last answered records in which `othersRecovered` looks for one that had met the same pause. */
+/** How many of the last answered records `othersRecovered` looks at to find one that had met the same pause. */
 const recentPassages = 8
 
 /**

@@ -1,7 +1,7 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { type KeyOnFailure, lockKeysAndReleaseFirstRecords, lockSubmissionsAndReadKeys } from './keyOrder.ts'
+import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
@@ -78,7 +78,7 @@ async function queueAgain(
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return lockKeysAndReleaseFirstRecords(db, locked, keyOnFailure, async () => {
+  return withKeysLocked(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),

@@ -64,7 +64,7 @@ export async function runPruneRound(
       submissions: inTurn((db) => pruneOldSubmissions(db, { olderThanDays: days, limit: batchRows })),
     }),
     ...(payloadDays !== null && {
-      emptied: inTurn((db) => emptyOldSubmissions(db, { olderThanDays: payloadDays, limit: batchRows })),
+      emptied: inTurn((db) => removeContentsOfOldSubmissions(db, { olderThanDays: payloadDays, limit: batchRows })),
     }),
     // Holds no lock, because the ERP's database may be slow.
     forgotten: () => forgetGoneRows(deps),
@@ -157,7 +157,10 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
 }
 
 /** Removes payload, body and result of the oldest ended submissions, also from their events. */
-export async function emptyOldSubmissions(db: Database, { olderThanDays, limit }: PruneLimits): Promise<number> {
+export async function removeContentsOfOldSubmissions(
+  db: Database,
+  { olderThanDays, limit }: PruneLimits,
+): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOld} order by ended_at limit $2 for update skip locked

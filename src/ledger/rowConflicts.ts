@@ -38,9 +38,9 @@ export const stampsMayDifferByEditSql = (one: string, other: string): string =>
 export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** True if an edited row is not a conflict in this state, because `replay --refresh` sends that row. */
-export const isStateAwaitingRepairSql = (stateSql: string): string => `${stateSql} in ('failed', 'rejected')`
+export const isReplayableStateSql = (stateSql: string): string => `${stateSql} in ('failed', 'rejected')`
 
-export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isStateAwaitingRepairSql('s.state')} or ${erpEditsRowsSql}))`
+export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isReplayableStateSql('s.state')} or ${erpEditsRowsSql}))`
 
 /**
  * True if both stamps are creation times, and they differ. False if outbox.yaml described `created_at`

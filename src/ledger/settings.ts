@@ -167,6 +167,7 @@ const settingsOf = ({
 
 function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()
-  if (digest === file.digest) return `${outboxFileSettingName} is ${digest} here, in use since ${since}`
-  return `${outboxFileSettingName} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back until all daemons have the same file (\`outboxd reload\`) or the others have stopped`
+  if (digest === file.digest)
+    return `${outboxFileSettingName} has the digest ${digest} here, and this file is in use since ${since}`
+  return `${outboxFileSettingName} has the digest ${digest} here, but the file with ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back until all daemons have the same file (\`outboxd reload\`) or the others have stopped`
 }

@@ -25,8 +25,8 @@ const common = {
     .min(1)
     .describe('The path of the value in the payload, such as customer.addresses[0].city or ["odd.key"].')
     .optional(),
-  path: z.string().min(1).describe('The same as from.').optional(),
-  constant: z.unknown().describe('The same value for every record, instead of from.').optional(),
+  path: z.string().min(1).describe('Another name for `from`.').optional(),
+  constant: z.unknown().describe('A fixed value for every record, in place of `from`.').optional(),
   required: z
     .boolean()
     .describe(

@@ -185,7 +185,7 @@ export interface DueReport {
 }
 
 export interface Report extends DueReport, RowStatus {
-  /** Rises with each step. The result of an older revision is dropped, because the later step has its own report. */
+  /** Rises with each step of the record. If a later step came meanwhile, this report's result is dropped: that step has its own. */
   revision: number
 }
 

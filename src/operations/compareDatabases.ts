@@ -12,7 +12,7 @@ import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
-import { createRowWithTransactionSearch } from '../outbox/rowsWithTransactionId.ts'
+import { createSearchForRowWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -86,7 +86,7 @@ export async function mayWaitingRowsHaveBeenSent(
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
-      createRowWithTransactionSearch((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
+      createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
   const { reading, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })

@@ -23,7 +23,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
       await recordRowDifferences(outbox.ledger, scan.takeRowDifferences())
       return rememberedRows(outbox, table, found)
     }
-    const sql = claimStatements(table)
+    const sql = waitingRowLockStatements(table)
     return heldRows(outbox, table, async (db) => ({
       typesLeftToOthers: await findLeftTypes(db, sql, meant),
       outboxIds: await lockRows(db, sql, meant),
@@ -35,7 +35,7 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   const table = await outbox.open()
   const { scan } = table
   if (scan === null) {
-    const { lockById } = claimStatements(table)
+    const { lockById } = waitingRowLockStatements(table)
     return heldRows(outbox, table, async (db) => ({
       outboxIds: await lockRow(db, lockById, outboxId),
       typesLeftToOthers: [],
@@ -121,9 +121,9 @@ interface LockedRow {
 const roundsMax = 5
 const leftTypesAmongMax = 2_000
 
-type ClaimStatements = ReturnType<typeof claimStatements>
+type ClaimStatements = ReturnType<typeof waitingRowLockStatements>
 
-export function claimStatements({ rows }: OpenTable) {
+export function waitingRowLockStatements({ rows }: OpenTable) {
   const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and

@@ -305,7 +305,7 @@ function cursorScanStatements(rows: RowExpressions) {
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
-    /** Selects the last rows up to the cursor and after `sameUpto`. */
+    /** Selects the newest waiting rows between `sameUpto` (excluded; null: the start) and the cursor (included). */
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,

@@ -3,7 +3,7 @@ import type { ServedOutbox } from '../ledger/binding.ts'
 import { beginTransaction, type Database, isLockTimeoutOrCanceled, type Sessions } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
-import { claimStatements } from './claimRows.ts'
+import { waitingRowLockStatements } from './claimRows.ts'
 import { failingRowStatements } from './failingRows.ts'
 import { lockedRowStatements } from './lockedRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
@@ -61,7 +61,7 @@ function statementsOf(table: OpenTable): NamedStatements {
   const writing = writeBackStatements(table)
   const { underWay, stamped, rowsSql } = rowsUnderWayStatements(table)
   const { marked, free, held } = lockedRowStatements(table)
-  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneWaitingRowSql(table) }
+  const locking = { marked, free, held, ...waitingRowLockStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusCountsSql(table)
   return {

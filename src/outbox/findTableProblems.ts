@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Column } from './columns.ts'
-import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
+import { isMarkedOnCapture, listColumnsNamedInOutboxFile, type OutboxTable } from './outboxTable.ts'
 
 interface InspectedTable {
   /** Quoted, with its schema. */
@@ -70,7 +70,7 @@ async function findRelationKindProblem(
 }
 
 function findColumnProblems({ table, columns }: InspectedTable): string[] {
-  const missing = listDescribedColumns(table).flatMap(({ column, entry }) =>
+  const missing = listColumnsNamedInOutboxFile(table).flatMap(({ column, entry }) =>
     columns.has(column)
       ? []
       : [

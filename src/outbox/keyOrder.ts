@@ -56,7 +56,7 @@ export function createKeyOrderFilter(
 /** Ids are compared up to this length, to which the ledger cuts the subject of a problem. */
 export const idCharsMax = 500
 
-/** Cuts ids that are compared as text, because an id of a former outbox may not fit this column's type. */
+/** Cuts ids as the ledger does. They are compared as text, because a former outbox's id may not fit this column's type. */
 export const shortenedIdSql = (idTextSql: string) => `left(${idTextSql}, ${idCharsMax})`
 
 /**

@@ -1,5 +1,5 @@
 import { type Database, readSchemasInSearchPath } from '../postgres/database.ts'
-import { isMarkedOnCapture, listDescribedColumns, type OutboxTable } from './outboxTable.ts'
+import { isMarkedOnCapture, listColumnsNamedInOutboxFile, type OutboxTable } from './outboxTable.ts'
 
 interface Grant {
   readonly statement: string
@@ -15,7 +15,7 @@ interface NeededPermissions {
 }
 
 function neededPermissions(table: OutboxTable): NeededPermissions {
-  const columns = listDescribedColumns(table)
+  const columns = listColumnsNamedInOutboxFile(table)
   const isWhole = table.payload.kind === 'columns' && table.payload.columns === null
   return {
     select: isWhole ? null : [...columns.map(({ column }) => column), ...systemColumns(table)],

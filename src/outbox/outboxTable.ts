@@ -95,7 +95,7 @@ interface DescribedColumn {
 }
 
 /** A payload of all columns adds none. */
-export function listDescribedColumns({
+export function listColumnsNamedInOutboxFile({
   payload,
   type,
   createdAt,

@@ -217,7 +217,7 @@ async function readOrBlame(
     ]),
   )
   const others = ids.filter((id) => !culprits.has(id))
-  // Reads the other records again together, because the memory limit holds for all of them.
+  // Reads the records that did not fail once more, in one query: the memory limit holds for all of them together.
   const again = others.length === 0 ? new Map<string, Content>() : await read(others)
   if (again instanceof QueryFailed) throw new SourceFailed(group.type, 'moment', again)
   return new Map([...again, ...culprits])

@@ -55,7 +55,7 @@ type ReadSlice = (after: string | null) => ReturnType<typeof readRowsUnderWayOfN
  * Searches for a row that waits or is under way and contains a transaction id. Does not search a table without an index
  * on the id. `findNow` ignores an earlier result "none".
  */
-export function createRowWithTransactionSearch(
+export function createSearchForRowWithTransactionId(
   readRowsOfNextSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
 ): RowWithTransactionSearch {

@@ -47,7 +47,7 @@ export interface UnknownStatus {
 const statusesMax = 10
 
 /**
- * Counts rows whose status `outbox.yaml` does not name, so that capture never reads them. Null if `outbox.yaml` names
+ * Counts the rows that capture never reads because `outbox.yaml` does not name their status. Null if `outbox.yaml` names
  * only the statuses of waiting rows, or none.
  */
 export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {

@@ -1,6 +1,6 @@
 import {
   haveSameStampKindSql,
-  isStateAwaitingRepairSql,
+  isReplayableStateSql,
   stampsAgreeSql,
   stampsDifferInContentSql,
   stampsMayDifferByEditSql,
@@ -34,7 +34,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
   // edited later.
   const isCaptured = `(${waits}) is not true`
-  const mayBeEditedRow = served.rowsEdited ? 'true' : isStateAwaitingRepairSql('r.state')
+  const mayBeEditedRow = served.rowsEdited ? 'true' : isReplayableStateSql('r.state')
   // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))

@@ -15,7 +15,13 @@ import {
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, serviceResources } from '../resources.ts'
-import { findErrorMessage, isServiceCode, readAcceptance, readSubmittedId, readTransactionStatus } from './responses.ts'
+import {
+  findErrorMessage,
+  isServiceCode,
+  readAcceptance,
+  readIdInSubmitAnswer,
+  readTransactionStatus,
+} from './responses.ts'
 
 /**
  * Reads an answer to a POST. Never throws.
@@ -49,7 +55,7 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
       summary: answer.detail,
     }
   const success = isSuccessStatus(answer.status)
-  const id = readSubmittedId(resource, answer.json)
+  const id = readIdInSubmitAnswer(resource, answer.json)
   return {
     submittedId: success ? id : null,
     acceptance: readAcceptance(answer.json, answer.code),

@@ -55,7 +55,7 @@ const statusResponse = makePerResource((resource) => {
 
 export const parseUsableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
-export function readSubmittedId(resource: Resource, json: unknown): string | null {
+export function readIdInSubmitAnswer(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[serviceResources[resource].idField] ?? null) : null
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson, readAnswerBody, textOf } from '../../src/service/readJson.ts'
-import { readSubmittedId, readTransactionStatus } from '../../src/service/responses.ts'
+import { readIdInSubmitAnswer, readTransactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
   expect(JSON.stringify(parseAndMaskJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)
@@ -35,7 +35,7 @@ test('a short secret is part of an id: only texts are redacted', () => {
 test('not even a long one changes the interface’s own words; an id that has it is none', () => {
   const read = parseAndMaskJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
   expect(read).toEqual({ transactionId: 'x-[redacted]', status: 'completed' })
-  expect(readSubmittedId('data', read)).toBeNull()
+  expect(readIdInSubmitAnswer('data', read)).toBeNull()
 })
 
 test.each([
@@ -47,7 +47,7 @@ test.each([
   '"."',
   '".."',
 ])('an id that is blank, `null`, `undefined`, `.` or `..` (%s): not an id, uncertain', (id) => {
-  expect(readSubmittedId('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
+  expect(readIdInSubmitAnswer('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 
 test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('what is no JSON is undefined', (text) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
-import { findErrorMessage, readSubmittedId, readTransactionStatus } from '../../src/service/responses.ts'
+import { findErrorMessage, readIdInSubmitAnswer, readTransactionStatus } from '../../src/service/responses.ts'
 
 describe('the id of a submit answer', () => {
   test.each([
@@ -24,7 +24,7 @@ describe('the id of a submit answer', () => {
     { resource: 'data', body: '[]', id: null },
     { resource: 'data', body: 'no JSON', id: null },
   ] as const)('$resource: $body gives $id', ({ resource, body, id }) => {
-    expect(readSubmittedId(resource, parseAndMaskJson(body, []))).toBe(id)
+    expect(readIdInSubmitAnswer(resource, parseAndMaskJson(body, []))).toBe(id)
   })
 })
 
@@ -81,7 +81,7 @@ test.each([
 test('no JSON throws', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom('data' as const, 'orders' as const), (json, resource) => {
-      readSubmittedId(resource, json)
+      readIdInSubmitAnswer(resource, json)
       readTransactionStatus(resource, json)
       findErrorMessage(json)
     }),

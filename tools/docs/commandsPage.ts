@@ -5,7 +5,7 @@ import type { ArgumentRow, CommandModule, OptionRow } from '../../src/commands/t
 const sharedByMin = 3
 
 /** All flags of `filterOptions`, except that each command limits something different. */
-const filterFlags = new Set<string>(filterOptions([], '').map(([flags]) => flags))
+const filterFlags = new Set<string>(filterOptions({ allowedStates: [], defaultStates: [] }, '').map(([flags]) => flags))
 filterFlags.delete('--limit <number>')
 
 interface OptionText {

@@ -21,7 +21,7 @@ import {
   interpretHarmlessTrial,
   type JudgedTrial,
   noFailureStreaks,
-  resetSilenceStreaks,
+  resetUnansweredStreaks,
 } from './interpretAttempt.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 import {
@@ -224,7 +224,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       written += calls
     })
     // The written pause now holds records back, so unanswered requests are counted from zero again.
-    if (interpretation.endsSilence) streaks = resetSilenceStreaks(streaks)
+    if (interpretation.endsSilence) streaks = resetUnansweredStreaks(streaks)
   }
 
   return {

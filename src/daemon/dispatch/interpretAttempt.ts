@@ -113,7 +113,7 @@ export function interpretHarmlessTrial(
   }
 }
 
-export function resetSilenceStreaks({ tokensRefused }: FailureStreaks): FailureStreaks {
+export function resetUnansweredStreaks({ tokensRefused }: FailureStreaks): FailureStreaks {
   return { ...noFailureStreaks, tokensRefused }
 }
 

@@ -39,7 +39,7 @@ const EXPLORING_POLLS = 2
 interface Plan {
   /** For each bin, the expected number of polls of a record that is not done at the bin's lower edge. */
   readonly polls: readonly number[]
-  /** For each bin, the index of the edge at which a record not done before the bin is polled next. */
+  /** For each bin, the index of the edge at which a record that is not done at the bin's lower edge is polled next. */
   readonly next: readonly number[]
 }
 

@@ -11,7 +11,7 @@ import {
   unknownFinding,
 } from '../question.ts'
 import { shortThrottleWaitMs } from '../sender.ts'
-import { idempotencyKeyHeaders, renderTestRecordBody, requireAcceptedRecordShape } from '../testRecord.ts'
+import { findAcceptedRecordShape, idempotencyKeyHeaders, renderTestRecordBody } from '../testRecord.ts'
 
 /** Finds two limits: the limit per second by bursts of requests, and the limit of the window by two counts. */
 
@@ -41,7 +41,7 @@ const burstsSample: Sample<readonly number[]> = {
 
 /** Returns a function that sends a record even without a free slot. */
 async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
-  const shape = await requireAcceptedRecordShape(parts)
+  const shape = await findAcceptedRecordShape(parts)
   const { path } = serviceResources.data
   return () => {
     const [body, headers] = [renderTestRecordBody(parts, shape), idempotencyKeyHeaders(shape.key)]

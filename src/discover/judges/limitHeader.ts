@@ -1,7 +1,7 @@
 import { serviceResources } from '../../resources.ts'
 import { type Exchange, isSuccess, rateLimitRemainingOf } from '../exchange.ts'
 import { type Finding, likelyFinding, type QuestionParts, sureFinding, unknownFinding } from '../question.ts'
-import { idempotencyKeyHeaders, requireAcceptedRecordShape, submitTestRecord } from '../testRecord.ts'
+import { findAcceptedRecordShape, idempotencyKeyHeaders, submitTestRecord } from '../testRecord.ts'
 
 const refusedBetween = 2
 
@@ -32,7 +32,7 @@ interface HeaderSeen {
 }
 
 async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
-  const { key } = await requireAcceptedRecordShape(parts)
+  const { key } = await findAcceptedRecordShape(parts)
   const remainingAfterRecord = async () => rateLimitRemainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
   const fall = async () => {

@@ -1,6 +1,6 @@
 import { type Resource, serviceResources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
-import { readSubmittedId } from '../../service/responses.ts'
+import { readIdInSubmitAnswer } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
@@ -23,13 +23,13 @@ import {
 } from '../question.ts'
 import {
   explainRefusedRecord,
-  observeTestRecord,
+  findAcceptedRecordShape,
   otherAmountType,
   type RecordChange,
   type RecordShape,
-  requireAcceptedRecordShape,
   type ShapeSearch,
   submitTestRecord,
+  submitTestRecordTwice,
   testRecordSample,
 } from '../testRecord.ts'
 
@@ -58,7 +58,7 @@ export async function askHowRecordIsAccepted(
   const { status } = first.answer
   if (status !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
   const contract = { [expected.pair]: String(status) }
-  if (readSubmittedId(expected.resource, jsonOf(first.answer)) !== null)
+  if (readIdInSubmitAnswer(expected.resource, jsonOf(first.answer)) !== null)
     return sureFinding(String(status), why, { differs: status !== expected.status, contract })
   const { idField } = serviceResources[expected.resource]
   const cannot = `without a readable ${idField}, the daemon cannot ask for a record's status: each record becomes uncertain`
@@ -106,10 +106,10 @@ interface FieldPlaces {
 const fieldPlacesSample: Sample<FieldPlaces> = {
   name: 'records with a wrong amount, here and there',
   async take(parts) {
-    const shape = await requireAcceptedRecordShape(parts)
+    const shape = await findAcceptedRecordShape(parts)
     const seen: string[] = []
     const isTaken = async (what: string, change: RecordChange) => {
-      const { isAccepted, statusAndCode } = await observeTestRecord(parts, change)
+      const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, change)
       seen.push(`${what}: ${statusAndCode}`)
       return isAccepted
     }
@@ -158,7 +158,7 @@ const amountTypesSample: Sample<{ place: FieldPlaces['read']; number: boolean; t
   async take(parts) {
     const { read: place } = await parts.sample(fieldPlacesSample)
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
-    const as = (amount: RecordShape['amount']) => observeTestRecord(parts, { shape: { place, amount } })
+    const as = (amount: RecordShape['amount']) => submitTestRecordTwice(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
     return { place, number: number.isAccepted, text: text.isAccepted, why: describeObservations({ number, text }) }
   },
@@ -179,7 +179,7 @@ export async function askOrderDateFormat(parts: QuestionParts): Promise<Finding>
   const { place, number } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, 'the service does not read the amount, and the date is next to it')
   const withDate = (order_date: string) =>
-    observeTestRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
+    submitTestRecordTwice(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
   if ((await withDate(noDate)).isAccepted) return likelyFinding(notRead, `the date ${noDate} is accepted`)
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
@@ -197,7 +197,7 @@ const longLength = 1_000
 /** The long text repeats the control's characters, so that the service can refuse it only for its length. */
 export async function askField2Limits(parts: QuestionParts): Promise<Finding> {
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
-  const withText = (field2: string) => observeTestRecord(parts, { data: { field2 } })
+  const withText = (field2: string) => submitTestRecordTwice(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
   const odd = await withText(makeTextOfSpecialCharacters(own.length))

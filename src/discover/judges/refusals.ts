@@ -23,7 +23,7 @@ import {
   sureFinding,
   unknownFinding,
 } from '../question.ts'
-import { customerIdOf, observeTestRecord, testRecordSample, transactionIdIn } from '../testRecord.ts'
+import { customerIdOf, submitTestRecordTwice, testRecordSample, transactionIdIn } from '../testRecord.ts'
 
 interface FirstCall {
   finding: Finding
@@ -119,7 +119,7 @@ export async function askAnswerToBadToken(parts: QuestionParts): Promise<Finding
   return judgeStatus(first, 'bad_token', [401], {
     success: 'the service accepts a token that its issuer did not give: it does not check tokens',
     other:
-      'the daemon renews a token before its end, or after a 401: if the service ends a token sooner, requests fail until the token’s time is up. Set TOKEN_REFRESH_SECONDS so that it is renewed earlier',
+      'the daemon renews a token before it expires, or after a 401. This service does not answer a bad token with 401: if it revokes a token early, requests fail until the token is due for renewal. Set TOKEN_REFRESH_SECONDS higher, so that tokens are renewed earlier',
   })
 }
 
@@ -164,7 +164,7 @@ function makeSimilarId(id: string): string | null {
 }
 
 export async function askAnswerToUnknownCustomer(parts: QuestionParts): Promise<Finding> {
-  const observed = await observeTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
+  const observed = await submitTestRecordTwice(parts, { customerId: parts.given.unknownCustomer ?? '' })
   if (!observed.isAccepted) return judgeUnknownCustomer(observed)
   const advice = [
     'the service may know this customer, or refuse it later in the status of the transaction: ask its operator about the id of --unknown-customer',

@@ -11,10 +11,10 @@ import {
   unknownFinding,
 } from '../question.ts'
 import {
+  findAcceptedRecordShape,
   type KeyShape,
-  observeTestRecord,
-  requireAcceptedRecordShape,
   submitTestRecord,
+  submitTestRecordTwice,
   transactionIdIn,
   usualIdempotencyHeaders,
 } from '../testRecord.ts'
@@ -54,7 +54,7 @@ interface KeysSeen {
 const keysSample: Sample<KeysSeen> = {
   name: 'a record again under its idempotency key',
   async take(parts) {
-    const { ownId } = await requireAcceptedRecordShape(parts)
+    const { ownId } = await findAcceptedRecordShape(parts)
     const { idempotencyHeader } = parts.config.service
     const others = usualIdempotencyHeaders.filter((name) => name.toLowerCase() !== idempotencyHeader.toLowerCase())
     const tried: KeyTry[] = []
@@ -81,9 +81,11 @@ async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form
   const repeats = await repeat(parts, key, ownId)
   if (isAcceptedRecord(repeats.first))
     return { header, form, repeats, said: recognised(repeats) === 'no' ? 'not recognised' : 'recognised' }
-  const { isAccepted, statusAndCode } = await observeTestRecord(parts, { shape: { key } })
+  const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, { shape: { key } })
   if (isAccepted)
-    throw new NoUsableAnswer(`equal records were refused and accepted: ${describeAnswer(repeats.first.answer)}`)
+    throw new NoUsableAnswer(
+      `a test record was refused (${describeAnswer(repeats.first.answer)}), but an equal one was accepted afterwards`,
+    )
   return { header, form, repeats: null, said: statusAndCode }
 }
 
@@ -215,8 +217,8 @@ export async function askHowOwnIdIsTreated(parts: QuestionParts): Promise<Findin
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
-  if ((await requireAcceptedRecordShape(parts)).ownId) {
-    const { isAccepted, statusAndCode } = await observeTestRecord(parts, { shape: { ownId: false } })
+  if ((await findAcceptedRecordShape(parts)).ownId) {
+    const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, { shape: { ownId: false } })
     const why = `a record without transactionId is answered ${statusAndCode}, one that brings it is accepted`
     if (!isAccepted) return sureFinding('required', why, { differs: true, advice })
   }

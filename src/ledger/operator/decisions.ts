@@ -55,7 +55,7 @@ export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: De
    select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
    from written w join former f using (id)`
 
-/** Runs a `decisionSql`, and removes the records' former polls. Runs in a transaction. */
+/** Runs a statement that `decisionSql` made, and removes the records' former polls. The caller has begun a transaction. */
 export async function writeDecisions(
   db: Database,
   sql: string,

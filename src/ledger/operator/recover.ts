@@ -9,7 +9,7 @@ import {
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
 } from '../history/history.ts'
-import { lockKeysAndReleaseFirstRecords, lockSubmissionsAndReadKeys } from '../keyOrder.ts'
+import { lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
 import type { PollQueue } from '../queue.ts'
 import {
   hasTransactionIdSql,
@@ -133,7 +133,7 @@ export function recoverNamedTransactions(
     const trusted = records.filter(({ whyNotBelieved }) => whyNotBelieved === null)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissionsAndReadKeys(db, records)
-    await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
+    await withKeysLocked(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
       const doubts = records.flatMap(({ id, revision, transactionId, whyNotBelieved }) => {
@@ -211,7 +211,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       const why = transactionTakenMessage(record.transactionId, holder)
       return { ...record, doubt: `the ledger had lost this row; ${why}. The record may have arrived` }
     })
-    await lockKeysAndReleaseFirstRecords(db, records, keyOnFailure, async () => {
+    await withKeysLocked(db, records, keyOnFailure, async () => {
       await insertCapturedRecords(db, kept, actor.who, actor)
       const arrivals = named.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })

@@ -1,6 +1,6 @@
 import { type CatalogTable, quoteNameIfNeeded, quoteTableIfNeeded } from './catalogTable.ts'
 import { type DocumentLines, type ErpDocument, tablesOfDocument } from './relatedTables.ts'
-import { chooseExampleValue, findWorkflowColumn } from './sentColumns.ts'
+import { chooseExampleValue, findDocumentStatusColumn } from './sentColumns.ts'
 
 /** @param role the daemon's role, which reads the document */
 export function proposeChangeCaptureCall(
@@ -37,7 +37,7 @@ function schemaGrants(tables: readonly CatalogTable[], role: string): string {
 
 /** Asks which documents are to be sent, because only the user knows. */
 function conditionQuestion({ columns }: CatalogTable): string {
-  const workflow = findWorkflowColumn(columns)
+  const workflow = findDocumentStatusColumn(columns)
   const words = workflow?.knownValues ?? []
   const has = words.length === 0 ? '' : `. The column has ${words.map(quoteLiteral).join(', ')}`
   const example = `n.${workflow === null ? 'COLUMN' : quoteNameIfNeeded(workflow.name)} in (${quoteLiteral(chooseExampleValue(words))})`

@@ -13,8 +13,8 @@ import { chooseStateColumn, type StateChoice } from './chooseStateColumn.ts'
 import {
   chooseExampleValue,
   findBusinessValues,
+  findDocumentStatusColumn,
   findSentColumnCandidates,
-  findWorkflowColumn,
   isNameAboutSending,
 } from './sentColumns.ts'
 
@@ -214,7 +214,7 @@ function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateC
     const filter = givenUp && quoteForYaml(`${quoteNameIfNeeded(givenUp.name)} is null`)
     return filter === undefined ? [] : [{ text: `filter: ${filter}`, comment: 'leaves out rows that were given up' }]
   }
-  const workflow = findWorkflowColumn(columns.filter((column) => column !== state.column))
+  const workflow = findDocumentStatusColumn(columns.filter((column) => column !== state.column))
   if (workflow === null) return []
   const words = workflow.knownValues ?? []
   if (state.candidates.includes(workflow) && words.length > 0 && findBusinessValues(words).length === 0) return []

@@ -27,7 +27,7 @@ interface Selected {
 /**
  * The query's columns have the names of docs/reference/interface.md.
  *
- * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
+ * @param isOrder true proposes the items and the customer's uuid; false the customer's number, the date and the amount
  */
 export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): SourceProposal {
   const { header, key, customer, lines } = document

@@ -54,7 +54,7 @@ export const findSendingStatusColumn = (columns: readonly CatalogColumn[], isOut
 export const isStatusName = (name: string) => /(status|state|statecode|statuscode|zustand)$/.test(normalizeName(name))
 
 /** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
-export function findWorkflowColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
+export function findDocumentStatusColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const all = columns.filter(
     (each) => isStatusName(each.name) && (isTextColumn(each) || each.isClosed || isNumberColumn(each)),
   )

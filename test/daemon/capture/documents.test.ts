@@ -8,7 +8,7 @@ import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/docum
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
-import { emptyOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
+import { removeContentsOfOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
@@ -457,7 +457,7 @@ test('retention that emptied the request, or pruned the record, does not make an
     `update outboxd.submission set state = 'completed', held = false, due_at = null, ended_at = now() - interval '9 days'`,
   )
   const old = { olderThanDays: 1, limit: 10 }
-  expect(await emptyOldSubmissions(ledger.pool, old)).toBe(1)
+  expect(await removeContentsOfOldSubmissions(ledger.pool, old)).toBe(1)
   const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
   await note(5)
   await captureAll()

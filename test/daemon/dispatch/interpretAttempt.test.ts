@@ -6,7 +6,7 @@ import {
   interpretHarmlessTrial,
   type JudgedTrial,
   noFailureStreaks,
-  resetSilenceStreaks,
+  resetUnansweredStreaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
@@ -103,7 +103,7 @@ describe('silence', () => {
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
-    expect(resetSilenceStreaks({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
+    expect(resetUnansweredStreaks({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
       streaks({ tokensRefused: 1 }),
     )
   })

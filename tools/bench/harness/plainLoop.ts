@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config.ts'
 import { loadMappings } from '../../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { createServiceClient } from '../../../src/service/client.ts'
-import { readSubmittedId, readTransactionStatus } from '../../../src/service/responses.ts'
+import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/service/responses.ts'
 
 /**
  * What outboxd is compared with: a plain loop of pg-boss `work()` handlers, doing the same to the same outbox with the
@@ -67,7 +67,7 @@ async function submit(id: string): Promise<void> {
   const mapped = mapOutboxRecord(mappings, record, id)
   if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
   const answer = await client.send({ endpoint: 'submit', body: mapped.body, idempotencyKey: null }, accessToken, always)
-  const transactionId = readSubmittedId('data', answer?.kind === 'response' ? answer.json : null)
+  const transactionId = readIdInSubmitAnswer('data', answer?.kind === 'response' ? answer.json : null)
   if (transactionId === null) throw new Error('no transactionId')
   await pool.query(`update outbox set status = 'accepted', transaction_id = $2, updated_at = now() where id = $1`, [
     id,
