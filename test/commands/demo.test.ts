@@ -165,7 +165,7 @@ describe('the check of totals', () => {
     [
       'the service has what the ERP never wrote',
       ({ arrivals }) => void arrivals.push(arrival({ body: '{"data":', transactionId: 't-5' })),
-      /something unreadable arrived, but the ERP never wrote it/,
+      /a request without a readable reference arrived, but the ERP never wrote it/,
     ],
   ]
 

@@ -46,5 +46,9 @@ test('after ten minutes it is given up, and each record is named', async () => {
   const { leaving, lines } = setup()
   await vi.advanceTimersByTimeAsync(601_000)
   expect(await leaving).toBe(false)
-  expect(lines.at(-1)).toEqual({ event: 'record was left in doubt: its outcome is not written', fields: record })
+  expect(lines.at(-1)).toEqual({
+    event:
+      'record was left in doubt: the daemon stopped before its outcome was in the ledger, so another instance settles it',
+    fields: record,
+  })
 })

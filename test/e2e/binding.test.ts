@@ -128,7 +128,7 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
   await eventually(async () => expect(new Set(await statuses(given))).toEqual(new Set(['done'])))
   const said = await statusSays(env)
   expect(said).toContain('Daemons on this ledger have different settings')
-  expect(said).toMatch(/outbox.yaml is \w+ here, but \w+ is in use since 20\S+ \(daemon \w+ on /)
+  expect(said).toMatch(/outbox.yaml has the digest \w+ here, but the file with \w+ is in use since 20\S+ \(daemon \w+ on /)
 
   // A comment is no difference; the daemon of the file in force reads the new one.
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
@@ -186,7 +186,7 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   expect(checked.printed()).toContain('PROBLEM  outbox: a daemon of another ledger serves the outbox')
   const recovering = testContext(given.env)
   expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(1)
-  expect(recovering.messages()).toContain('recovering them could send them twice. Nothing was changed')
+  expect(recovering.messages()).toContain('If you recovered these rows, they could be sent twice. Nothing was changed')
   expect(await given.arrivals()).toHaveLength(20)
 })
 

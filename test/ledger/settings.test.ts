@@ -188,10 +188,10 @@ describe('the outbox.yaml in force', () => {
     const { differences } = await fresh.agree()
     expect(differences.map(({ detail }) => detail).sort()).toEqual([
       expect.stringMatching(
-        /^outbox.yaml is new here, but old is in use since 20\S+ \(daemon \w+ on erp-1\)\. This daemon captures nothing and writes nothing back/,
+        /^outbox.yaml has the digest new here, but the file with old is in use since 20\S+ \(daemon \w+ on erp-1\)\. This daemon captures nothing and writes nothing back/,
       ),
-      expect.stringMatching(/^outbox.yaml is old here, in use since 20/),
-      expect.stringMatching(/^outbox.yaml is old here, in use since 20/),
+      expect.stringMatching(/^outbox.yaml has the digest old here, and this file is in use since 20/),
+      expect.stringMatching(/^outbox.yaml has the digest old here, and this file is in use since 20/),
     ])
     expect(await inForce('old', 'new')).toEqual(['old'])
     await old.leave()

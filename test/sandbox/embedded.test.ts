@@ -70,7 +70,7 @@ test('if its PostgreSQL is killed, it ends with 1 and says what that said last',
   process.kill(running.pid, 'SIGKILL')
   const { code, stderr } = await running.program.ended()
   expect(code).toBe(1)
-  expect(stderr).toMatch(/sandbox: ended: its PostgreSQL ended \(SIGKILL\)\. Its last output: /)
+  expect(stderr).toMatch(/sandbox: ended: the sandbox's PostgreSQL ended \(SIGKILL\)\. Its last output: /)
   expect(existsSync(running.folder)).toBe(false)
 })
 

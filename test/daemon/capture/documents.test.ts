@@ -8,7 +8,7 @@ import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/docum
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
-import { removeContentsOfOldSubmissions, pruneOldSubmissions } from '../../../src/ledger/retention.ts'
+import { pruneOldSubmissions, removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'

@@ -58,7 +58,7 @@ test.skipIf(!isThere)(
       () => statusSays(harness.env),
       (text) => text.includes('outboxd recover'),
     )
-    expect(found).toContain('its tables were created again')
+    expect(found).toContain('the ledger’s tables were created again')
     expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
     await harness.pool.query('delete from outboxd.pause; update outboxd.slot set free_at = clock_timestamp()')
     await harness.becomes('between-', 'uncertain')

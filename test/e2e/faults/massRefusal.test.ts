@@ -64,7 +64,7 @@ test('ten refusals that you call right: rejected', async () => {
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   const context = testContext(harness.env)
   expect(await resume.action(context, { believeRefusals: true })).toBe(0)
-  expect(context.messages()).toMatch(/For a day, these records are rejected: .*400.*certificate error/)
+  expect(context.messages()).toMatch(/For a day, records that get this refusal are rejected: .*400.*certificate error/)
   await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 })
 
