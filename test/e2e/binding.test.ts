@@ -128,7 +128,9 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
   await eventually(async () => expect(new Set(await statuses(given))).toEqual(new Set(['done'])))
   const said = await statusSays(env)
   expect(said).toContain('Daemons on this ledger have different settings')
-  expect(said).toMatch(/outbox.yaml has the digest \w+ here, but the file with \w+ is in use since 20\S+ \(daemon \w+ on /)
+  expect(said).toMatch(
+    /outbox.yaml has the digest \w+ here, but the file with \w+ is in use since 20\S+ \(daemon \w+ on /,
+  )
 
   // A comment is no difference; the daemon of the file in force reads the new one.
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
