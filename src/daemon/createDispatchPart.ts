@@ -51,14 +51,14 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
   let lapsedPermits = 0
-  const tokenSlot = createTokenRequestBudget<TokenAnswer>({
+  const tokenRequestBudget = createTokenRequestBudget<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
     takeSlots: claims.takeSlots,
     onReturnable: () => void outcomeWriter.add(emptyOutcome),
   })
-  const tokens = createTokenKeeper(daemon, tokenSlot)
+  const tokens = createTokenKeeper(daemon, tokenRequestBudget)
   const stages = stageDeps(daemon, planner, tokens)
 
   const dispatcher = createDispatcher({
@@ -70,7 +70,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
-      tokenSlot.updateCapacity(demand.capacity)
+      tokenRequestBudget.updateCapacity(demand.capacity)
       planner.updatePressure({
         ...toPollPlannerInput(demand, config.captureWindow, outboxWaiting()),
         nowMs: runningMs(),
@@ -158,7 +158,7 @@ function createWriter(
 
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
-  tokenSlot: TokenRequestBudget<TokenAnswer>,
+  tokenRequestBudget: TokenRequestBudget<TokenAnswer>,
 ): TokenCache {
   return createTokenCache({
     clock,
@@ -170,8 +170,8 @@ function createTokenKeeper(
       return answered
     },
     renewSecret: () => credentials.renew(['secret']),
-    isOneAtATime: tokenSlot.isOneAtATime,
-    spendSlot: tokenSlot.spend,
+    isOneAtATime: tokenRequestBudget.isOneAtATime,
+    spendSlot: tokenRequestBudget.spend,
   })
 }
 
@@ -202,11 +202,11 @@ function stageDeps(
 
 function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): JudgedAnswer {
   const verdict = judgeTrialAnswer(answer)
-  const isTokenOutlived = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
+  const hasTokenExpired = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
   return {
     fingerprint: refusalFingerprint(answer),
     outcome: requestOutcomeOf(answer),
-    judged: { verdict, hasTokenExpired: isTokenOutlived },
+    judged: { verdict, hasTokenExpired },
   }
 }
 

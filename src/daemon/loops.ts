@@ -42,8 +42,8 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   return {
     /** @returns true if every outcome became known and was written */
     async stop(): Promise<boolean> {
-      const stopTaking = () => Promise.all([capture.stop(), dispatch.stop()])
-      const isSettled = await stopAndWaitForOutcomes({ ...parts.dispatch, log, stopTakingWork: stopTaking })
+      const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
+      const isSettled = await stopAndWaitForOutcomes({ ...parts.dispatch, log, stopTakingWork })
       parts.stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report

@@ -10,7 +10,7 @@ import {
   QuestionsStopped,
   unknownFinding,
 } from './question.ts'
-import type { QuestionContext } from './questionParts.ts'
+import type { QuestionContext } from './questionContext.ts'
 import { customerIdOf } from './testRecord.ts'
 
 export interface AnsweredQuestion {
@@ -32,11 +32,11 @@ export function planQuestions(
 ): QuestionPlan {
   const wanted = questions.filter(({ name }) => only === null || only.includes(name))
   const asked = wanted.filter((question) => missingFor(question, given) === undefined)
-  const left = wanted.flatMap((question) => {
+  const notAsked = wanted.flatMap((question) => {
     const need = missingFor(question, given)
     return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
   })
-  return { asked, notAsked: left, given }
+  return { asked, notAsked, given }
 }
 
 const missingFor = ({ needs }: Question, given: GivenOptions): NeededOption | undefined =>

@@ -10,7 +10,7 @@ import {
   statusAndCodeText,
   transactionStatusIn,
 } from './exchange.ts'
-import { CannotAsk, NoUsableAnswer, type QuestionParts } from './question.ts'
+import { CannotAsk, NoUsableAnswer, type QuestionContext } from './question.ts'
 
 /**
  * A finding is sure only if:
@@ -36,9 +36,9 @@ export async function observeTwice(
   control: () => Promise<AnsweredExchange>,
 ): Promise<Observation> {
   const exchange = await sendTwice(send)
-  const taken = isAcceptedRecord(exchange)
-  if (!taken) await assertControlAccepted(control)
-  return { isAccepted: taken, exchange, statusAndCode: statusAndCodeText(exchange.answer) }
+  const isAccepted = isAcceptedRecord(exchange)
+  if (!isAccepted) await assertControlAccepted(control)
+  return { isAccepted, exchange, statusAndCode: statusAndCodeText(exchange.answer) }
 }
 
 /** @throws {NoUsableAnswer} if the two answers differ */
@@ -75,7 +75,7 @@ export const isAcceptedRecord = ({ answer }: { answer: ParsedAnswer }): boolean 
  * that the earlier attempt arrived.
  */
 export async function sendAgainIfEarlierAttemptArrived(
-  parts: Pick<QuestionParts, 'exchanges'>,
+  parts: Pick<QuestionContext, 'exchanges'>,
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {
   const exchange = await send()
@@ -97,7 +97,7 @@ const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
  * @returns the polls of each transaction
  */
 export async function followTwoTransactions(
-  parts: QuestionParts,
+  parts: QuestionContext,
   resource: Resource,
   submit: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange[][]> {

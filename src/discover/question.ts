@@ -1,6 +1,6 @@
 import type { Contract } from '../config.ts'
 import type { Exchange } from './exchange.ts'
-import type { QuestionContext } from './questionParts.ts'
+import type { QuestionContext } from './questionContext.ts'
 
 export interface GivenOptions {
   /** If `customer` and `record` are both null, no record is created. */
@@ -90,7 +90,7 @@ export const unknownFinding = (why: string, more: More = {}): Finding => createF
 
 export const notAskedFinding = (why: string): Finding => createFinding('not asked', null, why, {})
 
-export type { QuestionContext as QuestionParts }
+export type { QuestionContext }
 
 export type RequestHeaders = Readonly<Record<string, string>>
 

@@ -8,7 +8,7 @@ import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAtt
 import {
   CannotAsk,
   type GivenOptions,
-  type QuestionParts,
+  type QuestionContext,
   type RequestBody,
   type RequestHeaders,
   type Sample,
@@ -60,7 +60,7 @@ interface Base {
   place: RecordShape['place']
 }
 
-type RecordParts = Pick<QuestionParts, 'given' | 'run' | 'nextNumber'>
+type RecordParts = Pick<QuestionContext, 'given' | 'run' | 'nextNumber'>
 
 function baseOf({ given, run, nextNumber }: RecordParts): Base {
   if (given.record === null) {
@@ -117,11 +117,15 @@ export function idempotencyKeyHeaders({ headers, form }: KeyShape, key: string =
   )
 }
 
-export async function submitTestRecord(parts: QuestionParts, change: RecordChange = {}): Promise<AnsweredExchange> {
+export async function submitTestRecord(parts: QuestionContext, change: RecordChange = {}): Promise<AnsweredExchange> {
   return submitAs(parts, await findAcceptedRecordShape(parts), change)
 }
 
-async function submitAs(parts: QuestionParts, accepted: RecordShape, change: RecordChange): Promise<AnsweredExchange> {
+async function submitAs(
+  parts: QuestionContext,
+  accepted: RecordShape,
+  change: RecordChange,
+): Promise<AnsweredExchange> {
   const shape = { ...accepted, ...change.shape }
   const send = () =>
     parts.post(
@@ -132,7 +136,7 @@ async function submitAs(parts: QuestionParts, accepted: RecordShape, change: Rec
   return change.key === undefined ? sendAgainIfEarlierAttemptArrived(parts, send) : send()
 }
 
-export const submitTestRecordTwice = (parts: QuestionParts, change: RecordChange): Promise<Observation> =>
+export const submitTestRecordTwice = (parts: QuestionContext, change: RecordChange): Promise<Observation> =>
   observeTwice(
     () => submitTestRecord(parts, change),
     () => submitTestRecord(parts),
@@ -175,7 +179,7 @@ export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amo
   amount === 'text' ? 'number' : 'text'
 
 /** Returns the shape that the daemon would send, then the shapes that differ from it in one, two and three parts. */
-function shapesFor(parts: QuestionParts): RecordShape[] {
+function shapesFor(parts: QuestionContext): RecordShape[] {
   const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
   const { place, mapped } = baseOf(parts)
   const amount: RecordShape['amount'] = typeof mapped.total_amount === 'string' ? 'text' : 'number'
@@ -198,11 +202,11 @@ function shapesFor(parts: QuestionParts): RecordShape[] {
 }
 
 /** @throws CannotAsk if the service accepted a test record in none of the shapes */
-export const findAcceptedRecordShape = (parts: QuestionParts): Promise<RecordShape> =>
+export const findAcceptedRecordShape = (parts: QuestionContext): Promise<RecordShape> =>
   requireAcceptedShape(parts, testRecordSample)
 
 export async function requireAcceptedShape<Shape>(
-  parts: QuestionParts,
+  parts: QuestionContext,
   control: Sample<ShapeSearch<Shape>>,
 ): Promise<Shape> {
   const { shape, tried } = await parts.sample(control)

@@ -61,7 +61,7 @@ export function findLostRows(
   goOn: () => boolean,
   includesWaitingRows = false,
 ): Promise<TableComparison> {
-  const options = { isWaitingToo: includesWaitingRows, onlyLost: true, reportAgain: null, mayGoOn: goOn }
+  const options = { isWaitingToo: includesWaitingRows, onlyLost: true, reportAgain: null, goOn }
   return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, options))
 }
 
@@ -113,7 +113,7 @@ export async function makeMissingReportsDue(
     toldAgain += await makeReportsOfEndedRecordsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    compareTableWithLedger(outbox, { onlyLost: true, reportAgain, mayGoOn: goOn }),
+    compareTableWithLedger(outbox, { onlyLost: true, reportAgain, goOn }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

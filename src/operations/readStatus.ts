@@ -74,12 +74,12 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
 /** @param patient tries once more after a lock timeout, so that `untilLocked` has time to find the lock's holder */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
-    const [outbox, hidden, readOnly] = await Promise.all([
+    const [outbox, rowsBeforeStart, readOnly] = await Promise.all([
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
       findReadOnlyCause(databases.erp).catch(() => null),
     ])
-    return { kind: 'read', outbox, rowsBeforeStart: hidden, readOnly }
+    return { kind: 'read', outbox, rowsBeforeStart, readOnly }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }

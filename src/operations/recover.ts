@@ -260,7 +260,7 @@ async function goOnAfter(
   { as, lost, rows }: { as: RecoveredAs; lost: readonly LostRow[]; rows: number },
 ): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, onTaken, say } = parts
-  const before = { arrived: 0, uncertain: 0, rows }
+  const alreadyDecided = { arrived: 0, uncertain: 0, rows }
   // Records that changed meanwhile are read again before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, goOn)) {
     let done = 0
@@ -270,15 +270,15 @@ async function goOnAfter(
       done += batch.length
       onTaken(done, named.length)
     }
-    for (const { whyNotBelieved } of named) before[whyNotBelieved === null ? 'arrived' : 'uncertain'] += 1
+    for (const { whyNotBelieved } of named) alreadyDecided[whyNotBelieved === null ? 'arrived' : 'uncertain'] += 1
     if (!goOn()) return 'interrupted'
   }
-  const terms = { queuedBecome: as, seenAtMs: found.atMs, isOutboxInDoubt, alreadyDecided: before }
+  const terms = { queuedBecome: as, seenAtMs: found.atMs, isOutboxInDoubt, alreadyDecided }
   const queued = await inTransaction(operator.ledger, (db) => finishRecovery(db, terms, operator.actor))
   if (queued === null) return 'changed'
-  if (before.arrived > 0) say(`Records that have arrived, now tracked: ${before.arrived}.`)
-  if (before.uncertain > 0)
-    say(`Records now uncertain, because of the transaction that their rows name: ${before.uncertain}.`)
+  if (alreadyDecided.arrived > 0) say(`Records that have arrived, now tracked: ${alreadyDecided.arrived}.`)
+  if (alreadyDecided.uncertain > 0)
+    say(`Records now uncertain, because of the transaction that their rows name: ${alreadyDecided.uncertain}.`)
   say(`Queued records, now ${as}: ${queued}.`)
   return 'done'
 }

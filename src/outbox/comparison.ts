@@ -45,7 +45,7 @@ interface ComparisonOptions {
   /** Writes ended records back again. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Asked between two slices: false stops the comparison. */
-  mayGoOn(): boolean | Promise<boolean>
+  goOn(): boolean | Promise<boolean>
   sliceRows?: number
   /** The most found rows in memory. The comparison then stops. */
   rowsMax?: number
@@ -57,7 +57,7 @@ interface ComparisonOptions {
  * is due.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
-  const { isWaitingToo = false, onlyLost = false, reportAgain, mayGoOn } = options
+  const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options
   const { sliceRows = sliceRowsMax, rowsMax = 100_000, previousPart = nothingFound } = options
   let { rows, idsBehindCursor, statuses, comparedUpTo } = previousPart
   for (;;) {
@@ -75,7 +75,7 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
       statuses = await nullIfCanceled(() => outbox.queryTable((asked) => countUnknownStatuses(asked, slice, counted)))
     }
     comparedUpTo = slice.upTo
-    if (comparedUpTo === null || rows.length >= rowsMax || !(await mayGoOn()))
+    if (comparedUpTo === null || rows.length >= rowsMax || !(await goOn()))
       return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpTo !== null, comparedUpTo }
   }
 }
@@ -122,7 +122,7 @@ export function createPeriodicTableComparison(options: LedgerComparisonOptions) 
       const isReread = (found?.idsBehindCursor?.length ?? 0) > 0
       found = await compareTableWithLedger(outbox, {
         reportAgain,
-        mayGoOn: goOn,
+        goOn,
         sliceRows,
         rowsMax: lostRowsMax,
         previousPart: found,

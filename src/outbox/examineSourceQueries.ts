@@ -111,18 +111,18 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
   const sinceMs = performance.now()
   try {
     const records = await readContentsOfAllRecords(outbox, mappings, waiting)
-    const read = `${pluralize(records.length, 'waiting row')} read in ${Math.round(performance.now() - sinceMs)} ms`
+    const trialResult = `${pluralize(records.length, 'waiting row')} read in ${Math.round(performance.now() - sinceMs)} ms`
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
-    if (failed.length === 0) return { problems: [], warnings: [], trialResult: read }
+    if (failed.length === 0) return { problems: [], warnings: [], trialResult }
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
     const which = `${failed.length} of ${records.length} waiting rows will be rejected, because their contents cannot be read:`
-    return { problems: [], warnings: [[which, ...examples].join('\n')], trialResult: read }
+    return { problems: [], warnings: [[which, ...examples].join('\n')], trialResult }
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error
     if (error.blame === 'type')
       return { problems: [`${error.detail}, so no row of this type is captured`], warnings: [], trialResult: null }
     // After a timeout or a lock, the daemon reads fewer rows at once, so this is only a warning.
-    const read = `${pluralize(waiting.length, 'waiting row')} could not be read in one batch`
-    return { problems: [], warnings: [error.message], trialResult: read }
+    const trialResult = `${pluralize(waiting.length, 'waiting row')} could not be read in one batch`
+    return { problems: [], warnings: [error.message], trialResult }
   }
 }

@@ -107,11 +107,11 @@ export interface Assignment {
 
 export function writeBackAssignments({ state, write }: OutboxTable, shape: TableShape): Assignment[] {
   const form = stateExpressions(state)
-  const assign = (column: string, value: string, mustBeWhole: boolean): Assignment => {
+  const assign = (column: string, valueSql: string, mustBeWhole: boolean): Assignment => {
     const type = columnOf(shape, column)
     // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
-    const written = `${isJsonColumn(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
-    return { column, valueSql: value, castValueSql: written, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
+    const castValueSql = `${isJsonColumn(type) ? `to_jsonb(${valueSql})` : `(${valueSql})`}::${type.exactType}`
+    return { column, valueSql, castValueSql, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
   }
   return [
     ...(form === null || form.writes.length === 0

@@ -125,16 +125,16 @@ async function assemble(
   const clients = createClientLookup(given)
   const current = await openSettingsStore(pool, liveSettingsSchema.strip().parse(settings), given)
   const liveSettingsOf = (client: string | null) => current.of(client)
-  const rates = new ClientRateLimits(liveSettingsOf)
+  const rateLimits = new ClientRateLimits(liveSettingsOf)
   for (const arrivals of await readCountedArrivals(pool, clock.nowUs() - current.longestWindowSeconds() * 1_000_000))
-    rates.restore(arrivals)
+    rateLimits.restore(arrivals)
   const random = createSeededRandom(() => liveSettingsOf(null).seed, await readNextRandomPositionByClient(pool))
   const faults = await openFaultStore(pool, random)
   await ensureScenarioStarted(pool, faults, scenario)
   const secrets = given.map(({ secret }) => secret)
   const givenKey = settings.seed === null ? undefined : deriveSigningKey(settings.seed, secrets)
   const parts: SandboxParts = {
-    ...{ pool, events, clock, liveSettingsOf, clients, rateLimits: rates, faults, random, closing },
+    ...{ pool, events, clock, liveSettingsOf, clients, rateLimits, faults, random, closing },
     bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await createTokenIssuer({ pool, clock, random, liveSettingsOf, clients }, givenKey),
     scripts: createScriptRunner(pool, scenario?.records ?? []),
@@ -149,7 +149,7 @@ async function assemble(
       await clock.reset()
       if (scenario) await startScenario(pool, faults, scenario)
     }
-    rates.clear(client)
+    rateLimits.clear(client)
   }
   return {
     parts,

@@ -172,17 +172,17 @@ describe('the check of totals', () => {
   test.each(tamperings)('says so when %s', (_, tamper, says) => {
     const tampered = evidence()
     tamper(tampered)
-    const totals = checkRecords(tampered)
-    expect(totals.problems).toContainEqual(expect.stringMatching(says))
+    const check = checkRecords(tampered)
+    expect(check.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
-    expect(isAllCorrect({ check: totals, service })).toBe(false)
-    expect(formatOutcome({ check: totals, service, tookMs: 1000 })).toContain('NOT as it should be')
+    expect(isAllCorrect({ check, service })).toBe(false)
+    expect(formatOutcome({ check, service, tookMs: 1000 })).toContain('NOT as it should be')
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
-    const totals = checkRecords(evidence())
-    expect(isAllCorrect({ check: totals, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
-    expect(isAllCorrect({ check: totals, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
+    const check = checkRecords(evidence())
+    expect(isAllCorrect({ check, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
+    expect(isAllCorrect({ check, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
   })
 
   test('is told in a line for each kind of record', () => {

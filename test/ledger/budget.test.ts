@@ -361,8 +361,8 @@ describe('someone else spends from the same budget', () => {
 })
 
 describe('pauses', () => {
-  const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', patient = false) =>
-    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff: patient }, pauseBackoff)
+  const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', hasLongBackoff = false) =>
+    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff }, pauseBackoff)
 
   /** For how long it was set, however long ago that was. */
   async function lengthMs(reason = 'throttled'): Promise<number> {

@@ -136,7 +136,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
     compareTableWithLedger(outbox, {
       isWaitingToo: history !== null,
       reportAgain: null,
-      mayGoOn: () => performance.now() < untilMs,
+      goOn: () => performance.now() < untilMs,
     }),
   )
   const { rows, statuses } = found

@@ -31,11 +31,11 @@ export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
   const given = parse(readText(path))
-  const impliesMappings = existsSync(mappings) && given.MAPPINGS_DIR === undefined
-  const values = impliesMappings ? { MAPPINGS_DIR: mappings, ...given } : given
+  const setsMappingsByDefault = existsSync(mappings) && given.MAPPINGS_DIR === undefined
+  const values = setsMappingsByDefault ? { MAPPINGS_DIR: mappings, ...given } : given
   for (const [name, value] of Object.entries(values))
     if (isPath(name) && value !== '') values[name] = resolve(folder, value)
-  return { path, values, setsMappingsByDefault: impliesMappings }
+  return { path, values, setsMappingsByDefault }
 }
 
 function readText(path: string): string {

@@ -4,7 +4,7 @@ import {
   type Finding,
   likelyFinding,
   NoUsableAnswer,
-  type QuestionParts,
+  type QuestionContext,
   type Sample,
   type Setting,
   sureFinding,
@@ -40,7 +40,7 @@ const burstsSample: Sample<readonly number[]> = {
 }
 
 /** Returns a function that sends a record even without a free slot. */
-async function createRecordSender(parts: QuestionParts): Promise<() => Promise<Exchange>> {
+async function createRecordSender(parts: QuestionContext): Promise<() => Promise<Exchange>> {
   const shape = await findAcceptedRecordShape(parts)
   const { path } = serviceResources.data
   return () => {
@@ -81,7 +81,7 @@ export function judgePerSecondLimit(
   return sureFinding(`${least} a second`, why, { differs: true, set })
 }
 
-export async function askPerSecondLimit(parts: QuestionParts): Promise<Finding> {
+export async function askPerSecondLimit(parts: QuestionContext): Promise<Finding> {
   const times = parts.exchanges.flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
   const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
   return judgePerSecondLimit(await parts.sample(burstsSample), peak, parts.config.rateLimit)
@@ -160,12 +160,16 @@ function nextStartMs(startedMs: number, share: number, lastEndMs: number, window
 }
 
 /** Counts for one window at most, because a longer count would cover two windows. */
-async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>, gapMs: number): Promise<CountToLimit> {
+async function countToLimit(
+  parts: QuestionContext,
+  send: () => Promise<Exchange>,
+  gapMs: number,
+): Promise<CountToLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
   const untilMs = parts.nowMs() + rateLimit.windowMs
-  let [taken, refused] = [0, false]
-  while (!refused && taken < countMaxOf(rateLimit) && parts.nowMs() < untilMs) {
+  let [letIn, isLimitReached] = [0, false]
+  while (!isLimitReached && letIn < countMaxOf(rateLimit) && parts.nowMs() < untilMs) {
     if (gapMs > 0) await parts.waitMs(gapMs)
     let { answer } = await send()
     if (isThrottled(answer)) {
@@ -173,13 +177,13 @@ async function countToLimit(parts: QuestionParts, send: () => Promise<Exchange>,
       answer = (await send()).answer
     }
     if (answer.kind === 'no-answer') throw new NoUsableAnswer(describeAnswer(answer))
-    refused = isThrottled(answer)
-    if (!refused) taken++
+    isLimitReached = isThrottled(answer)
+    if (!isLimitReached) letIn++
   }
   const since = parts.exchanges.slice(before)
   return {
-    letIn: taken,
-    isLimitReached: refused,
+    letIn,
+    isLimitReached,
     tokenRequests: since.filter(({ answer }) => accessTokenIn(answer) !== null).length,
   }
 }
@@ -209,7 +213,7 @@ export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFro
   return { limit, isAgreed: same.length > 1, isRefusalCounted: isSeen ? extra === between.sent : null }
 }
 
-export async function askRateLimit(parts: QuestionParts): Promise<Finding> {
+export async function askRateLimit(parts: QuestionContext): Promise<Finding> {
   const { rateLimit } = parts.config
   const finding = judgeRateLimit(await parts.sample(limitCountsSample), rateLimit)
   const second = fewestLetInAtOnce(await parts.sample(burstsSample))
@@ -258,10 +262,10 @@ export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
   })
 }
 
-export const askRateWindow = async (parts: QuestionParts): Promise<Finding> =>
+export const askRateWindow = async (parts: QuestionContext): Promise<Finding> =>
   judgeRateWindow(await parts.sample(limitCountsSample), parts.config.rateLimit.windowMs)
 
-export async function askWhetherThrottledRequestsUseLimit(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherThrottledRequestsUseLimit(parts: QuestionContext): Promise<Finding> {
   const seen = await parts.sample(limitCountsSample)
   const doesCount = interpretLimitCounts(seen)?.isRefusalCounted ?? null
   const counts = seen.counts.map(({ letIn }) => letIn).join(' and ')

@@ -1,6 +1,6 @@
 import { serviceResources } from '../../resources.ts'
 import { type Exchange, isSuccess, rateLimitRemainingOf } from '../exchange.ts'
-import { type Finding, likelyFinding, type QuestionParts, sureFinding, unknownFinding } from '../question.ts'
+import { type Finding, likelyFinding, type QuestionContext, sureFinding, unknownFinding } from '../question.ts'
 import { findAcceptedRecordShape, idempotencyKeyHeaders, submitTestRecord } from '../testRecord.ts'
 
 const refusedBetween = 2
@@ -9,7 +9,7 @@ const refusedBetween = 2
  * Compares X-RateLimit-Remaining of accepted records before and after two refused requests. Trusts the header only if
  * the number falls by one with each record.
  */
-export async function askWhetherRefusedRequestsUseLimit(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherRefusedRequestsUseLimit(parts: QuestionContext): Promise<Finding> {
   let seen = await watchHeader(parts)
   // A number that rose shows that a window ended during the comparison: compare once more.
   if ([...seen.falls, seen.fallByRefused].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
@@ -31,7 +31,7 @@ interface HeaderSeen {
   fallByRefused: number | null
 }
 
-async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
+async function watchHeader(parts: QuestionContext): Promise<HeaderSeen> {
   const { key } = await findAcceptedRecordShape(parts)
   const remainingAfterRecord = async () => rateLimitRemainingOf((await submitTestRecord(parts)).answer)
   let last = await remainingAfterRecord()
@@ -56,7 +56,7 @@ async function watchHeader(parts: QuestionParts): Promise<HeaderSeen> {
 }
 
 /** Leaves out 401 and the issuer's answers, which are about tokens. */
-export async function askWhichAnswersHaveRateHeader(parts: QuestionParts): Promise<Finding> {
+export async function askWhichAnswersHaveRateHeader(parts: QuestionContext): Promise<Finding> {
   const answers = parts.exchanges.filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateLimitRemainingOf(answer) !== null)
   const what = having.length === 0 ? 'none' : having.length === answers.length ? 'all' : 'some'

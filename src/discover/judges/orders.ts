@@ -8,7 +8,7 @@ import {
   observeTwice,
   sendAgainIfEarlierAttemptArrived,
 } from '../observe.ts'
-import { type Finding, likelyFinding, type QuestionParts, type Sample, sureFinding } from '../question.ts'
+import { type Finding, likelyFinding, type QuestionContext, type Sample, sureFinding } from '../question.ts'
 import {
   findAcceptedShape,
   idempotencyKeyHeaders,
@@ -48,7 +48,7 @@ interface OrderChange {
   items?: string
 }
 
-function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
+function postAs(parts: QuestionContext, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
   const { given, run } = parts
   const ourItems = `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]`
   const ownItems = given.order === null ? ourItems : JSON.stringify(given.order.items)
@@ -60,20 +60,20 @@ function postAs(parts: QuestionParts, shape: OrderShape, change: OrderChange): P
   })
 }
 
-const postOrder = async (parts: QuestionParts, change: OrderChange = {}): Promise<AnsweredExchange> =>
+const postOrder = async (parts: QuestionContext, change: OrderChange = {}): Promise<AnsweredExchange> =>
   postAs(parts, await requireAcceptedShape(parts, orderSample), change)
 
-const observeOrder = (parts: QuestionParts, change: OrderChange): Promise<Observation> =>
+const observeOrder = (parts: QuestionContext, change: OrderChange): Promise<Observation> =>
   observeTwice(
     () => postOrder(parts, change),
     () => postOrder(parts),
   )
 
-export const askAnswerToOrder = (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToOrder = (parts: QuestionContext): Promise<Finding> =>
   askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
 /** The built-in control has an item with sku, quantity and price. */
-export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> {
+export async function askOrderItemShape(parts: QuestionContext): Promise<Finding> {
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]
   const why = describeObservations({ 'no item': none, 'a text': text, 'an empty object': empty })
@@ -85,12 +85,12 @@ export async function askOrderItemShape(parts: QuestionParts): Promise<Finding> 
 
 const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 
-export async function askAnswerToOrderOfUnknownCustomer(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToOrderOfUnknownCustomer(parts: QuestionContext): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
   if (!observed.isAccepted) return { ...judgeUnknownCustomer(observed), contract: {} }
   const why = `${describeAnswer(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likelyFinding('taken', why, { differs: true })
 }
 
-export const askOrderStatusValues = async (parts: QuestionParts): Promise<Finding> =>
+export const askOrderStatusValues = async (parts: QuestionContext): Promise<Finding> =>
   judgeStatusValues(await followTwoTransactions(parts, 'orders', () => postOrder(parts)))

@@ -16,7 +16,7 @@ import {
   CannotAsk,
   type Finding,
   likelyFinding,
-  type QuestionParts,
+  type QuestionContext,
   type Sample,
   sureFinding,
   unknownFinding,
@@ -33,7 +33,7 @@ import {
   testRecordSample,
 } from '../testRecord.ts'
 
-export const askAnswerToSubmission = (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToSubmission = (parts: QuestionContext): Promise<Finding> =>
   askHowRecordIsAccepted(parts, testRecordSample, submitTestRecord, {
     resource: 'data',
     status: 200,
@@ -41,9 +41,9 @@ export const askAnswerToSubmission = (parts: QuestionParts): Promise<Finding> =>
   })
 
 export async function askHowRecordIsAccepted(
-  parts: QuestionParts,
+  parts: QuestionContext,
   control: Sample<ShapeSearch<unknown>>,
-  submit: (parts: QuestionParts) => Promise<AnsweredExchange>,
+  submit: (parts: QuestionContext) => Promise<AnsweredExchange>,
   expected: { resource: Resource; status: number; pair: 'submit_ok' | 'order_ok' },
 ): Promise<Finding> {
   const { shape, tried } = await parts.sample(control)
@@ -65,7 +65,7 @@ export async function askHowRecordIsAccepted(
   return sureFinding(`${status} without ${idField}`, why, { differs: true, cannot })
 }
 
-export const askStatusValues = async (parts: QuestionParts): Promise<Finding> =>
+export const askStatusValues = async (parts: QuestionContext): Promise<Finding> =>
   judgeStatusValues(await followTwoTransactions(parts, 'data', () => submitTestRecord(parts)))
 
 /** The statuses that the daemon reads as pending or as an end (docs/why/contract.md). */
@@ -128,7 +128,7 @@ const fieldPlacesSample: Sample<FieldPlaces> = {
   },
 }
 
-export async function askPlaceOfMappedFields(parts: QuestionParts): Promise<Finding> {
+export async function askPlaceOfMappedFields(parts: QuestionContext): Promise<Finding> {
   const { isTakenInData, read, without, why } = await parts.sample(fieldPlacesSample)
   const need = without ? 'optional' : 'required'
   if (read === 'data') return sureFinding(`in data, ${need}`, why)
@@ -164,7 +164,7 @@ const amountTypesSample: Sample<{ place: FieldPlaces['read']; number: boolean; t
   },
 }
 
-export async function askAmountType(parts: QuestionParts): Promise<Finding> {
+export async function askAmountType(parts: QuestionContext): Promise<Finding> {
   const { place, number, text, why } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, why)
   if (number) return sureFinding(text ? 'number or text' : 'number', why)
@@ -175,7 +175,7 @@ export async function askAmountType(parts: QuestionParts): Promise<Finding> {
 /** No such date exists. A service that accepts it does not read dates. */
 const noDate = '2026-13-42T03:04:05Z'
 
-export async function askOrderDateFormat(parts: QuestionParts): Promise<Finding> {
+export async function askOrderDateFormat(parts: QuestionContext): Promise<Finding> {
   const { place, number } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, 'the service does not read the amount, and the date is next to it')
   const withDate = (order_date: string) =>
@@ -195,7 +195,7 @@ export async function askOrderDateFormat(parts: QuestionParts): Promise<Finding>
 const longLength = 1_000
 
 /** The long text repeats the control's characters, so that the service can refuse it only for its length. */
-export async function askField2Limits(parts: QuestionParts): Promise<Finding> {
+export async function askField2Limits(parts: QuestionContext): Promise<Finding> {
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => submitTestRecordTwice(parts, { data: { field2 } })
   const empty = await withText('')
@@ -223,7 +223,7 @@ const largestBytes = 16 * 1_048_576
 const halvings = 2
 
 /** Doubles the body until the service refuses it, then halves the step to the last accepted size. */
-export async function askLargestBody(parts: QuestionParts): Promise<Finding> {
+export async function askLargestBody(parts: QuestionContext): Promise<Finding> {
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')
   if (!isAcceptedRecord(base))

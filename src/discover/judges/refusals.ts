@@ -17,7 +17,7 @@ import {
   type Finding,
   likelyFinding,
   NoUsableAnswer,
-  type QuestionParts,
+  type QuestionContext,
   QuestionsStopped,
   type Sample,
   sureFinding,
@@ -45,12 +45,12 @@ const firstCallSample: Sample<FirstCall> = {
 }
 
 /** @throws QuestionsStopped if the service did not let the first call in */
-export async function requireFirstCallLetIn(parts: QuestionParts): Promise<void> {
+export async function requireFirstCallLetIn(parts: QuestionContext): Promise<void> {
   const { stop } = await parts.sample(firstCallSample)
   if (stop !== null) throw new QuestionsStopped(stop)
 }
 
-export const askWhetherAddressIsLetIn = async (parts: QuestionParts): Promise<Finding> =>
+export const askWhetherAddressIsLetIn = async (parts: QuestionContext): Promise<Finding> =>
   (await parts.sample(firstCallSample)).finding
 
 /** @param beside the answer to an unknown path; null unless `seen` is a success */
@@ -97,17 +97,17 @@ function judgeStatus(
   return sureFinding(statusAndCodeText(seen), why, more)
 }
 
-const getTwice = async (parts: QuestionParts, path: () => string): Promise<Response> =>
+const getTwice = async (parts: QuestionContext, path: () => string): Promise<Response> =>
   (await sendTwice(() => parts.get(path()))).answer
 
 /** Asks for an unknown path. If the API moves, this answer must show that no record is the reason. */
-export async function askAnswerToUnknownPath(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownPath(parts: QuestionContext): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
   return judgeStatus(seen, 'unknown_path', [404, 405, 410], { success: cannot, other: cannot })
 }
 
-export async function askAnswerToBadToken(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToBadToken(parts: QuestionContext): Promise<Finding> {
   const path = `${serviceResources.data.path}/${randomUUID()}`
   const look = async () => (await parts.call({ method: 'GET', path, accessToken: `not-a-token-${parts.run}` })).answer
   const [first, second] = [await look(), await look()]
@@ -131,11 +131,11 @@ const judgeUnknownId = (seen: Response, resource: Resource): Finding =>
       'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS, outboxd_problem reports it as stuck',
   })
 
-export const askAnswerToUnknownOrder = async (parts: QuestionParts): Promise<Finding> =>
+export const askAnswerToUnknownOrder = async (parts: QuestionContext): Promise<Finding> =>
   judgeUnknownId(await getTwice(parts, () => `${serviceResources.orders.path}/${randomUUID()}`), 'orders')
 
 /** Also asks with an id in the form of the service's own ids, because a lost transaction's id has that form. */
-export async function askAnswerToUnknownId(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownId(parts: QuestionContext): Promise<Finding> {
   const other = await getTwice(parts, () => `${serviceResources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other, 'data')
   if (customerIdOf(parts.given) === '') return finding
@@ -163,7 +163,7 @@ function makeSimilarId(id: string): string | null {
   return nines.replace(/9+(?=\D*$)/, (last) => last.padEnd(9, '9'))
 }
 
-export async function askAnswerToUnknownCustomer(parts: QuestionParts): Promise<Finding> {
+export async function askAnswerToUnknownCustomer(parts: QuestionContext): Promise<Finding> {
   const observed = await submitTestRecordTwice(parts, { customerId: parts.given.unknownCustomer ?? '' })
   if (!observed.isAccepted) return judgeUnknownCustomer(observed)
   const advice = [
@@ -186,7 +186,7 @@ export function judgeUnknownCustomer({ statusAndCode, exchange }: Observation): 
 }
 
 /** Finds out if the daemon recognises the error codes of refusals (docs/reference/interface.md, 7). */
-export async function askWhetherErrorCodesAreRead(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherErrorCodesAreRead(parts: QuestionContext): Promise<Finding> {
   // A poll that says `failed` was not refused: its transaction failed.
   const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))

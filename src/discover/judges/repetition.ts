@@ -5,7 +5,7 @@ import { assertControlAccepted, isAcceptedRecord, sendAgainIfEarlierAttemptArriv
 import {
   type Finding,
   NoUsableAnswer,
-  type QuestionParts,
+  type QuestionContext,
   type Sample,
   sureFinding,
   unknownFinding,
@@ -75,7 +75,7 @@ const keysSample: Sample<KeysSeen> = {
   },
 }
 
-async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form'], ownId: boolean): Promise<KeyTry> {
+async function tryKey(parts: QuestionContext, header: string, form: KeyShape['form'], ownId: boolean): Promise<KeyTry> {
   const key: KeyShape = { headers: [header], form }
   // With a new id each time, the service can recognise a repetition only by its key.
   const repeats = await repeat(parts, key, ownId)
@@ -89,7 +89,7 @@ async function tryKey(parts: QuestionParts, header: string, form: KeyShape['form
   return { header, form, repeats: null, said: statusAndCode }
 }
 
-async function repeat(parts: QuestionParts, key: KeyShape, newIds: boolean): Promise<Repeats> {
+async function repeat(parts: QuestionContext, key: KeyShape, newIds: boolean): Promise<Repeats> {
   const number = parts.nextNumber()
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}${number}` } : {}
   let [keyText, id] = ['', '']
@@ -135,7 +135,7 @@ const isKnownByContent = ({ asDaemon: { first, otherKey }, ownId }: KeysSeen): b
 
 const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
 
-export async function askWhetherRepetitionIsRecognised(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherRepetitionIsRecognised(parts: QuestionContext): Promise<Finding> {
   const seen = await parts.sample(keysSample)
   const { first, again, otherKey } = seen.asDaemon
   const policy = parts.config.uncertainPolicy
@@ -185,7 +185,7 @@ export async function askWhetherRepetitionIsRecognised(parts: QuestionParts): Pr
   })
 }
 
-export async function askIdempotencyHeader(parts: QuestionParts): Promise<Finding> {
+export async function askIdempotencyHeader(parts: QuestionContext): Promise<Finding> {
   const seen = await parts.sample(keysSample)
   const assumed = parts.config.service.idempotencyHeader
   const [{ header = assumed } = {}] = seen.ofHeader
@@ -201,7 +201,7 @@ export async function askIdempotencyHeader(parts: QuestionParts): Promise<Findin
   return sureFinding(header, why, { differs: header !== assumed, set })
 }
 
-export async function askIdempotencyKeyForm(parts: QuestionParts): Promise<Finding> {
+export async function askIdempotencyKeyForm(parts: QuestionContext): Promise<Finding> {
   const { ofHeader } = await parts.sample(keysSample)
   const why = ofHeader.map(({ form, said }) => `${form}: ${said}`).join('; ')
   const isKnown = ofHeader.some(isRecognised)
@@ -213,7 +213,7 @@ export async function askIdempotencyKeyForm(parts: QuestionParts): Promise<Findi
   return sureFinding(first.form, why, { differs: first.form !== parts.config.service.idempotencyKeyForm, set })
 }
 
-export async function askHowOwnIdIsTreated(parts: QuestionParts): Promise<Finding> {
+export async function askHowOwnIdIsTreated(parts: QuestionContext): Promise<Finding> {
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]

@@ -17,7 +17,7 @@ import {
   CannotAsk,
   type Finding,
   likelyFinding,
-  type QuestionParts,
+  type QuestionContext,
   QuestionsStopped,
   type Sample,
   sureFinding,
@@ -57,7 +57,7 @@ const unitMore = (unit: Unit, assumed: Unit, why: string) => ({
 })
 
 /** Finds the unit of expires_in: sure if the token is a JWT that agrees, likely if only one unit is plausible. */
-export async function askExpiresInUnit(parts: QuestionParts): Promise<Finding> {
+export async function askExpiresInUnit(parts: QuestionContext): Promise<Finding> {
   const { accessToken, exchange } = await parts.sample(tokenSample)
   const expiresIn = expiresInOf(exchange)
   if (!(expiresIn > 0))
@@ -99,13 +99,13 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
   }
 }
 
-const callWith = (parts: QuestionParts, accessToken: string) =>
+const callWith = (parts: QuestionContext, accessToken: string) =>
   parts.call({ method: 'GET', path: `${serviceResources.data.path}/${randomUUID()}`, accessToken })
 
 const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
 
 /** Calls with a token, requests a second one, and calls with both. Does all this twice. */
-export async function askWhetherSecondTokenEndsFirst(parts: QuestionParts): Promise<Finding> {
+export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Promise<Finding> {
   const pairs = []
   for (let i = 0; i < 2; i++) {
     const former = await parts.sharedToken()
@@ -141,7 +141,7 @@ const looksMax = 12
 const heldMaxMs = 75 * 60_000
 
 /** Requests a token and tries it until it is refused, shortly before and after the end by each unit of expires_in. */
-export async function askTokenLifetime(parts: QuestionParts): Promise<Finding> {
+export async function askTokenLifetime(parts: QuestionContext): Promise<Finding> {
   if (!parts.given.slow) return unknownFinding('no token was used until it ended: give --slow')
   const grant = await parts.requestToken()
   const accessToken = accessTokenIn(grant.answer)

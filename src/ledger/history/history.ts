@@ -82,12 +82,12 @@ export async function readAndJudgeHistory(
   remembered: InstanceMemory,
   { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<RowSearchResult> },
 ): Promise<JudgedHistory> {
-  const view = await readHistory(db, remembered)
-  if (view === null) return { reading: view, verdict: { kind: 'found', detail: rowIsGone } }
+  const reading = await readHistory(db, remembered)
+  if (reading === null) return { reading, verdict: { kind: 'found', detail: rowIsGone } }
   const { history } = remembered
-  const verdict = judgeDataLoss(view, { memory: history, standby, named: { kind: 'unknown' } })
-  if (verdict.kind !== 'asks') return { reading: view, verdict }
-  return { reading: view, verdict: judgeDataLoss(view, { memory: history, standby, named: await findNamed() }) }
+  const verdict = judgeDataLoss(reading, { memory: history, standby, named: { kind: 'unknown' } })
+  if (verdict.kind !== 'asks') return { reading, verdict }
+  return { reading, verdict: judgeDataLoss(reading, { memory: history, standby, named: await findNamed() }) }
 }
 
 const rowIsGone = 'the row of outboxd.history is gone'

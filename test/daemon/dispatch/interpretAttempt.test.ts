@@ -23,9 +23,9 @@ const result = (answer: Answer | null, pause: PauseCall | null = null, state: St
   answer,
   breach: null,
 })
-const judge = (answer: Answer, isTokenOutlived = false): JudgedTrial => ({
+const judge = (answer: Answer, hasTokenExpired = false): JudgedTrial => ({
   verdict: judgeTrialAnswer(answer),
-  hasTokenExpired: isTokenOutlived,
+  hasTokenExpired,
 })
 
 const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): EndedAttempt => ({
