@@ -40,7 +40,7 @@ export const command = defineCommand({
     ],
     [
       '--no-waiting',
-      'say that waiting rows were not sent: only the ledger was restored, and no daemon died just before the restore or failover',
+      'say that waiting rows were not sent: the outbox was not restored, and no daemon died just before the restore or failover',
     ],
     ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
     byOption,
