@@ -184,14 +184,14 @@ function stageDeps(
   return {
     submit: {
       ...shared,
-      isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'POST'),
+      isRefusedAgain: (accessToken, answer, before) => isRefusedAgain(accessToken, answer, 'POST', before),
       policy: config.uncertainPolicy,
       read: readSubmitAnswer,
       firstPollMs: (resource) => planner.nextPollDelayMs(resource, 0),
     },
     track: {
       ...shared,
-      isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'GET'),
+      isRefusedAgain: (accessToken, answer, before) => isRefusedAgain(accessToken, answer, 'GET', before),
       unavailableMs: config.unavailablePauseMs,
       stuckAfterMs: config.stuckAfterMs,
       read: readGetAnswer,

@@ -208,7 +208,8 @@ export function countPermitsForSubmissions({ submissions, polls }: WantedRequest
 /** All instances together send one record, until a record has proven that the last pauses are over. */
 export function limitRequestsAfterTrial<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
   const submissions = canSendRecord ? 1 : 0
-  return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
+  const less = wanted.submissions - submissions
+  return { ...wanted, submissions, permits: Math.max(0, wanted.permits - less) }
 }
 
 /** Restarts the time of slots whose `set_at` is in the future, because the clock was set back. */

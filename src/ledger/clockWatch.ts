@@ -81,12 +81,17 @@ const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
  * Slots and pauses that were set in the future last for their whole time from now, so that the proof in
- * docs/why/budget.md stays valid. Moves jobs before submissions, in the order of locks (queue.ts).
+ * docs/why/budget.md stays valid. Moves jobs before submissions, in the order of locks (queue.ts), and queued records
+ * last, because an outcome locks its own record before the next queued record of the key.
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`
   const later = (column: string) =>
     `${column} = case when ${column} > clock_timestamp() then ${column} - ${back} else ${column} end`
+  // A time of the last 10 s may have been written after the jump. If not, the record only seems younger than it is.
+  const earlier = (column: string) =>
+    `${column} = case when ${column} between clock_timestamp() - interval '10 s' and clock_timestamp() then ${column}
+       else ${column} - ${back} end`
   await restartSlotsAfterClockSetBack(db)
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
@@ -94,12 +99,13 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where set_at > clock_timestamp()`,
   )
   for (const statement of [
-    `update ${queueSchema}.job set ${later('start_after')} where state in ('created', 'retry')`,
+    `update ${queueSchema}.job set ${later('start_after')}, created_on = least(created_on, clock_timestamp())
+     where state in ('created', 'retry')`,
     `update ${queueSchema}.job set started_on = started_on - ${back}, heartbeat_on = clock_timestamp() where state = 'active'`,
-    `update outboxd.submission set ${later('due_at')} where state = 'queued'`,
-    `update outboxd.submission set sent_at = sent_at - ${back} where state = 'sending'`,
-    `update outboxd.submission set accepted_at = accepted_at - ${back}, unknown_since = unknown_since - ${back}, ${later('poll_at')}
+    `update outboxd.submission set ${earlier('sent_at')} where state = 'sending'`,
+    `update outboxd.submission set ${earlier('accepted_at')}, ${earlier('unknown_since')}, ${later('poll_at')}
      where job_id is not null`,
+    `update outboxd.submission set ${later('due_at')} where state = 'queued'`,
     `update outboxd.submission set ${later('report_not_before')} where report_due`,
     `update outboxd.skipped_row set ${later('retry_at')}`,
     `update outboxd.problem set ${later('retry_at')}`,

@@ -43,8 +43,8 @@ export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or
 export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself answered. If the service accepted one, or rejected one with an error
- * code, deletes the pauses that a trial had ended. Locks rows in sorted order, to avoid deadlocks.
+ * Counts records that the service itself answered. A pause that a trial ended is kept until the service accepts a
+ * record, or rejects one with an error code: then deletes the pause. Locks rows in sorted order, to avoid deadlocks.
  */
 export async function addAnsweredRecordCounts(db: Database, answeredRecords: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
@@ -97,6 +97,9 @@ export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submi
 const nextLevelSql = `case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
+/** If the clock was set back after `until` was set, the pause lasts its whole time from now. */
+const untilWithCorrectedClockSql = "p.until - greatest(p.set_at - clock_timestamp(), interval '0')"
+
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
   const steps = chooseBackoffStepsMs(call, backoff)
   await db.query(
@@ -105,7 +108,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
      on conflict (reason) do update set
        since = case when p.cleared_at is not null and not (p.${wasPauseClearedInLastHourSql}) then excluded.since else p.since end,
        level = ${nextLevelSql},
-       until = greatest(p.until,
+       until = greatest(${untilWithCorrectedClockSql},
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevelSql}]) * interval '1 ms'),
        probe_until = null, cleared_at = null, detail = excluded.detail`,
     [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textCharsMax.excerpt)],
@@ -126,7 +129,7 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
        and (probe_until is null or probe_until <= clock_timestamp())
-       and not exists (select from outboxd.pause where until is null or until > clock_timestamp())`,
+       and not exists (select from outboxd.pause where cleared_at is null and (until is null or until > clock_timestamp()))`,
     [leaseMs],
   )
   return (rowCount ?? 0) > 0
@@ -135,7 +138,8 @@ export async function claimTrialRequest(db: Database, leaseMs: number): Promise<
 /** @returns true if this instance sends the one record that has to prove that the pauses are over */
 export async function claimFirstRecordAfterTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
+    // An `until` after a clock that was set back would hold the pause's next time.
+    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms', until = least(until, clock_timestamp())
      where ${wasPauseClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
     [leaseMs],
   )

@@ -227,8 +227,16 @@ async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promis
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Creates a poll job for each tracked submission whose job is gone or ended. Runs in a transaction. */
+/**
+ * Creates a poll job for each tracked submission whose job is gone or ended. Makes a job due whose poll is due, because
+ * a job that was written while the clock was set back may lie in the future. Runs in a transaction.
+ */
 export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
+  await db.query(
+    `update ${queueSchema}.job j set start_after = s.poll_at from outboxd.submission s
+     where s.poll_at < clock_timestamp() - interval '5 s' and j.name = '${queueName}' and j.id = s.job_id
+       and j.state in ('created', 'retry') and j.start_after > clock_timestamp()`,
+  )
   const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
      where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (

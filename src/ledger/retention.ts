@@ -15,7 +15,7 @@ export interface PrunedCounts {
   submissions: number
   /** Records that lost payload, body and result. */
   emptied: number
-  /** Ids whose rows are gone from the outbox. */
+  /** Remembered ids that were deleted because their rows are gone from the outbox. */
   forgotten: number
 }
 

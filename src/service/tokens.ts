@@ -46,6 +46,7 @@ interface Held {
   isUsed: boolean
   isOutlived: boolean
   refusedFor: Set<Method>
+  replacesRefused: boolean
   /** Methods for which the service refused the former token, and has not yet accepted this one. */
   unprovenFor: Set<Method>
 }
@@ -91,6 +92,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
       isUsed: false,
       isOutlived: false,
       refusedFor: new Set(),
+      replacesRefused: rejected !== null,
       unprovenFor: new Set(rejected?.refusedFor),
     }
   }
@@ -138,8 +140,11 @@ export function createTokenCache(deps: TokenCacheDeps) {
 
     isRefusedForAge,
 
-    /** True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. */
-    isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean {
+    /**
+     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. If the record was
+     * refused before, maybe by another instance, that token may have been accepted for other records meanwhile.
+     */
+    isRefusedAgain(accessToken: string, answer: Answer, method: Method, wasRefusedBefore: boolean): boolean {
       const token = remembered.find((each) => each.accessToken === accessToken)
       if (token === undefined || answer.kind === 'no-answer' || isRefusedForAge(accessToken, answer)) return false
       if (answer.status !== 401) {
@@ -147,7 +152,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
         return false
       }
       token.refusedFor.add(method)
-      return token.unprovenFor.has(method)
+      return token.unprovenFor.has(method) || (wasRefusedBefore && token.replacesRefused)
     },
 
     /** Drops a refused token, unless it has already been replaced. */

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { checkDatabaseClock, computeHostClockLeadMs } from '../../src/ledger/clockWatch.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
-import { raisePause } from '../../src/ledger/pauses.ts'
+import {
+  claimFirstRecordAfterTrial,
+  claimTrialRequest,
+  endPausesAfterTrial,
+  raisePause,
+} from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import {
   claim,
@@ -129,6 +134,54 @@ describe('set back by an hour', () => {
     const { rows } = await ledger.pool.query(`select from pgboss.job where start_after > now() + interval '8 s'`)
     expect(rows).toEqual([])
     expect((await ledger.read(submissions[0]?.id ?? '')).ageMs).toBeGreaterThanOrEqual(0)
+  })
+})
+
+describe('what is written after the clock was set back, and before an instance notices it', () => {
+  /** A pause that a trial ended, as its next trial finds it. */
+  async function clearedPause(): Promise<void> {
+    await raisePause(ledger.pool, { reason: 'throttled', askedMs: null, detail: '429' }, pauseBackoff)
+    await endWaiting('throttled')
+    await endPausesAfterTrial(ledger.pool)
+  }
+  const endWaiting = (reason: string) =>
+    ledger.pool.query(`update outboxd.pause set until = clock_timestamp() where reason = $1`, [reason])
+
+  test('a pause that a trial ended forbids no later trial', async () => {
+    await clearedPause()
+    await look()
+    await setClockBack(ledger.pool, hour)
+    expect(await claimFirstRecordAfterTrial(ledger.pool, 10_000)).toBe(true)
+    await look()
+    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
+    await endWaiting('unauthorized')
+    expect(await claimTrialRequest(ledger.pool, 1_000)).toBe(true)
+  })
+
+  test('a pause that is raised again lasts as long as it was to', async () => {
+    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
+    await look()
+    await setClockBack(ledger.pool, hour)
+    const sinceMs = performance.now()
+    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
+    await look()
+    await expectLeft('until', 'pause', 60, sinceMs)
+  })
+
+  test('a record keeps the age that its answer gave it', async () => {
+    await fitSlotsToBudget(ledger.pool, 10)
+    await ledger.capture([{}])
+    const work = ledger.dispatch()
+    const [sent] = (await claim(work, { submissions: 1 })).submissions
+    if (sent === undefined) throw new Error('nothing was claimed')
+    await look()
+    await setClockBack(ledger.pool, hour)
+    const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0, unknown: true } as const
+    await work.writeOutcomes(outcomeBatch({ transitions: [transition(await ledger.read(sent.id), accepted)] }))
+    await look()
+    const { ageMs, unknownForMs } = await ledger.read(sent.id)
+    expect(ageMs).toBeLessThan(10_000)
+    expect(unknownForMs).toBeLessThan(10_000)
   })
 })
 

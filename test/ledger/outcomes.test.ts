@@ -337,6 +337,15 @@ describe('maintenance', () => {
     )
   })
 
+  test('makes a poll due whose job lies ahead of it, as a clock that was set back may leave it', async () => {
+    const id = await due()
+    await ledger.pool.query(`update pgboss.job set start_after = now() + interval '1 h' where state = 'created'`)
+    await ledger.pool.query(`update outboxd.submission set poll_at = now() - interval '1 min' where id = $1`, [id])
+    expect((await claim(dispatch, { polls: 5 })).polls).toEqual([])
+    await recreate()
+    expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id)).toEqual([id])
+  })
+
   test('leaves alone whose poll is in hand, or not due yet', async () => {
     await polling()
     const submission = await sending()

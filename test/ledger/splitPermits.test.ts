@@ -35,6 +35,13 @@ test('permits are those in hand, for which no slots were asked, and those of the
 
 test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 10 }
-  expect(limitRequestsAfterTrial(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 4 })
-  expect(limitRequestsAfterTrial(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 3 })
+  expect(limitRequestsAfterTrial(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 6 })
+  expect(limitRequestsAfterTrial(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 5 })
+  const oneInHand = { submissions: 1, polls: 0, rarePolls: 1, permits: 1 }
+  expect(limitRequestsAfterTrial(oneInHand, false)).toEqual({ submissions: 0, polls: 0, rarePolls: 1, permits: 0 })
+})
+
+test('without slots, a claim after a trial has only the permits in hand', () => {
+  const request = { submissions: 1, polls: 0, rarePolls: 1, permits: 2 }
+  expect(countPermitsInHand(limitRequestsAfterTrial(request, false), [])).toBe(0)
 })

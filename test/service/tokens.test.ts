@@ -24,7 +24,7 @@ test('callers at the same time share one request', async () => {
 test('after a refusal the next token is refused again at its first 401, until it has been let in once', async () => {
   const { tokens } = setup()
   const answered = (name: string, status: number, method: 'GET' | 'POST' = 'POST') =>
-    tokens.isRefusedAgain(name, response(status), method)
+    tokens.isRefusedAgain(name, response(status), method, false)
   await tokens.ready()
   expect([answered('t1', 401), answered('t1', 401)]).toEqual([false, false])
   tokens.reject('t1')
@@ -37,6 +37,17 @@ test('after a refusal the next token is refused again at its first 401, until it
   expect([answered('t3', 200, 'GET'), answered('t3', 401)]).toEqual([false, true])
   expect([answered('t3', 400), answered('t3', 401)]).toEqual([false, false])
   expect(answered('nobody’s', 401)).toBe(false)
+})
+
+test('of a record that met a 401 before, only a token that replaced a refused one is refused again', async () => {
+  const { tokens } = setup()
+  const refused = (name: string) => tokens.isRefusedAgain(name, response(401), 'GET', true)
+  await tokens.ready()
+  expect(refused('t1')).toBe(false)
+  tokens.reject('t1')
+  await tokens.ready()
+  expect(tokens.isRefusedAgain('t2', response(200), 'GET', false)).toBe(false)
+  expect(refused('t2')).toBe(true)
 })
 
 test('it is renewed 5 minutes before its end, in the background', async () => {

@@ -44,6 +44,17 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
 /** Returns a violation that does not concern a single record. */
 export const ofAll = (what: string): Violation => ({ what, case: null })
 
+/** What tells why a record does not end: pauses, problems, slots, the clock, unfinished records and their poll jobs. */
+const whatIsLeftSql = `
+  select 'a pause is left: ' || to_jsonb(p) as trace from outboxd.pause p
+  union all select 'a problem is left: ' || to_jsonb(p) from outboxd.problem p
+  union all select 'the clock is ' || clock_timestamp() || ', stored ' || to_jsonb(c) from outboxd.clock c
+  union all select 'slots free at ' || min(free_at) || ' to ' || max(free_at) || ', set at most at ' || max(set_at) from outboxd.slot
+  union all select 'unfinished: ' || json_build_object('id', s.id, 'state', s.state, 'polls', s.polls, 'fruitless', s.fruitless,
+      'poll_at', s.poll_at, 'due_at', s.due_at, 'accepted_at', s.accepted_at, 'job', j.state, 'start_after', j.start_after,
+      'heartbeat_on', j.heartbeat_on)
+    from outboxd.submission s left join pgboss.job j on j.id = s.job_id where s.state in ('queued', 'sending', 'accepted')`
+
 /** Waits until nothing is left to do. @returns a description of what is left nevertheless */
 async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): Promise<string[]> {
   const deadline = performance.now() + drainMostMs
@@ -59,12 +70,10 @@ async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): 
     )
     if (unread[0].n + unfinished[0].n === 0) return []
     if (performance.now() > deadline) {
-      const { rows: pauses } = await surroundings.ledger.query(
-        'select to_jsonb(pause)::text as pause from outboxd.pause',
-      )
+      const { rows: traces } = await surroundings.ledger.query(whatIsLeftSql)
       return [
         `after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`,
-        ...pauses.map(({ pause }) => `a pause is left: ${pause}`),
+        ...traces.map(({ trace }) => trace),
         ...fleet.lastLines().map((lines) => `the log of ${lines}`),
       ]
     }

@@ -31,6 +31,7 @@ import {
   type RoundPlan,
   retrySoonMs,
   roundWaitMaxMs,
+  untilSlot,
 } from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
@@ -118,7 +119,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
-    if (token.kind === 'no-slot') return nextSlotMs ?? roundWaitMaxMs
+    if (token.kind === 'no-slot') return untilSlot(nextSlotMs)
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
       return roundWaitMaxMs

@@ -66,7 +66,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   const slotsFree = permitsFree + instance.permitsHeld
   const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
-    if (slotsFree === 0) return wait(nextSlotMs ?? roundWaitMaxMs)
+    if (slotsFree === 0) return wait(untilSlot(nextSlotMs))
     return {
       kind: 'trial',
       by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
@@ -101,6 +101,11 @@ function untilMore(
 ): number {
   const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
   return Math.max(1, Math.min(roundWaitMaxMs, more ?? roundWaitMaxMs, againInMs ?? roundWaitMaxMs))
+}
+
+/** At most `roundWaitMaxMs`, because the slot's time is wrong after the database's clock was set back. */
+export function untilSlot(nextSlotMs: number | null): number {
+  return Math.min(roundWaitMaxMs, nextSlotMs ?? roundWaitMaxMs)
 }
 
 function untilPauseEnds(pauses: RequestDemand['pauses']): number {

@@ -33,7 +33,7 @@ export async function submit(
   if (answer === null) return { step: stepOfUnsentAttempt('the time of its slot had run out'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
-    refusedAgain: deps.isRefusedAgain(accessToken, answer),
+    refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.repeatedAfter401),
   })
 }
 
@@ -41,14 +41,14 @@ export function interpretSubmitAnswer(
   deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge' | 'isRefusedAgain'>,
   submission: Submission,
   answer: Answer,
-  token = { outlived: false, refusedAgain: false },
+  token = { outlived: false, refusedAgain: submission.repeatedAfter401 },
 ): AttemptResult {
   const reading = deps.read(answer, submission.resource)
   const verdict = decideSubmit(answer, reading, {
     history: {
       ...submission,
       earlierInDoubt: submission.inDoubt,
-      repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
+      repeatedAfter401: token.refusedAgain,
     },
     // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,

@@ -10,7 +10,7 @@ import {
   raiseHistoryProblem,
 } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
-import type { PollQueue } from '../queue.ts'
+import { type PollQueue, queueSchema } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -252,7 +252,10 @@ export async function finishRecovery(
     after = taken.after
   }
   await db.query(
-    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
+    // A new job id makes the fence refuse the answer to a poll that is under way, which would undo this.
+    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1,
+       job_id = case when job_id in (select id from ${queueSchema}.job where state in ('active', 'retry')) then gen_random_uuid() else job_id end
+     where state = 'accepted'`,
   )
   await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
   await logOperatorAct(db, actor, 'recover', { as: queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })

@@ -174,7 +174,7 @@ const selectSql = {
 const selectIdsSql = matchingSubmissionsSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSubmissionsSql('s.id', 'longest')}) matching`
 
-/** `sinceMs` in microseconds, and `seq`. */
+/** Where a page of the list begins: a record's `sinceMs`, to the microsecond, and its `seq`. */
 export interface ListPosition {
   sinceMicros: number
   seq: string

@@ -44,6 +44,7 @@ function setup(
     ready: 0,
     due: 0,
     free: 100,
+    nextSlotMs: 400,
     pauses: [] as RequestDemand['pauses'],
     proof: 'none' as RequestDemand['proof'],
     ...given,
@@ -116,7 +117,7 @@ function setup(
         pollOverdueMs: 0,
         permitsFree: ledger.free,
         nextDueMs: null,
-        nextSlotMs: 400,
+        nextSlotMs: ledger.nextSlotMs,
         pauses: ledger.pauses,
         proof: ledger.proof,
       }
@@ -667,6 +668,13 @@ describe('the token', () => {
     state.token = { kind: 'no-slot' }
     expect(await dispatcher.runOnce()).toBe(400)
     expect(claims).toEqual([])
+  })
+
+  test('that finds no slot for an hour looks again after a second', async () => {
+    const { dispatcher, state, ledger } = setup({ ready: 1 })
+    state.token = { kind: 'no-slot' }
+    ledger.nextSlotMs = 3_600_000
+    expect(await dispatcher.runOnce()).toBe(1_000)
   })
 })
 

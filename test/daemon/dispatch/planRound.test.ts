@@ -79,6 +79,7 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ],
   ['over, and no slot', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 400 }, waits(400)],
   ['over, and no slot in sight', {}, { ...work, pauses: [over], permitsFree: 0 }, waits(1_000)],
+  ['over, and a slot far ahead', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 3_600_000 }, waits(1_000)],
 
   // The proof after a trial, and silence.
   ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],

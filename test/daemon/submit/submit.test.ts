@@ -16,7 +16,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
     read: readSubmitAnswer,
     firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
     isRefusedForAge: () => false,
-    isRefusedAgain: () => false,
+    isRefusedAgain: (_token: string, _answer: Answer, wasRefusedBefore: boolean) => wasRefusedBefore,
     newKey: () => 'fresh',
   }
   return {

@@ -29,7 +29,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       return 1_234
     },
     isRefusedForAge: () => false,
-    isRefusedAgain: () => false,
+    isRefusedAgain: (_token: string, _answer: Answer, wasRefusedBefore: boolean) => wasRefusedBefore,
     newKey: () => 'fresh',
   }
   return {

@@ -9,7 +9,14 @@ import type { LedgerStandby, RowSearchResult } from '../../../src/ledger/history
 import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
-import { fitSlotsToBudget, type Ledger, noNamedRows, openLedger } from '../../support/ledger.ts'
+import {
+  fitSlotsToBudget,
+  type Ledger,
+  noNamedRows,
+  openLedger,
+  outcomeBatch,
+  transition,
+} from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
 import { record } from '../../support/record.ts'
 import { testActor } from '../../support/testActor.ts'
@@ -190,6 +197,25 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
     ),
   )
   expect(await ledger.row(id as string)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key: key })
+})
+
+test('the answer to a poll that was under way during a recovery does not send a record again', async () => {
+  const [id] = await ledger.capture([{}])
+  const dispatch = ledger.dispatch()
+  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
+  if (sent === undefined) throw new Error('nothing was claimed')
+  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0 } as const
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
+  const [poll] = (await dispatch.claim({ ...request(), polls: 1 }, () => {})).polls
+  if (poll === undefined) throw new Error('no poll was claimed')
+  await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
+  const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
+  const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
+  const terms = { queuedBecome: 'new', seenAtMs, isOutboxInDoubt: false, alreadyDecided } as const
+  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
+  const again = { state: 'queued', transactionId: null, dueInMs: 0 } as const
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, again, poll.job)] }))
+  expect(await ledger.row(id as string)).toMatchObject({ state: 'accepted', in_doubt: true, resubmissions: 3 })
 })
 
 test('a claim that is not there any more is known by the daemon that made it, also before anybody looks', async () => {
