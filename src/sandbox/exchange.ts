@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ClientLookup } from './clients.ts'
-import type { Endpoint } from './endpoints/apiSchemas.ts'
+import type { Endpoint } from './endpoints/endpoints.ts'
 import type { Answer } from './endpoints/problemAnswer.ts'
 import type { FaultAction, FaultStore } from './faults/faults.ts'
 import type { ClientRateLimits } from './gate/clientRateLimits.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { submissionSchema } from '../../src/sandbox/endpoints/recordSchemas.ts'
-import { buildOpenApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
+import { buildOpenApiDocument } from '../../tools/docs/openApiDocument.ts'
 import { type Json, setup } from './setup.ts'
 
 const live = liveSettingsSchema.parse({})

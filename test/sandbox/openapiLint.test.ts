@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
-import { buildOpenApiDocument } from '../../src/sandbox/openapi/openapi.ts'
+import { buildOpenApiDocument } from '../../tools/docs/openApiDocument.ts'
 
 const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(buildOpenApiDocument()))
 const withoutTags = () => ({ ...document(), tags: [], info: { title: 'no license', version: '1' } })

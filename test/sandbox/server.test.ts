@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { problemAnswerSchema } from '../../src/sandbox/endpoints/apiSchemas.ts'
+import { problemAnswerSchema } from '../../tools/docs/openApiSchemas.ts'
 import { until } from '../support/until.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 

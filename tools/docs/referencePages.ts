@@ -8,13 +8,14 @@ import { ageMetricOf, type MetricRow, metricRows } from '../../src/observe/metri
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
+import { buildOpenApiDocument } from './openApiDocument.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
 import { type SchemaNode, schemaTable } from './schemaTable.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** The pages of docs/reference that the program writes about itself: each path from the checkout, with its whole text. */
+/** What the program writes about itself: pages of docs/reference and the sandbox's description, each path with its text. */
 export async function referencePages(): Promise<Map<string, string>> {
   const [commands, variables] = await Promise.all([commandsPage(), variablesPage()])
   return new Map([
@@ -27,6 +28,7 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/outbox-yaml.md', outboxYamlPage()],
     ['docs/reference/mapping-file.md', mappingFilePage()],
     ['docs/reference/faults.md', faultsPage()],
+    ['assets/openapi.json', `${JSON.stringify(buildOpenApiDocument(), null, 2)}\n`],
   ])
 }
 

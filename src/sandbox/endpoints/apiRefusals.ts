@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Exchange, SandboxParts } from '../exchange.ts'
 import { type AppliedRequest, findAppliedRequest } from '../storage/findStored.ts'
-import { idempotencyKeyLengthMax } from './apiSchemas.ts'
+import { idempotencyKeyLengthMax } from './endpoints.ts'
 import { findUnstorablePart, jsonDepthMax, parseExactJson } from './parseExactJson.ts'
 import { type Answer, errorMessages, type FieldError, refusalAnswer } from './problemAnswer.ts'
 

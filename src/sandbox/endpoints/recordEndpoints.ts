@@ -12,7 +12,7 @@ import {
   refuseWhileDown,
   unknownIdAnswer,
 } from './apiRefusals.ts'
-import type { OrderCreatedEvent } from './apiSchemas.ts'
+import type { OrderCreatedEvent } from './endpoints.ts'
 import { parseExactJson } from './parseExactJson.ts'
 import { type Answer, refusalAnswer, successAnswer } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type pg from 'pg'
 import { z } from 'zod'
-import { endpoints } from '../endpoints/apiSchemas.ts'
+import { endpoints } from '../endpoints/endpoints.ts'
 import type { SeededRandom } from '../processing/seededRandom.ts'
 
 const endpointName = z.enum(endpoints)

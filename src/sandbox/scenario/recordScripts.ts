@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import type { Endpoint } from '../endpoints/apiSchemas.ts'
+import type { Endpoint } from '../endpoints/endpoints.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { findBodyDifferences, parseJsonOrForm } from './requestMatch.ts'
 import type { RecordScript, ScriptStep } from './scenarioSchema.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoints } from '../endpoints/apiSchemas.ts'
+import { endpoints } from '../endpoints/endpoints.ts'
 import { findExactNumberText, parseExactJson } from '../endpoints/parseExactJson.ts'
 import { isRegularExpression } from '../interfaceGapSettings.ts'
 

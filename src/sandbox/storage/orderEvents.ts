@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import type { OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
+import type { OrderCreatedEvent } from '../endpoints/endpoints.ts'
 
 export const queueSchema = 'sandbox_queue'
 export const queueName = 'OrderCreated'

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { OrderCreatedEvent } from '../endpoints/apiSchemas.ts'
+import type { OrderCreatedEvent } from '../endpoints/endpoints.ts'
 import type { Admission, Exchange } from '../exchange.ts'
 import type { ScriptStep } from '../scenario/scenarioSchema.ts'
 import type { OrderEventQueue } from './orderEvents.ts'

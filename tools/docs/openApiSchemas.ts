@@ -1,24 +1,92 @@
 import { z } from 'zod'
-import * as wire from '../endpoints/apiSchemas.ts'
-import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
-import { defaultSecret, liveSettingsSchema } from '../sandboxSettings.ts'
+import { orderRequestSchema, submissionSchema } from '../../src/sandbox/endpoints/recordSchemas.ts'
+import { defaultSecret, liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
+
+/* Schemas of token requests and of all answers with the default settings. */
+
+/** @see docs/reference/interface.md, 2.3 */
+const submitAnswerSchema = z.object({
+  transactionId: z.string(),
+  status: z.literal('accepted'),
+  timestamp: z.iso.datetime(),
+})
+
+/** @see docs/reference/interface.md, 2.4 */
+const transactionAnswerSchema = z.object({
+  transactionId: z.string(),
+  status: z.enum(['pending', 'completed', 'failed']),
+  result: z.object({ customerId: z.string(), processedAt: z.iso.datetime() }).optional(),
+  errorCode: z.string().optional(),
+})
+
+const orderStatus = z.enum(['pending', 'completed'])
+
+const orderCreatedAnswerSchema = z.object({
+  orderId: z.guid(),
+  status: orderStatus,
+  createdAt: z.iso.datetime(),
+})
+
+const orderAnswerSchema = orderCreatedAnswerSchema.extend({ items: z.array(z.unknown()) })
+
+const tokenRequestSchema = z.object({
+  grant_type: z.literal('client_credentials'),
+  client_id: z.string(),
+  client_secret: z.string(),
+})
+
+/** @see docs/reference/interface.md, 2.1 */
+const tokenAnswerSchema = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int().positive().max(31_536_000_000).describe('seconds'),
+})
+
+const tokenErrorAnswerSchema = z.object({ error: z.string(), error_description: z.string().optional() })
+
+export const problemAnswerSchema = z.looseObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.int().min(200).max(599),
+  detail: z.string(),
+  code: z.string().optional(),
+  errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
+})
+
+/** CloudEvents 1.0. */
+const orderCreatedEventSchema = z.object({
+  specversion: z.literal('1.0'),
+  id: z.guid(),
+  source: z.literal('/api/v1/orders'),
+  type: z.literal('OrderCreated'),
+  subject: z.guid(),
+  time: z.iso.datetime(),
+  datacontenttype: z.literal('application/json'),
+  data: z.object({
+    orderId: z.guid(),
+    customerId: z.guid(),
+    status: z.string(),
+    items: z.array(z.unknown()),
+    createdAt: z.iso.datetime(),
+  }),
+})
 
 const live = liveSettingsSchema.parse({})
 
 const requests = {
-  TokenRequest: wire.tokenRequestSchema,
+  TokenRequest: tokenRequestSchema,
   DataSubmission: submissionSchema(live),
   OrderRequest: orderRequestSchema(live),
 }
 
 const answers = {
-  Token: wire.tokenAnswerSchema,
-  TokenError: wire.tokenErrorAnswerSchema,
-  DataAccepted: wire.submitAnswerSchema,
-  TransactionStatus: wire.transactionAnswerSchema,
-  OrderAccepted: wire.orderCreatedAnswerSchema,
-  Order: wire.orderAnswerSchema,
-  OrderCreatedEvent: wire.orderCreatedEventSchema,
+  Token: tokenAnswerSchema,
+  TokenError: tokenErrorAnswerSchema,
+  DataAccepted: submitAnswerSchema,
+  TransactionStatus: transactionAnswerSchema,
+  OrderAccepted: orderCreatedAnswerSchema,
+  Order: orderAnswerSchema,
+  OrderCreatedEvent: orderCreatedEventSchema,
 }
 
 export type ExampleName = keyof typeof exampleBodies
@@ -26,7 +94,7 @@ export type ExampleName = keyof typeof exampleBodies
 export function componentSchemas(): Record<string, unknown> {
   return {
     ...components(requests, 'input'),
-    ...components({ ...answers, Problem: wire.problemAnswerSchema }, 'output'),
+    ...components({ ...answers, Problem: problemAnswerSchema }, 'output'),
   }
 }
 

@@ -1,15 +1,15 @@
-import { idempotencyKeyLengthMax } from '../endpoints/apiSchemas.ts'
-import { numberDigitsMax } from '../endpoints/parseExactJson.ts'
-import { Problem } from '../endpoints/problemAnswer.ts'
+import { idempotencyKeyLengthMax } from '../../src/sandbox/endpoints/endpoints.ts'
+import { numberDigitsMax } from '../../src/sandbox/endpoints/parseExactJson.ts'
+import { Problem } from '../../src/sandbox/endpoints/problemAnswer.ts'
 import {
   componentHeaders,
   componentSchemas,
   type ExampleName,
   exampleBodies,
   type HeaderName,
-} from './openapiSchemas.ts'
+} from './openApiSchemas.ts'
 
-/** Describes the service with the default settings. */
+/** Describes the sandbox with the default settings. The sandbox serves this document as assets/openapi.json. */
 export function buildOpenApiDocument(): Record<string, unknown> {
   return {
     openapi: '3.1.0',
