@@ -1,18 +1,15 @@
 import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from './harness/readOptions.ts'
 
-/**
- * bench:all: the benchmarks that docs/why/performance.md shows, one after the other, in a quarter of an hour.
- *
- * With --quick each is so short that its figures mean little: it shows that they run. With --write their words and tables
- * take the place of those between the two markers of docs/why/performance.md.
- */
-
-const { values: options } = parseArgs({
-  options: { write: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
-})
+const options = readOptions(
+  'bench:all: runs the benchmarks that docs/why/performance.md shows, one after the other, in 15 minutes.',
+  {
+    write: { default: false, help: 'puts the results between the two markers of docs/why/performance.md' },
+    quick: { default: false, help: 'only shows that the benchmarks run: too short for useful figures' },
+  },
+)
 const benches: string[][] = options.quick
   ? [
       ['latency', '--records', '20'],

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { backlogCountIntervalMs } from '../../src/daemon/databaseObservation.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
@@ -7,17 +6,14 @@ import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 import { memoryMb } from './harness/usage.ts'
 
-/** bench:backlog: whether a long outbox costs more than a short one. */
-
-const { values: options } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '1000,100000,1000000' },
-    seconds: { type: 'string', default: '25' },
-  },
+const options = readOptions('bench:backlog: whether a long outbox costs more than a short one.', {
+  rows: { default: '1000,100000,1000000', help: 'sizes of the outbox, in rows' },
+  seconds: { default: '25', help: 'length of each measurement' },
 })
 const sizes = options.rows.split(',').map(Number)
 const claims = 60

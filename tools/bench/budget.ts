@@ -1,22 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { type BudgetFigures, runBudget } from './harness/runBudget.ts'
 import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
-/** bench:budget: how well the slots are spent, the learned schedule beside the plain ones and the oracle. */
-
-const { values: options } = parseArgs({
-  options: {
-    /** Windows of the saturated phase, the first third of them as warm-up, and of the idle phase. */
-    windows: { type: 'string', default: '60' },
-    idle: { type: 'string', default: '20' },
-    /** Only schedules, and only distributions, whose name contains one of these, divided by commas. */
-    only: { type: 'string', default: '' },
-    times: { type: 'string', default: '' },
+const options = readOptions(
+  'bench:budget: how well the slots are used: the learned schedule beside plain schedules and the oracle.',
+  {
+    windows: { default: '60', help: 'windows under full load; the first third warms up' },
+    idle: { default: '20', help: 'windows with few records' },
+    only: { default: '', help: 'only schedules whose name contains one of these words, divided by commas' },
+    times: { default: '', help: 'only distributions whose name contains one of these words, divided by commas' },
   },
-})
+)
 const windowMs = 6_000
 const compression = 60_000 / windowMs
 const limit = 100

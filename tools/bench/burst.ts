@@ -1,24 +1,19 @@
-import { parseArgs } from 'node:util'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { runBurst } from './harness/runBurst.ts'
 import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
-/** bench:burst: from commit to known, for records that come at once; the learned schedule beside plain ones and the oracle. */
-
-const { values: options } = parseArgs({
-  options: {
-    /** The batches, one after the other. */
-    records: { type: 'string', default: '30,100,300,1000' },
-    /** Windows of a few records each before the first batch; the schedule learns in them. */
-    idle: { type: 'string', default: '20' },
-    /** So many runs at a time. */
-    'at-once': { type: 'string', default: '7' },
-    /** Only schedules, and only distributions, whose name contains one of these, divided by commas. */
-    only: { type: 'string', default: '' },
-    times: { type: 'string', default: '' },
+const options = readOptions(
+  'bench:burst: time from commit to known outcome if records come at once: the learned schedule beside plain schedules and the oracle.',
+  {
+    records: { default: '30,100,300,1000', help: 'sizes of the batches, sent one after the other' },
+    idle: { default: '20', help: 'windows of a few records before the first batch, in which the schedule learns' },
+    'at-once': { default: '7', help: 'runs at a time' },
+    only: { default: '', help: 'only schedules whose name contains one of these words, divided by commas' },
+    times: { default: '', help: 'only distributions whose name contains one of these words, divided by commas' },
   },
-})
+)
 const windowMs = 6_000
 const compression = 60_000 / windowMs
 const limit = 100

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere } from './harness/report.ts'
 
-/** bench:capture: what the triggers of change capture cost the ERP, beside those of 0.2. */
-
-const { values: options } = parseArgs({
-  options: { orders: { type: 'string', default: '2000' }, rounds: { type: 'string', default: '9' } },
+const options = readOptions('bench:capture: what the triggers of change capture cost the ERP, beside those of 0.2.', {
+  orders: { default: '2000', help: 'orders in each round' },
+  rounds: { default: '9', help: 'rounds' },
 })
 const orders = Number(options.orders)
 const rounds = Number(options.rounds)

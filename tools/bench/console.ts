@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { chromiumPath, openBrowser } from '../../test/support/browser.ts'
 import { daemonEnvironment } from '../../test/support/daemon.ts'
@@ -8,27 +7,21 @@ import { noCompileCache, startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 import { memoryMb } from './harness/usage.ts'
 import { openViewers } from './harness/viewers.ts'
 
-/**
- * bench:console: what each page of the console costs over a large ledger, and what many who look cost the database.
- *
- *     node tools/bench/console.ts --submissions 1000000 --viewers 50 --seconds 30 --statements
- */
-
-const { values: options } = parseArgs({
-  options: {
-    submissions: { type: 'string', default: '1000000' },
-    viewers: { type: 'string', default: '50' },
-    /** How long they look. */
-    seconds: { type: 'string', default: '30' },
-    /** Also what the database was asked, and how long it took. */
-    statements: { type: 'boolean', default: false },
+const options = readOptions(
+  'bench:console: what each page of the console costs over a large ledger, and what many viewers cost the database.',
+  {
+    submissions: { default: '1000000', help: 'submissions in the ledger' },
+    viewers: { default: '50', help: 'open pages' },
+    seconds: { default: '30', help: 'how long the pages stay open' },
+    statements: { default: false, help: 'also lists the statements and their time' },
   },
-})
+)
 const [submissions, viewers, seconds] = [options.submissions, options.viewers, options.seconds].map(Number) as [
   number,
   number,

@@ -1,26 +1,24 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { daemonEnvironment, saysRunning } from '../../test/support/daemon.ts'
 import { type Program, startProgram } from '../../test/support/program.ts'
 import { noCompileCache, startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 import { memoryMb, readUsage, type Usage } from './harness/usage.ts'
 
-/** bench:engine: records per second seen through (one submission, one poll) when no limit holds the daemon back. */
-
-const { values: options } = parseArgs({
-  options: {
-    records: { type: 'string', default: '12000' },
-    only: { type: 'string' },
-    /** Folder for a CPU profile of the daemon. */
-    profile: { type: 'string' },
-    statements: { type: 'boolean', default: false },
+const options = readOptions(
+  'bench:engine: records per second (one submission, one poll each) if no limit holds the daemon back.',
+  {
+    records: { default: '12000', help: 'records' },
+    only: { default: '', help: 'only runs whose name contains this' },
+    profile: { default: '', help: 'folder for a CPU profile of the daemon' },
+    statements: { default: false, help: 'also lists the statements and their time' },
   },
-})
+)
 const records = Number(options.records)
 const processingMs = 200
 const unlimited = {

@@ -1,17 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { sourceMain } from '../../test/support/program.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 import { cpuMs, memoryMb } from './harness/usage.ts'
 
-/** bench:idle: what a daemon costs that has nothing to do. */
-
-const { values: options } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, statements: { type: 'boolean', default: false } },
+const options = readOptions('bench:idle: what a daemon costs that has nothing to do.', {
+  seconds: { default: '60', help: 'length of the measurement' },
+  statements: { default: false, help: 'also lists the statements and their time' },
 })
 const seconds = Number(options.seconds)
 const settleMs = 10_000

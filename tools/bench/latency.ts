@@ -1,13 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 
-/** bench:latency: from the commit of an outbox row to the first byte of its request at the service, daemon idle. */
-
-const { values: options } = parseArgs({ options: { records: { type: 'string', default: '150' } } })
+const options = readOptions(
+  'bench:latency: time from the commit of an outbox row to the first byte of its request at the service, if the daemon is idle.',
+  {
+    records: { default: '150', help: 'records, each committed alone' },
+  },
+)
 const records = Number(options.records)
 const gapMinMs = 50
 const gapMaxMs = 350

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { parseArgs } from 'node:util'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { readAuditEntries } from '../../src/ledger/audit/readAuditEntries.ts'
 import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
@@ -35,22 +34,17 @@ import { beginTransaction, createPool, type Database } from '../../src/postgres/
 import { record } from '../../test/support/record.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 
-/**
- * bench:ledger: whether a large ledger answers as fast as a small one, and whether a year leaves it at its size.
- *
- *     node tools/bench/ledger.ts --submissions 10000000 --days 365 --daily 20000
- */
-
-const { values: options } = parseArgs({
-  options: {
-    submissions: { type: 'string', default: '1000000' },
-    /** Of the simulated year, and how many records a day; 0 days leaves it out. */
-    days: { type: 'string', default: '365' },
-    daily: { type: 'string', default: '2000' },
+const options = readOptions(
+  'bench:ledger: whether a large ledger answers as fast as a small one, and whether its size stays the same for a year.',
+  {
+    submissions: { default: '1000000', help: 'submissions in the ledger' },
+    days: { default: '365', help: 'length of the simulated year; 0 leaves it out' },
+    daily: { default: '2000', help: 'records a day' },
   },
-})
+)
 const submissions = Number(options.submissions)
 const fastMs = 50
 const rounds = 5

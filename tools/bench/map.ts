@@ -1,8 +1,12 @@
-// Records mapped per second on one core, beside a function written by hand for the same mapping: `node tools/bench/map.ts`.
-// The hand-written one reads numbers' own digits by the same JSON.parse reviver and checks every field, no more.
 import { readFileSync } from 'node:fs'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
 import { readMapping } from '../../src/mapping/readMapping.ts'
+import { readOptions } from './harness/readOptions.ts'
+
+readOptions(
+  'bench:map: records mapped per second on one core, beside a function written by hand that reads the digits of numbers with the same JSON.parse reviver.',
+  {},
+)
 
 const timesMax = 3
 const roundMs = 1_000

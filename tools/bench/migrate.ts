@@ -1,21 +1,19 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import type { TableCost } from '../../src/ledger/migrations.ts'
 import { loadVersion } from '../../test/support/loadVersion.ts'
 import { measureMigration, migrationNames } from '../../test/support/measureMigration.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere } from './harness/report.ts'
 
-/**
- * bench:migrate: how long each migration of this version holds up the daemons of 0.1.0 on a large ledger.
- *
- *     node tools/bench/migrate.ts --submissions 1000000 --postgres /usr/lib/postgresql/15/bin
- */
-
-const { values: options } = parseArgs({
-  options: { submissions: { type: 'string', default: '1000000' }, postgres: { type: 'string' } },
-})
+const options = readOptions(
+  'bench:migrate: how long each migration of this version blocks the daemons of 0.1.0 on a large ledger.',
+  {
+    submissions: { default: '1000000', help: 'submissions in the ledger' },
+    postgres: { default: '', help: "folder of another PostgreSQL's binaries, such as /usr/lib/postgresql/15/bin" },
+  },
+)
 const submissions = Number(options.submissions)
 const rowsAtOnce = 250_000
 const everyMs = 10
@@ -25,7 +23,10 @@ sayWhere('bench:migrate')
 say(
   `A ledger of 0.1.0 with ${submissions} submissions and four events each; meanwhile two sessions write a step, and read a record, every ${everyMs} ms.`,
 )
-await using server = await startPostgres({ max_wal_size: '4GB', shared_buffers: '512MB' }, options.postgres)
+await using server = await startPostgres(
+  { max_wal_size: '4GB', shared_buffers: '512MB' },
+  options.postgres || undefined,
+)
 const url = await createDatabaseOn(server.url, 'ledger')
 await loadVersion(url, '0.1.0', 'ledger')
 const pool = openPool(url, { max: 4 })

@@ -1,11 +1,11 @@
-import { parseArgs } from 'node:util'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { runShare } from './harness/runShare.ts'
 
-/** bench:share: three daemons spend one budget. */
-
-const { values: options } = parseArgs({ options: { windows: { type: 'string', default: '12' } } })
+const options = readOptions('bench:share: three daemons share one budget.', {
+  windows: { default: '12', help: 'windows that count' },
+})
 const [limit, windowMs, daemons] = [100, 6_000, 3]
 const countedWindows = Number(options.windows)
 

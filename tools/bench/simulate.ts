@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readOptions } from './harness/readOptions.ts'
 import { verdict } from './harness/report.ts'
 import { type BurstFigures, figuresOf, playBurst } from './harness/simulatedBurst.ts'
 import { changes, playChange } from './harness/simulatedChange.ts'
@@ -6,18 +6,11 @@ import { doubling, every, learned, oracle } from './harness/simulatedSchedules.t
 import { arrivals, distributions, percentile } from './harness/workloads.ts'
 import { type Outcome, type Schedule, simulate } from './simulation.ts'
 
-/** bench:simulate: the poll schedule and the dispatcher under a fake clock. */
-
-const { values: options } = parseArgs({
-  options: {
-    /** steady, load, burst, change; all where it is empty. */
-    only: { type: 'string', default: '' },
-    /** Runs of each line, with other random numbers. */
-    seeds: { type: 'string', default: '5' },
-    /** Only schedules, and only distributions, whose name contains this. */
-    schedule: { type: 'string', default: '' },
-    times: { type: 'string', default: '' },
-  },
+const options = readOptions('bench:simulate: the poll schedule and the dispatcher under a fake clock.', {
+  only: { default: '', help: 'steady, load, burst or change (all if empty)' },
+  seeds: { default: '5', help: 'runs of each line, each with its own random numbers' },
+  schedule: { default: '', help: 'only schedules whose name contains this' },
+  times: { default: '', help: 'only distributions whose name contains this' },
 })
 
 const WINDOW_MS = 60_000

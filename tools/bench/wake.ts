@@ -1,20 +1,19 @@
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
 
-/** bench:wake: what the trigger that wakes the daemon costs the ERP, whose sessions all insert at once. */
-
-const { values: options } = parseArgs({
-  options: {
-    writers: { type: 'string', default: '16' },
-    seconds: { type: 'string', default: '4' },
-    rounds: { type: 'string', default: '5' },
+const options = readOptions(
+  'bench:wake: what the trigger that wakes the daemon costs the ERP if all its sessions insert at once.',
+  {
+    writers: { default: '16', help: 'sessions' },
+    seconds: { default: '4', help: 'length of each measurement' },
+    rounds: { default: '5', help: 'rounds' },
   },
-})
+)
 const writers = Number(options.writers)
 const seconds = Number(options.seconds)
 const rounds = Number(options.rounds)
