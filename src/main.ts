@@ -126,7 +126,7 @@ for (const [name, load] of Object.entries(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  // `-V` printed the version before 0.3, and still does.
+  // Up to 0.2 `-V` was the option that printed the version, so it still works.
   await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)

@@ -135,7 +135,7 @@ export const variables = {
     about: 'unit of `expires_in` in the answer with a token',
   },
   DISCOVERED_CONTRACT: {
-    instances: 'own: it changes what this instance counts, not what it sends',
+    instances: 'own: it changes only the metrics of this instance, not what it sends',
     schema: discoveredContractSchema.optional(),
     about:
       'the service’s answers as `outboxd discover --write FILE` noted them; `outboxd check --contract` reports, and the daemon counts, answers that differ',
@@ -191,7 +191,7 @@ export const variables = {
     instances: 'same: reported',
     schema: z.enum(['none', 'synchronous']).default('none'),
     about:
-      'standby that a failover of the ledger’s database promotes. synchronous: only one that each COMMIT waited for, so sending continues; none: sending stops until `outboxd recover`',
+      'which standby a failover of the ledger’s database promotes. synchronous: one that has every commit, so sending continues; none: possibly another, so sending stops until `outboxd recover`',
   },
   KEY_ON_FAILURE: {
     instances: 'same: reported',

@@ -31,16 +31,16 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain: you settle each record; new: outboxd sends each. Any other word is your name',
+      'uncertain (you settle each record) or new (outboxd sends each). Given again with another word, it is your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
       '--waiting',
-      'say that waiting rows may have been sent: the outbox was restored, too, or a daemon died just before the restore or failover',
+      'say that waiting rows may have been sent. Give this if the outbox was restored, too, or a daemon died just before the restore or failover',
     ],
     [
       '--no-waiting',
-      'say that waiting rows were not sent: the outbox was not restored, and no daemon died just before the restore or failover',
+      'say that no waiting row was sent. Give this only if the outbox was not restored and no daemon died just before the restore or failover',
     ],
     ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
     byOption,

@@ -98,7 +98,7 @@ export function formatOutcome(outcome: DemoOutcome): string {
   const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
   if (isAllCorrect(outcome)) {
     return `${formatRecordCheck(check)}
-All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
+All ${records} records ended after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
 The service has each of the remaining records exactly once, and nothing else.
 Every amount that arrived equals the ERP's to the cent (compared digit by digit).
 ${counted}`

@@ -83,7 +83,7 @@ export function initialBacklogMessage(backlog: InitialBacklog | null): string | 
 }
 
 export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
-  const fails = `max_prepared_transactions is ${preparedMax}, so PREPARE TRANSACTION fails after an insert that the trigger announces`
+  const fails = `max_prepared_transactions is ${preparedMax}, so the ERP may use PREPARE TRANSACTION, which fails after the trigger's NOTIFY`
   if (wakes === 'sleepers') {
     const risk = `, but ${fails}. If the ERP uses that, run \`outboxd migrate --outbox --no-wake\``
     return `inserts wake a sleeping daemon${preparedMax === 0 ? '' : risk}`

@@ -18,7 +18,7 @@ import { rowsBehindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 /**
- * Finds reasons why the daemon would fail on this table, without a ledger. If one problem hides others, returns only
+ * Finds reasons why the daemon would fail on this table. Needs no ledger. If one problem hides others, returns only
  * that one.
  *
  * @throws OutboxTableUnusable if the table differs from its description

@@ -53,7 +53,7 @@ export function createKeyOrderFilter(
   }
 }
 
-/** Ids are compared up to this length, to which the ledger cuts the subject of a problem. */
+/** The ledger cuts a row's id to this length when it records a problem, so only this part of an id is compared. */
 export const idCharsMax = 500
 
 /** Cuts ids as the ledger does. They are compared as text, because a former outbox's id may not fit this column's type. */

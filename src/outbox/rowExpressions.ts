@@ -71,9 +71,8 @@ export function rowExpressions(
 }
 
 /**
- * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may be ours, so a new
- * cursor begins at the start.
- * @param rows the expressions of `OpenTable.ideal`, because the set of failing rows changes
+ * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may have to be sent, so the table is read from its start again.
+ * @param rows the expressions of `OpenTable.ideal`, which do not leave out failing rows: the set of failing rows changes, and the digest must not
  * @param timesReread the number of times that the table was read from its beginning again
  */
 export function cursorSelectionDigest(

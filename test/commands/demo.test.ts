@@ -223,7 +223,7 @@ test.concurrent('twelve records travel, and the truth is as it should be', { tim
     /7 of 7 +data records +completed, sent once, kept by the service once, its amount equal to the cent/,
   )
   expect(out).toMatch(/1 of 1 +three decimals +rejected, never sent, never kept by the service/)
-  expect(out).toContain('All 12 records are through after')
+  expect(out).toContain('All 12 records ended after')
   expect(message).toMatch(/outboxd status --watch\n {2}\d+ of 12 have ended \| 20.* requests free\n/)
   expect(code).toBe(0)
 })

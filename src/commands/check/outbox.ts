@@ -172,7 +172,7 @@ function judgeTrial(trial: WriteBackTrial): Judged {
       return ['ok', 'writing was not tried: no row waits, or other sessions have locked all waiting rows']
     case 'tried': {
       const { outboxId, refusals } = trial
-      if (refusals.length === 0) return ['ok', `each state could be written to row ${outboxId}, and was rolled back`]
+      if (refusals.length === 0) return ['ok', `writing each state to row ${outboxId} works (tried and rolled back)`]
       const refused = refusals.map(
         ({ state, why }) => `the state ${state} cannot be written to row ${outboxId}: ${why}`,
       )

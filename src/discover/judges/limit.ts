@@ -107,7 +107,7 @@ export interface CountToLimit {
   tokenRequests: number
 }
 
-/** Two or three counts, and extra requests after the first count, when the limit is used up. */
+/** Two or three counts of the requests that the service lets in. After the first count, extra requests follow. */
 export interface LimitCounts {
   counts: readonly CountToLimit[]
   /** The extra requests. `stayed` is true if they were in the window throughout the second count. */
@@ -227,7 +227,7 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   const said = seen.counts
     .map(({ letIn, isLimitReached }) => (isLimitReached ? letIn : `more than ${letIn}`))
     .join(' and ')
-  const why = `requests let in per count: ${said}`
+  const why = `requests that the service accepted in a row: ${said}`
   const read = interpretLimitCounts(seen)
   if (read === null) {
     const isFull = seen.counts.length > 1 && seen.counts.every(({ letIn }) => letIn >= countMaxOf(configured))

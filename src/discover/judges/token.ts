@@ -162,7 +162,7 @@ export async function askTokenLifetime(parts: QuestionContext): Promise<Finding>
   return unknownFinding('the token did not end while it was tried, or was refused at once')
 }
 
-/** The ages at which to try the token: around each end, and in between, so that an early end shows. */
+/** The ages at which to try the token: just before and after each expected end, and earlier, to notice an early end. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])

@@ -13,7 +13,7 @@ const sendingForm = new RegExp(
 )
 const sendingWord = new RegExp(`^(?:${sending})$`)
 
-/** Words of columns that are about a person, a count, a way, a target or a plan. */
+/** Words that make a column about who sent, how often, how, where to or when to: not about whether a row was sent. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 

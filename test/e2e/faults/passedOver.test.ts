@@ -51,7 +51,7 @@ test('`outbox.yaml` includes more rows: each sent once', async () => {
   expect(shown).toContain('3 in the outbox')
   const checked = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
   await check.action(checked, {})
-  expect(checked.printed()).toContain('3 rows wait; each state could be written to row ')
+  expect(checked.printed()).toContain('3 rows wait; writing each state to row ')
   await given.startInstance()
   await eventually(async () =>
     expect(await arrived(given)).toEqual(['draft', 'draft', 'draft', 'released', 'released']),
