@@ -3,7 +3,7 @@ import { openBenchRun } from './benchRun.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { type BurstFigures, figuresOf } from './simulatedBurst.ts'
-import { countRefused, countUnderWay, databaseNow } from './through.ts'
+import { countRefused, countUnderWay } from './through.ts'
 import { trickle } from './trickle.ts'
 
 /** One schedule against one distribution: a few records, and then batches, each when the one before is through. */
@@ -37,10 +37,10 @@ export async function runBurst(run: BurstRun): Promise<BurstRunFigures> {
   const batches: BurstRunFigures['batches'] = []
   for (const [i, records] of run.batches.entries()) {
     await trickle(database, windowMs, i === 0 ? run.idleWindows : betweenWindows)
-    const from = await databaseNow(database)
+    const newest = await readNewestId(database)
     await fillOutbox(database, records)
     await drained(run)
-    batches.push(await readBatch(database, from, records))
+    batches.push(await readBatch(database, newest, records))
   }
   return { batches, refused: await countRefused(database) }
 }
@@ -55,13 +55,18 @@ async function drained({ database, windowMs }: BurstRun): Promise<void> {
   }
 }
 
-/** Reads how long the records waited that were committed since `from`, from their commit to the end in the ledger. */
-async function readBatch({ pool }: BenchDatabase, from: Date, records: number): Promise<BurstRunFigures['batches'][0]> {
+async function readNewestId({ pool }: BenchDatabase): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>('select coalesce(max(id), 0)::text as id from outbox')
+  return rows[0]?.id ?? '0'
+}
+
+/** Reads how long the records after the id `newest` waited, from their commit to the end in the ledger. */
+async function readBatch({ pool }: BenchDatabase, newest: string, records: number): Promise<BurstRunFigures['batches'][0]> {
   const { rows } = await pool.query<{ polls: number; waitMs: number }>(
     `select s.polls, extract(epoch from s.ended_at - o.created_at)::float8 * 1000 as "waitMs"
      from outbox o join outboxd.submission s on s.outbox_id = o.id::text
-     where o.created_at >= $1 and s.state = 'completed'`,
-    [from],
+     where o.id > $1 and s.state = 'completed'`,
+    [newest],
   )
   if (rows.length !== records) throw new Error(`of ${records} records ${rows.length} are completed`)
   const pollsPerRecord = rows.reduce((sum, { polls }) => sum + polls, 0) / records
