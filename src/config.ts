@@ -168,15 +168,15 @@ const credentialReaders = {
 }
 
 /** The values of one part change together, or not at all. */
-export type CredentialPart = keyof typeof credentialReaders
-export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
-export const connectionCredentialParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
+export type CredentialKind = keyof typeof credentialReaders
+export const credentialKinds = Object.keys(credentialReaders) as CredentialKind[]
+export const connectionCredentialKinds = ['authority', 'certificate', 'proxy'] as const satisfies CredentialKind[]
 
 /** A sentence that says why the variables cannot be used. */
 type VariablesProblem = string
 
-export const readCredentials = (env: Environment, part: CredentialPart): Partial<Credentials> | VariablesProblem =>
-  readAgain<Partial<Credentials>>(env, credentialReaders[part])
+export const readCredentials = (env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem =>
+  readAgain<Partial<Credentials>>(env, credentialReaders[kind])
 
 export type DatabaseUrls = ReturnType<typeof databaseUrls>
 
@@ -226,7 +226,7 @@ function mappingsFolder(given: string, env: Environment): string {
  *
  * @param environmentFile the path of the variables file if the mappings in use are in its folder, else null
  */
-export function explainMappingsFolder(env: Environment, environmentFile: string | null): string | null {
+export function explainUnusualMappingsDir(env: Environment, environmentFile: string | null): string | null {
   const here = resolve('mappings')
   if (env.MAPPINGS_DIR) {
     const isOther = environmentFile !== null && env.MAPPINGS_DIR !== here && existsSync(here)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
 /** Says whether the instances on one ledger may have different values of a variable. */
-export type VariableSharing =
+export type ValuesAcrossInstances =
   /** Instances should not differ. `outboxd status` reports differences. */
   | 'same: reported'
   /** Instances must not differ. A daemon with a different database, table or service does not start. */
@@ -11,7 +11,7 @@ export type VariableSharing =
   | `own: ${string}`
 
 export interface Variable {
-  instances: VariableSharing
+  instances: ValuesAcrossInstances
   schema: z.ZodType
   about: string
   shownDefault?: string

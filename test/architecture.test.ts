@@ -21,7 +21,7 @@ interface Rule {
   breaks: (edge: Import) => boolean
 }
 
-/** What a folder of ours imports, beside itself, model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts. */
+/** What a folder of ours imports, beside itself, model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotDurations.ts and types of config.ts. */
 const mayImport: Record<string, string[]> = {
   ...Object.fromEntries(stages.map((stage) => [stage, []])),
   yaml: [],
@@ -38,9 +38,9 @@ const mayImport: Record<string, string[]> = {
 
 const rules: Rule[] = [
   {
-    says: 'boundText.ts, clock.ts, resources.ts and slotReach.ts import nothing, model.ts and its folder each other and types of resources.ts alone',
+    says: 'boundText.ts, clock.ts, resources.ts and slotDurations.ts import nothing, model.ts and its folder each other and types of resources.ts alone',
     breaks: ({ from, to, types }) =>
-      isOneOf(from, 'boundText.ts', 'clock.ts', 'resources.ts', 'slotReach.ts') ||
+      isOneOf(from, 'boundText.ts', 'clock.ts', 'resources.ts', 'slotDurations.ts') ||
       (isOfModel(from) && !isOfModel(to) && !(to === 'resources.ts' && types)),
   },
   {
@@ -55,7 +55,7 @@ const rules: Rule[] = [
       !isOneOf(to, 'variables.ts', 'createVariableReader.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
   },
   ...Object.entries(mayImport).map(([name, others]) => ({
-    says: `${name} imports ${['its own folder', ...others, 'model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts'].join(', ')}`,
+    says: `${name} imports ${['its own folder', ...others, 'model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotDurations.ts and types of config.ts'].join(', ')}`,
     breaks: (edge: Import) =>
       home(edge.from) === name && isOurs(edge.to) && !isOwnOrShared(edge) && !others.includes(home(edge.to)),
   })),
@@ -339,7 +339,16 @@ function isOurs(path: string): boolean {
 function isOwnOrShared({ from, to, types }: Import): boolean {
   return (
     home(from) === home(to) ||
-    isOneOf(to, 'model.ts', 'boundText.ts', 'plainText.ts', 'time.ts', 'clock.ts', 'resources.ts', 'slotReach.ts') ||
+    isOneOf(
+      to,
+      'model.ts',
+      'boundText.ts',
+      'plainText.ts',
+      'time.ts',
+      'clock.ts',
+      'resources.ts',
+      'slotDurations.ts',
+    ) ||
     (to === 'config.ts' && types) ||
     (to === 'createVariableReader.ts' && isIn(from, 'operations')) // its ConfigInvalid, to explain it
   )
@@ -359,7 +368,7 @@ function isShared(path: string): boolean {
     'clock.ts',
     'plainText.ts',
     'resources.ts',
-    'slotReach.ts',
+    'slotDurations.ts',
     'time.ts',
     'config.ts',
     'pem.ts',

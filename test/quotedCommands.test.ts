@@ -28,7 +28,7 @@ test('every quoted command exists, with its options, its arguments and a value f
 const advice = [
   /^docs\/run\/(runbook|restore)\.md$/,
   /^deploy\/prometheus-rules\.yaml$/,
-  /^src\/operations\/(problemMessages|serviceTargets|diagnose|lossMessages|databaseMessages)\.ts$/,
+  /^src\/operations\/(problemMessages|serviceLevelTargets|diagnose|lossMessages|databaseMessages)\.ts$/,
 ]
 
 test('advice names each option that its command requires', () => {

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { describeOutboxIdentity, ForeignOutbox, readServedOutbox, type StartPosition } from '../ledger/binding.ts'
+import { describeOutboxIdentity, OutboxMismatch, readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import {
   type Adoption,
   adoptOutbox,
@@ -25,7 +25,7 @@ import { formatIsoInstant, parseEpochMs } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { asOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row to send',
@@ -34,7 +34,7 @@ export const command = defineCommand({
     ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
     ['--service', 'bind the ledger to the configured service'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
-    asOption,
+    actorNameOption,
     reasonOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
@@ -152,7 +152,7 @@ async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting
   } catch (error) {
-    if (!(error instanceof ForeignOutbox)) throw error
+    if (!(error instanceof OutboxMismatch)) throw error
     return 0
   }
 }

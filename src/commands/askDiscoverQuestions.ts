@@ -7,7 +7,7 @@ import { type AnsweredQuestion, askQuestions, type QuestionPlan } from '../disco
 import { QuestionContext } from '../discover/questionContext.ts'
 import { describeSideObservations } from '../discover/report.ts'
 import { createInMemorySlots, type Slots } from '../discover/sender.ts'
-import { openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
+import { type CommandSlots, openCommandSlots } from '../ledger/slotLoans.ts'
 import { createHttpClient } from '../service/http.ts'
 import type { CommandContext } from './terminal/context.ts'
 
@@ -64,7 +64,7 @@ export async function askDiscoverQuestions(
  * @returns null if the database has no budget yet
  * @throws ConfigInvalid
  */
-async function openLedgerSlots({ stateDatabaseUrl, rateLimit, service }: DiscoverConfig): Promise<SlotLender | null> {
+async function openLedgerSlots({ stateDatabaseUrl, rateLimit, service }: DiscoverConfig): Promise<CommandSlots | null> {
   const instead = 'If no daemon runs with these credentials, give --no-ledger'
   if (stateDatabaseUrl === null)
     throw new ConfigInvalid([
@@ -73,7 +73,7 @@ async function openLedgerSlots({ stateDatabaseUrl, rateLimit, service }: Discove
   const { windowMs } = rateLimit
   const { requestTimeoutMs } = service
   try {
-    return await openSlotLender(stateDatabaseUrl, { windowMs, requestTimeoutMs, stopwatch: systemClock.stopwatch })
+    return await openCommandSlots(stateDatabaseUrl, { windowMs, requestTimeoutMs, stopwatch: systemClock.stopwatch })
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(

@@ -4,8 +4,8 @@ import {
   ConfigInvalid,
   createVariableReader,
   type Environment,
+  type ValuesAcrossInstances,
   type Variable,
-  type VariableSharing,
 } from '../createVariableReader.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { variables } from '../variables.ts'
@@ -15,7 +15,7 @@ import { type CommandContext, exitCodes, printJson } from './terminal/context.ts
 interface Row {
   name: string
   default: string
-  instances: VariableSharing
+  instances: ValuesAcrossInstances
   about: string
   file: string | null
 }
@@ -86,7 +86,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
 const alike: Readonly<Record<string, string>> = {
   'same: reported': 'same',
   'same: refused': 'same, or no start',
-} satisfies Partial<Record<VariableSharing, string>>
+} satisfies Partial<Record<ValuesAcrossInstances, string>>
 
 function markdown(rows: readonly Row[]): string {
   const lines = rows.map(({ name, default: shown, instances, about, file }) => {

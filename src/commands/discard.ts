@@ -3,7 +3,7 @@ import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'give up records for good, with a reason',
@@ -11,7 +11,7 @@ export const command = defineCommand({
   options: [
     ...filterOptions(discardRules, 'change at most this many, longest in their state first'),
     ['--reason <text>', 'why; the log keeps it with each record', { required: true }],
-    asOption,
+    actorNameOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],

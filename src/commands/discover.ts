@@ -4,11 +4,11 @@ import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
 import { type AnsweredQuestion, planQuestions, type QuestionPlan } from '../discover/askQuestions.ts'
 import type { Exchange } from '../discover/exchange.ts'
-import type { GivenOptions } from '../discover/question.ts'
+import type { QuestionOptions } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import {
-  discoveredContractValue,
   discoveredSettings,
+  formatDiscoveredContract,
   isWrittenByDiscover,
   renderDiscoverReport,
   renderSettingsFile,
@@ -127,7 +127,7 @@ function misread(records: readonly TestRecord[], { record, type }: DiscoverOptio
 const bothForOneEndpoint =
   '--record: both files are records, or both are orders. Give one file with a record and one with an order'
 
-function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): GivenOptions {
+function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): QuestionOptions {
   const { record, order } = recordAndOrderOf(records.filter((each) => each.kind === 'record'))
   return {
     record,
@@ -192,7 +192,7 @@ function tell(
       ...{ question: name, section, assumed },
       ...finding,
     }))
-    const [set, contract] = [discoveredSettings(answered), discoveredContractValue(answered)]
+    const [set, contract] = [discoveredSettings(answered), formatDiscoveredContract(answered)]
     printJson(context, { requests, questions: told, seen, set, contract })
   } else context.stdout.write(escapeControlInLines(renderDiscoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)

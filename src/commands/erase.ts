@@ -5,14 +5,14 @@ import { printChangeResult, renderSkippedRecords } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { createProgressPrinter, exitCodes } from './terminal/context.ts'
-import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
   options: [
     ['--key <key>', "the records' key", { required: true }],
     ['--reason <text>', 'why; do not name the person, because the log keeps it for ever', { required: true }],
-    asOption,
+    actorNameOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],

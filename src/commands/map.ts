@@ -12,7 +12,7 @@ import {
   mapPayloads,
   previewRowMapping,
 } from '../operations/mapRecords.ts'
-import { readContentsOfAllRecords, readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { readContentsInBatches, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeControlInLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
@@ -91,7 +91,7 @@ async function previewRows(
   return await withOutbox(databases, async (outbox) => {
     const records =
       id === null
-        ? await readContentsOfAllRecords(outbox, mappings, await readWaitingRows(outbox, limit))
+        ? await readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
         : [await readRecordWithContent(outbox, mappings, id)]
     return records.filter((record) => record !== null).map((record) => previewRowMapping(mappings, record))
   })

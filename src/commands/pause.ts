@@ -4,13 +4,13 @@ import { parsePauseRequest, pauseMessage } from '../operations/pause.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
-import { asOption, dryRunOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'stop all requests of all instances, until outboxd resume or for a time',
   options: [
     ['--reason <text>', 'why; outboxd status shows it', { required: true }],
-    asOption,
+    actorNameOption,
     ['--for <duration>', 'for 30s, 45m, 2h or 1d (default: until outboxd resume)'],
     dryRunOption,
     ['--json', 'print JSON'],

@@ -5,8 +5,8 @@ import {
   countPrunableSubmissions,
   type PrunableCount,
   type PrunedCounts,
-  type PruneEnd,
   type PruneRound,
+  type PruneRoundResult,
   runPruneRound,
 } from '../ledger/retention.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
@@ -14,12 +14,12 @@ import { findExistingIds } from '../outbox/readRows.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
-import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'delete records older than RETENTION_DAYS and payloads older than RETENTION_PAYLOAD_DAYS',
   options: [
-    asOption,
+    actorNameOption,
     reasonOption,
     ['--dry-run', 'show what would be deleted, by state and age; change nothing'],
     ['--json', 'print JSON'],
@@ -62,7 +62,7 @@ async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   context: CommandContext,
-): Promise<{ pruned: PrunedCounts; end: PruneEnd }> {
+): Promise<{ pruned: PrunedCounts; end: PruneRoundResult }> {
   const { retention } = databases.config
   const goOn = () => !context.signal.aborted
   const showProgress = createProgressPrinter(
@@ -103,7 +103,7 @@ function wouldMessage(due: readonly PrunableCount[]): string {
   return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')} (delete the contents only).`
 }
 
-function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneEnd): string {
+function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResult): string {
   const rest =
     end === 'through'
       ? ''

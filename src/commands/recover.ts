@@ -24,7 +24,7 @@ import { escapeControl, pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
-import { byOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { dryRunOption, legacyByOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the ledger was restored or failed over, and resume sending',
@@ -43,7 +43,7 @@ export const command = defineCommand({
       'say that no waiting row was sent. Give this only if the outbox was not restored and no daemon died just before the restore or failover',
     ],
     ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
-    byOption,
+    legacyByOption,
     reasonOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
@@ -100,7 +100,10 @@ Examples:
         ? 'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.'
         : 'Nothing was changed.'
       const goOn = () => !context.signal.aborted
-      const said = { isWaitingToo: options.waiting, sayer: options.restored ? operator.actor.who : undefined }
+      const said = {
+        areWaitingRowsDoubtful: options.waiting,
+        restoredBy: options.restored ? operator.actor.who : undefined,
+      }
       const loss = await findLedgerLoss(databases, said, goOn).catch((error: unknown) => {
         say(`outboxd: the records to recover could not be read. ${unchanged}`)
         throw error

@@ -5,12 +5,12 @@ import type { Databases } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
-import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'make all running daemons read mapping files, outbox.yaml and credentials again',
   options: [
-    asOption,
+    actorNameOption,
     reasonOption,
     ['--dry-run', 'show which daemons it would ask; change nothing'],
     ['--json', 'print JSON'],

@@ -3,7 +3,7 @@ import { referenceHelp } from '../operations/references.ts'
 import { replayableStates, replayRules, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { asOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
@@ -16,7 +16,7 @@ export const command = defineCommand({
     ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'give a new idempotency key also to records that may have arrived'],
-    asOption,
+    actorNameOption,
     reasonOption,
     ['--dry-run', 'show what would be replayed and what cannot be mapped; change nothing'],
     ['--yes', 'do not ask for confirmation'],

@@ -36,7 +36,7 @@ import {
   printUsageErrors,
   slotWaitOptions,
 } from './terminal/context.ts'
-import { asOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'say whether an uncertain record arrived',
@@ -48,7 +48,7 @@ export const command = defineCommand({
     ['--take-back', 'an id that an operator gave is wrong: make the record uncertain again'],
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
-    asOption,
+    actorNameOption,
     reasonOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],

@@ -4,14 +4,14 @@ import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
-import { asOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
     ['--all', 'also test now whether the pauses that the daemon began can end'],
     ['--believe-refusals', 'a mass refusal is correct: reject its records'],
-    asOption,
+    actorNameOption,
     reasonOption,
     dryRunOption,
     ['--json', 'print JSON'],

@@ -1,8 +1,8 @@
 import { systemClock } from '../clock.ts'
 import {
-  type CredentialPart,
-  connectionCredentialParts,
-  credentialParts,
+  type CredentialKind,
+  connectionCredentialKinds,
+  credentialKinds,
   readConfig,
   readCredentials,
   readDatabaseUrls,
@@ -25,7 +25,7 @@ const leftInDoubt = 1
 /** Credentials are read this often, to report a broken file before another daemon starts with it. */
 const lookEveryMs = 60_000
 
-const namesOfParts: Record<CredentialPart, string> = {
+const namesOfParts: Record<CredentialKind, string> = {
   secret: 'client id or secret',
   authority: 'SERVICE_CA_FILE',
   certificate: 'client certificate',
@@ -94,13 +94,13 @@ export async function run(context: CommandContext): Promise<number> {
       log.error(`${namesOfParts[part]} cannot be used: the daemon keeps the previous one`, { detail }),
   })
   const reload = async () => {
-    credentials.renew(credentialParts)
+    credentials.renew(credentialKinds)
     const problems = [credentials.broken(), await files.reload()].filter((problem) => problem !== null)
     return problems.length === 0 ? null : problems.join('\n')
   }
   context.onReload(() => void reload())
   const looking = setInterval(() => {
-    credentials.renew(credentials.broken() === null ? connectionCredentialParts : credentialParts)
+    credentials.renew(credentials.broken() === null ? connectionCredentialKinds : credentialKinds)
   }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {

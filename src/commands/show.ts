@@ -9,9 +9,9 @@ import {
   explainMissingRecord,
   explainMissingRecordOfRow,
   type FoundSubmissions,
-  findEachSubmissionByName,
-  findSubmissionsByName,
-  type NamedSubmissions,
+  findEachSubmissionByReference,
+  findSubmissionsByReference,
+  type ReferencedSubmissions,
   referenceHelp,
 } from '../operations/references.ts'
 import {
@@ -75,9 +75,9 @@ type ShowOptions = OptionsOf<typeof command>
 
 /** Only `show` also accepts an outbox row's id, because `show` changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<FoundSubmissions> {
-  const found = await findEachSubmissionByName(databases.ledger, [name])
+  const found = await findEachSubmissionByReference(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
-  const ofRow = await findEachSubmissionByName(databases.ledger, [`outbox:${name}`])
+  const ofRow = await findEachSubmissionByReference(databases.ledger, [`outbox:${name}`])
   if (ofRow.kind !== 'found') return found
   context.stderr.write(
     `There is no record with the id ${escapeControl(name)}. This is the record of the outbox row ${escapeControl(name)}.\n`,
@@ -87,8 +87,8 @@ async function findByIdOrRow(context: CommandContext, databases: Databases, name
 
 const severalMax = 50
 
-async function findSeveral(databases: Databases, name: string): Promise<NamedSubmissions | null> {
-  const named = await findSubmissionsByName(databases.ledger, name, severalMax + 1)
+async function findSeveral(databases: Databases, name: string): Promise<ReferencedSubmissions | null> {
+  const named = await findSubmissionsByReference(databases.ledger, name, severalMax + 1)
   if (named === null || named.by === 'range' || named.by === 'ending') return null
   return named.submissions.length > 1 ? named : null
 }
@@ -96,7 +96,7 @@ async function findSeveral(databases: Databases, name: string): Promise<NamedSub
 function printSeveral(
   context: CommandContext,
   name: string,
-  { by, submissions }: NamedSubmissions,
+  { by, submissions }: ReferencedSubmissions,
   { json }: ShowOptions,
 ): number {
   const shown = submissions.slice(0, severalMax)

@@ -7,7 +7,7 @@ import { createStatusReport, type StatusReport } from '../operations/diagnose.ts
 import { explainError } from '../operations/explainError.ts'
 import { readLedgerStatus, readOutboxStatus } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
-import { servicePerformanceJson } from '../operations/serviceTargets.ts'
+import { servicePerformanceJson } from '../operations/serviceLevelTargets.ts'
 import { escapeControl, escapeControlInLines } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { formatDuration, formatInstant, formatIsoInstant, formatIsoInstantOrNull, parseDurationMs } from '../time.ts'

@@ -4,9 +4,9 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { type AuditSpan, readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
 import {
-  type ActRecord,
   type OperatorLogEntry,
   type OperatorLogPosition,
+  type RecordOfAct,
   readOperatorLog,
 } from '../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
@@ -144,7 +144,7 @@ function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
 
 const recordsShown = 5
 
-function recordsCell(records: readonly ActRecord[], unnamed: string | null): HtmlValue {
+function recordsCell(records: readonly RecordOfAct[], unnamed: string | null): HtmlValue {
   if (unnamed === 'all') return 'all records'
   const links = records.slice(0, recordsShown).map(({ id, outboxId, type, key }, i) => {
     const name = html`<a href="/records/${encodeURIComponent(id)}">${escapeControl(`outbox:${outboxId}`)}</a>`

@@ -6,7 +6,7 @@ import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice, paragraph } from './html/elements.ts'
 import { renderPage, sendPage } from './html/layout.ts'
-import { nowVersionPath } from './parts.ts'
+import { nowPageVersionPath } from './parts.ts'
 
 export class RequestRefused extends Error {
   override name = 'RequestRefused'
@@ -89,7 +89,7 @@ export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest,
 function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: ErrorPage): FastifyReply {
   const { status, title, words } = trouble
   const willReload = trouble.isPassing && request.method === 'GET'
-  const live = willReload ? { live: { path: nowVersionPath } } : {}
+  const live = willReload ? { live: { path: nowPageVersionPath } } : {}
   const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
   const said = words.split('\n').map((line) => paragraph(line.trim()))
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }

@@ -18,7 +18,7 @@ export interface ConsoleParts {
   say(line: string): void
 }
 
-export const nowVersionPath = '/now/version'
+export const nowPageVersionPath = '/now/version'
 
 type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { findReasonProblem } from '../operations/actor.ts'
-import { operatorWithDatabases } from '../operations/databases.ts'
+import { createOperator } from '../operations/databases.ts'
 import {
   type ParsedPauseRequest,
   type PauseRequest,
@@ -31,7 +31,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 
   app.post('/pause', async ({ viewer, body }, reply) => {
     const { reason, forMs } = readPauseForm(body)
-    await raiseOperatorPause(operatorWithDatabases(await databases(), { who: viewer.who, reason }), forMs)
+    await raiseOperatorPause(createOperator(await databases(), { who: viewer.who, reason }), forMs)
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -47,7 +47,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
     const reason = trimmedFieldText(body, 'reason') ?? null
     const wrong = reason === null ? null : findReasonProblem(reason)
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
-    await resumeSending(operatorWithDatabases(await databases(), { who: viewer.who, reason }), resumeTerms(body))
+    await resumeSending(createOperator(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
     return reply.redirect('/', 303)
   })

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
 import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import { operatorWithDatabases } from '../operations/databases.ts'
+import { createOperator } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
 import { BoundedMap } from './bounds.ts'
@@ -28,7 +28,7 @@ export async function logValuesShown(
   { who, canChange }: LoggedViewer,
   access: ValueAccess,
 ): Promise<void> {
-  if (canChange) await logValueAccess(operatorWithDatabases(await databases(), { who, reason: null }), access)
+  if (canChange) await logValueAccess(createOperator(await databases(), { who, reason: null }), access)
   else say(`${who} ${sightWords(access)}`)
 }
 

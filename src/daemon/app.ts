@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import { type Credentials, connectionCredentialParts, type DatabaseUrls } from '../config.ts'
+import { type Credentials, connectionCredentialKinds, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
@@ -17,7 +17,7 @@ import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
-import { createLoopParts } from './createLoopParts.ts'
+import { createDaemonParts } from './createDaemonParts.ts'
 import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
   type InstanceDatabases,
@@ -42,7 +42,7 @@ export type App = Awaited<ReturnType<typeof startApp>>
 /**
  * Starts the daemon. Claims work last, so that a failed start has claimed nothing.
  *
- * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
+ * @throws AddressUnusable, OutboxMismatch, ServiceMismatch, or Error if a database cannot be used
  */
 export async function startApp(deps: AppDeps) {
   const { config, clock, log, metrics, credentials, version } = deps
@@ -79,7 +79,7 @@ export async function startApp(deps: AppDeps) {
     ...{ databases, client, wakeups },
     health: createLoopHealth(clock),
   }
-  const parts = createLoopParts(daemon)
+  const parts = createDaemonParts(daemon)
   let isSettled = true
   let beginsAgain = false
   // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 12 s.
@@ -133,7 +133,7 @@ function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Cloc
   return () => {
     if (ageMs() >= renewEveryMs) {
       ageMs = clock.stopwatch()
-      credentials.renew(connectionCredentialParts)
+      credentials.renew(connectionCredentialKinds)
     }
     return credentials.now()
   }

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { boundText, textCharsMax } from '../boundText.ts'
 import {
   forgetSkippedRow,
-  readDueCaptureWork,
+  readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
   stopCaptureOfType,
@@ -18,7 +18,7 @@ import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContents } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
-import { blameForDatabaseError } from '../postgres/database.ts'
+import { classifyDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { CaptureFault } from './capture/captureRows.ts'
 import { createSleepUntilNotify } from './capture/sleep.ts'
@@ -57,7 +57,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readDueCaptureWork() {
-      const { served, ...agenda } = await readDueCaptureWork(ledger)
+      const { served, ...agenda } = await readDueCaptureRetries(ledger)
       return { ...agenda, hasNewRows: () => mayHaveWaitingRows(outbox, served) }
     },
     skipRows: (rows) => skipRows(ledger, rows),
@@ -94,8 +94,8 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
 
 const noRows: ClaimedRows = {
   outboxIds: [],
-  leftTypes: [],
-  isRemembered: false,
+  typesLeftToOthers: [],
+  isUnmarkable: false,
   read: async () => [],
   mark: async () => [],
   async [Symbol.asyncDispose]() {},
@@ -107,7 +107,7 @@ export function toCaptureFault(error: unknown, isMarking: boolean): CaptureFault
   const message = error instanceof Error ? error.message : String(error)
   const failed = error instanceof SourceFailed ? error : null
   return {
-    blame: failed?.blame ?? blameForDatabaseError(error, isMarking ? 'mark' : 'claim'),
+    blame: failed?.blame ?? classifyDatabaseError(error, isMarking ? 'mark' : 'claim'),
     type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
     message: boundText(message, textCharsMax.message),

@@ -6,7 +6,7 @@ import { firstMappedResource } from '../mapping/loadMappings.ts'
 import type { Answer, CurrentPause, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
-import { blameForDatabaseError } from '../postgres/database.ts'
+import { classifyDatabaseError } from '../postgres/database.ts'
 import type { TokenAnswer } from '../service/client.ts'
 import {
   createHarmlessRequest,
@@ -18,7 +18,7 @@ import {
 import { refusalFingerprint } from '../service/responses.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
-import { createDispatcher, type JudgedAnswer, readyCountMax } from './dispatch/dispatcher.ts'
+import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, emptyOutcome, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import {
   createSlotPool,
@@ -130,7 +130,7 @@ function createWriter(
     nowMs: clock.nowMs,
     writeOutcomes: (batch) => writeOutcomes(databases, batch),
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
-    blameForDatabaseError: (error) => blameForDatabaseError(error, 'outcome'),
+    classifyDatabaseError: (error) => classifyDatabaseError(error, 'outcome'),
     onWritten(outcomes, { pauses }) {
       pauseLog.raised(pauses)
       onWritten(outcomes)
@@ -233,7 +233,7 @@ export function toPollPlannerInput(
   captureWindow: number,
   outboxRowsWaiting: number,
 ): Omit<PlannerInput, 'nowMs'> {
-  const isFull = submissionsReady >= Math.min(captureWindow, readyCountMax) / 2
+  const isFull = submissionsReady >= Math.min(captureWindow, readyRecordsCountedMax) / 2
   return {
     capacity,
     submissionsWaiting: submissionsReady + (isFull ? outboxRowsWaiting : 0),

@@ -6,7 +6,7 @@ import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { createPauseBackoff } from '../ledger/pauses.ts'
-import { ForeignError, raiseProblems } from '../ledger/problems.ts'
+import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { openPollQueue, type PollQueue } from '../ledger/queue.ts'
 import {
   agreeOnSettings,
@@ -26,7 +26,7 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { slotLeaseMs, slotRequestsEndAfterMs } from '../slotReach.ts'
+import { computeRequestsEndAfterMs, slotLeaseMs } from '../slotDurations.ts'
 
 type Pool = InstanceLedger['ledger']
 
@@ -42,7 +42,7 @@ export interface InstanceDatabasesOptions {
   onError(error: Error): void
 }
 
-/** @throws DatabaseUnusable, OutboxTableUnusable, ForeignOutbox or ForeignService */
+/** @throws DatabaseUnusable, OutboxTableUnusable, OutboxMismatch or ServiceMismatch */
 export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
   const closing: (() => Promise<unknown>)[] = []
   const closeAll = () => Promise.allSettled(closing.map((close) => close()))
@@ -102,24 +102,24 @@ async function connect(
   if (listener !== null) closing.push(listener.close)
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
-  const reachMs = slotRequestsEndAfterMs(windowMs, requestTimeoutMs)
+  const requestsEndAfterMs = computeRequestsEndAfterMs(windowMs, requestTimeoutMs)
   const isOurFileInForce = () => isOutboxFileInUse(ledger, digest)
   return {
-    ...{ ledger, queue, listener, instance, settings, reachMs, outbox },
+    ...{ ledger, queue, listener, instance, settings, requestsEndAfterMs, outbox },
     /** Sessions for heartbeats only, so that no other work delays them. */
     heartbeats,
     /**
      * Runs `work` if the outbox.yaml in use is this instance's, else resolves to `otherwise`.
      *
-     * @throws ForeignOutbox or ForeignLedger
+     * @throws OutboxMismatch or LedgerMismatch
      */
     async runIfOwnFileInUse<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
       await raiseForeign(ledger, () => registration.ensureRegistered())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createDataLossGuard({
-      ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)),
+      ...{ pool: ledger, who: instance.who, requestsEndAfterMs: requestsEndAfterMs, standby: config.ledgerStandby },
+      rowSearch: createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
@@ -176,14 +176,14 @@ export async function whyOutboxTableIsUnreadable(
   return Promise.race([opening, setTimeout(tryTableMaxMs, undefined, { ref: false }).then(untried)])
 }
 
-const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>
-  error instanceof ForeignError || error instanceof OutboxTableUnusable
+const isRefusal = (error: unknown): error is BindingMismatch | OutboxTableUnusable =>
+  error instanceof BindingMismatch || error instanceof OutboxTableUnusable
 
 async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ForeignError) await raiseProblems(ledger, [error.problem])
+    if (error instanceof BindingMismatch) await raiseProblems(ledger, [error.problem])
     throw error
   }
 }

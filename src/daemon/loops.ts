@@ -3,7 +3,7 @@ import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
-import type { LoopParts } from './createLoopParts.ts'
+import type { DaemonParts } from './createDaemonParts.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { type Loop, type LoopPart, startLoop } from './loop.ts'
 
@@ -16,7 +16,7 @@ const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, hist
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts) {
+export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: DaemonParts) {
   const start = (name: LoopName, part: LoopPart): Loop => {
     health.started(name)
     return startLoop({

@@ -5,7 +5,7 @@ import {
   deleteStaleInstanceProblems,
   deleteStaleInstances,
   readOrphanedSubmissions,
-  readUnheldSubmissions,
+  readOwnOrphanedSubmissions,
 } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
@@ -19,7 +19,7 @@ import type { Answer, Submission, Transition } from '../model.ts'
 import { createPeriodicTableComparison } from '../outbox/comparison.ts'
 import { findExistingIds } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
-import { blameForDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
+import { classifyDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { DispatchPart } from './createDispatchPart.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
@@ -91,7 +91,7 @@ async function rescueOrphans(
 ): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = await readOrphanedSubmissions(ledger, instance.id)
-  const own = await readUnheldSubmissions(ledger, instance.id, dispatch.holds)
+  const own = await readOwnOrphanedSubmissions(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
     return { submission, job: null, change: step.change, cause: step.cause, request: null }
@@ -108,7 +108,7 @@ async function rescueOrphans(
       onWritten({ written, heldBack: 0 })
       rescued += written.length
     } catch (error) {
-      if (blameForDatabaseError(error, 'maintenance') === 'everyone') throw error
+      if (classifyDatabaseError(error, 'maintenance') === 'everyone') throw error
       failures.push(error)
     }
   }

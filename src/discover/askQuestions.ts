@@ -1,12 +1,12 @@
-import { requireFirstCallLetIn } from './judges/refusals.ts'
+import { requireFirstCallAllowed } from './judges/refusals.ts'
 import {
   CannotAsk,
   type Finding,
-  type GivenOptions,
   type NeededOption,
   NoUsableAnswer,
   notAskedFinding,
   type Question,
+  type QuestionOptions,
   QuestionsStopped,
   unknownFinding,
 } from './question.ts'
@@ -21,13 +21,13 @@ export interface AnsweredQuestion {
 export interface QuestionPlan {
   asked: readonly Question[]
   notAsked: readonly { question: Question; why: string }[]
-  given: GivenOptions
+  given: QuestionOptions
 }
 
 /** @param only the names of the questions to ask; null for all */
 export function planQuestions(
   questions: readonly Question[],
-  given: GivenOptions,
+  given: QuestionOptions,
   only: readonly string[] | null,
 ): QuestionPlan {
   const wanted = questions.filter(({ name }) => only === null || only.includes(name))
@@ -39,7 +39,7 @@ export function planQuestions(
   return { asked, notAsked, given }
 }
 
-const missingFor = ({ needs }: Question, given: GivenOptions): NeededOption | undefined =>
+const missingFor = ({ needs }: Question, given: QuestionOptions): NeededOption | undefined =>
   needs.find((need) => !(need === 'customer' ? customerIdOf(given) : given[need]))
 
 const option: Record<NeededOption, string> = {
@@ -70,7 +70,7 @@ export async function askQuestions(
 const firstQuestions = ['token-unit', 'address']
 
 async function askOne(question: Question, parts: QuestionContext): Promise<Finding> {
-  if (!firstQuestions.includes(question.name)) await requireFirstCallLetIn(parts)
+  if (!firstQuestions.includes(question.name)) await requireFirstCallAllowed(parts)
   return question.run(parts)
 }
 

@@ -1,5 +1,5 @@
 import { isSuccessStatus } from '../model.ts'
-import { isServiceCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
+import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
 /** A request and its answer. Holds secrets until `maskExchanges` has hidden them. */
 export interface Exchange {
@@ -45,12 +45,12 @@ export const isRefusal = (seen: ParsedAnswer): boolean =>
     (isSuccess(seen) && readAcceptance(seen.json, seen.code) === 'no'))
 
 export const isThrottled = (seen: ParsedAnswer): boolean =>
-  seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
+  seen.kind === 'response' && seen.status === 429 && !isServiceErrorCode(seen.code)
 
 /** Says why an answer tells nothing about the request, such as a 5xx or 429; null if the answer is usable. */
 export function whyAnswerIsUnusable(seen: ParsedAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
-  if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
+  if (isServiceErrorCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
   return `${seen.status} without a code of the service says nothing about the request: ${describeAnswer(seen)}`
 }
 
@@ -80,7 +80,7 @@ export function accessTokenIn(seen: ParsedAnswer): string | null {
 
 export function statusAndCodeText(seen: ParsedAnswer): string {
   if (seen.kind === 'no-answer') return 'no answer'
-  return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
+  return isServiceErrorCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
 export function describeAnswer(seen: ParsedAnswer): string {

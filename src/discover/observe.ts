@@ -33,11 +33,11 @@ export interface Observation {
  */
 export async function observeTwice(
   send: () => Promise<AnsweredExchange>,
-  control: () => Promise<AnsweredExchange>,
+  sendControlRecord: () => Promise<AnsweredExchange>,
 ): Promise<Observation> {
   const exchange = await sendTwice(send)
   const isAccepted = isAcceptedRecord(exchange)
-  if (!isAccepted) await assertControlAccepted(control)
+  if (!isAccepted) await assertControlRecordAccepted(sendControlRecord)
   return { isAccepted, exchange, statusAndCode: statusAndCodeText(exchange.answer) }
 }
 
@@ -55,8 +55,8 @@ export async function sendTwice(send: () => Promise<AnsweredExchange>): Promise<
 }
 
 /** @throws {NoUsableAnswer} if the control is refused, because its reason may also explain the earlier refusal */
-export async function assertControlAccepted(control: () => Promise<AnsweredExchange>): Promise<void> {
-  const checked = await control()
+export async function assertControlRecordAccepted(sendControlRecord: () => Promise<AnsweredExchange>): Promise<void> {
+  const checked = await sendControlRecord()
   if (!isAcceptedRecord(checked))
     throw new NoUsableAnswer(`a record like the accepted ones is now refused: ${describeAnswer(checked.answer)}`)
 }

@@ -2,7 +2,7 @@ import type { Contract } from '../config.ts'
 import type { Exchange } from './exchange.ts'
 import type { QuestionContext } from './questionContext.ts'
 
-export interface GivenOptions {
+export interface QuestionOptions {
   /** If `customer` and `record` are both null, no record is created. */
   customer: string | null
   unknownCustomer: string | null
@@ -18,7 +18,7 @@ export interface GivenOptions {
 /** A request's body as an object whose numbers keep their digits. */
 export type RequestBody = Readonly<Record<string, unknown>>
 
-export type NeededOption = Exclude<keyof GivenOptions, 'record' | 'order'>
+export type NeededOption = Exclude<keyof QuestionOptions, 'record' | 'order'>
 
 /** A question that docs/reference/interface.md leaves open (docs/why/contract.md). */
 export interface Question {

@@ -1,9 +1,9 @@
 import type { DiscoverConfig } from '../config.ts'
 import { requestHeaders, splitBaseUrl } from '../service/client.ts'
-import { isServiceCode } from '../service/responses.ts'
+import { isServiceErrorCode } from '../service/responses.ts'
 import { type AnsweredExchange, accessTokenIn, type Exchange, whyAnswerIsUnusable } from './exchange.ts'
 import { tokenSample } from './judges/token.ts'
-import { type GivenOptions, NoUsableAnswer, type RequestHeaders, type Sample } from './question.ts'
+import { NoUsableAnswer, type QuestionOptions, type RequestHeaders, type Sample } from './question.ts'
 import { Sender, type SenderDeps } from './sender.ts'
 
 interface ApiCall {
@@ -22,7 +22,7 @@ const tokenRenewalsMax = 20
 
 export class QuestionContext {
   readonly config: DiscoverConfig
-  readonly given: GivenOptions
+  readonly given: QuestionOptions
   /** Part of our test records, so that people at the service can recognise them. */
   readonly run: string
   readonly sender: Sender
@@ -33,7 +33,7 @@ export class QuestionContext {
   #renewals = 0
   #records = 0
 
-  constructor(deps: SenderDeps & { given: GivenOptions; run: string }) {
+  constructor(deps: SenderDeps & { given: QuestionOptions; run: string }) {
     this.config = deps.config
     this.given = deps.given
     this.run = deps.run
@@ -132,7 +132,7 @@ export class QuestionContext {
 
 /** True if a token was refused that had been accepted before. A token that never worked is not worth renewing. */
 function hasTokenEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
-  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
+  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceErrorCode(answer.code)) return false
   return exchanges.some(
     (each) =>
       each.accessToken === accessToken &&

@@ -49,7 +49,7 @@ export function discoveredSettings(answered: readonly AnsweredQuestion[]): Setti
 }
 
 /** `name=value` pairs with blanks between, for DISCOVERED_CONTRACT. The last value of a name wins. */
-export function discoveredContractValue(answered: readonly AnsweredQuestion[]): string {
+export function formatDiscoveredContract(answered: readonly AnsweredQuestion[]): string {
   const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
@@ -59,7 +59,7 @@ export function renderSettingsFile(
   { baseUrl, at }: { baseUrl: string; at: string },
 ): string {
   const settings = discoveredSettings(answered)
-  const contract = discoveredContractValue(answered)
+  const contract = formatDiscoveredContract(answered)
   const blocks = [
     `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: add them to your own, or name this file with --env-file.`,
     ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),

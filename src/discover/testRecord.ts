@@ -7,8 +7,8 @@ import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, typ
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
 import {
   CannotAsk,
-  type GivenOptions,
   type QuestionContext,
+  type QuestionOptions,
   type RequestBody,
   type RequestHeaders,
   type Sample,
@@ -25,10 +25,10 @@ export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
   ownId: boolean
-  key: KeyShape
+  key: IdempotencyKeyShape
 }
 
-export interface KeyShape {
+export interface IdempotencyKeyShape {
   headers: readonly string[]
   form: 'quoted' | 'bare'
 }
@@ -87,12 +87,12 @@ const withoutMapped = (body: RequestBody): RequestBody =>
 
 export function recordAndOrderOf(
   bodies: readonly { resource: Resource; body: RequestBody }[],
-): Pick<GivenOptions, 'record' | 'order'> {
+): Pick<QuestionOptions, 'record' | 'order'> {
   const bodyFor = (resource: Resource) => bodies.find((each) => each.resource === resource)?.body ?? null
   return { record: bodyFor('data'), order: bodyFor('orders') }
 }
 
-export const customerIdOf = ({ customer, record }: Pick<GivenOptions, 'customer' | 'record'>): string =>
+export const customerIdOf = ({ customer, record }: Pick<QuestionOptions, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
 export function renderTestRecordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
@@ -110,7 +110,10 @@ export function renderTestRecordBody(parts: RecordParts, shape: RecordShape, cha
   })
 }
 
-export function idempotencyKeyHeaders({ headers, form }: KeyShape, key: string = randomUUID()): RequestHeaders {
+export function idempotencyKeyHeaders(
+  { headers, form }: IdempotencyKeyShape,
+  key: string = randomUUID(),
+): RequestHeaders {
   return Object.assign(
     {},
     ...headers.map((idempotencyHeader) => idempotencyKeyHeader(key, { idempotencyHeader, idempotencyKeyForm: form })),
@@ -145,7 +148,7 @@ export const submitTestRecordTwice = (parts: QuestionContext, change: RecordChan
 export const transactionIdIn = ({ answer }: { answer: ParsedAnswer }): string | null =>
   isSuccess(answer) ? readIdInSubmitAnswer('data', jsonOf(answer)) : null
 
-export interface ShapeSearch<Shape> {
+export interface ShapeSearchResult<Shape> {
   /** Null if the service refused all shapes. */
   shape: Shape | null
   tried: readonly AnsweredExchange[]
@@ -155,7 +158,7 @@ export interface ShapeSearch<Shape> {
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
-export const testRecordSample: Sample<ShapeSearch<RecordShape>> = {
+export const testRecordSample: Sample<ShapeSearchResult<RecordShape>> = {
   name: 'a test record',
   take: (parts) => findAcceptedShape(shapesFor(parts), (shape) => submitAs(parts, shape, {})),
 }
@@ -163,7 +166,7 @@ export const testRecordSample: Sample<ShapeSearch<RecordShape>> = {
 export async function findAcceptedShape<Shape>(
   shapes: readonly Shape[],
   submit: (shape: Shape) => Promise<AnsweredExchange>,
-): Promise<ShapeSearch<Shape>> {
+): Promise<ShapeSearchResult<Shape>> {
   const tried: AnsweredExchange[] = []
   for (const shape of shapes) {
     const exchange = await submit(shape)
@@ -189,7 +192,7 @@ function shapesFor(parts: QuestionContext): RecordShape[] {
   )
   const brings = serviceResources.data.idField in (parts.given.record ?? {})
   const otherForm = form === 'bare' ? 'quoted' : 'bare'
-  const keys: KeyShape[] = [[idempotencyHeader], usualIdempotencyHeaders].flatMap((headers) => [
+  const keys: IdempotencyKeyShape[] = [[idempotencyHeader], usualIdempotencyHeaders].flatMap((headers) => [
     { headers, form },
     { headers, form: otherForm },
   ])
@@ -207,7 +210,7 @@ export const findAcceptedRecordShape = (parts: QuestionContext): Promise<RecordS
 
 export async function requireAcceptedShape<Shape>(
   parts: QuestionContext,
-  control: Sample<ShapeSearch<Shape>>,
+  control: Sample<ShapeSearchResult<Shape>>,
 ): Promise<Shape> {
   const { shape, tried } = await parts.sample(control)
   if (shape === null) throw new CannotAsk(explainRefusedRecord(tried.at(-1)?.answer))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
-import { ForeignError } from './problems.ts'
+import { BindingMismatch } from './problems.ts'
 
 export interface OutboxIdentity {
   database: string
@@ -29,8 +29,8 @@ export interface ServedOutbox {
 }
 
 /** Thrown if the configuration names a different outbox, or one whose ids started again. */
-export class ForeignOutbox extends ForeignError {
-  override name = 'ForeignOutbox'
+export class OutboxMismatch extends BindingMismatch {
+  override name = 'OutboxMismatch'
   constructor(outbox: string, why: string) {
     super(
       'foreign_outbox',
@@ -77,12 +77,12 @@ export async function bindLedgerToOutbox(
 export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIdentity): string =>
   `${table} of the database ${database}, with ids in the column ${idColumn}`
 
-/** @throws ForeignOutbox if the ledger serves a different table */
+/** @throws OutboxMismatch if the ledger serves a different table */
 export function assertOutboxIsServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
   if (its === null || describeOutboxIdentity(its) === describeOutboxIdentity(identity)) return
   const named = describeOutboxIdentity(identity)
-  throw new ForeignOutbox(
+  throw new OutboxMismatch(
     named,
     `the ledger belongs to the outbox ${describeOutboxIdentity(its)}, and the configuration names ${named}`,
   )
@@ -101,8 +101,8 @@ export interface StoredServiceIdentity {
   clientHash: string
 }
 
-export class ForeignService extends ForeignError {
-  override name = 'ForeignService'
+export class ServiceMismatch extends BindingMismatch {
+  override name = 'ServiceMismatch'
   constructor(configured: StoredServiceIdentity, served: StoredServiceIdentity) {
     const differences = [
       ...(configured.baseUrl === served.baseUrl
@@ -173,7 +173,7 @@ export async function assertLedgerBelongsToService(db: Database, service: Servic
 export function assertBindingMatchesService(binding: LedgerBinding | null, service: ServiceIdentity): void {
   const { id, served } = binding ?? missing()
   const configured = toStoredServiceIdentity(id, service)
-  if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
+  if (served !== null && !isSameService(served, configured)) throw new ServiceMismatch(configured, served)
 }
 
 export const isSameService = (a: StoredServiceIdentity, b: StoredServiceIdentity): boolean =>

@@ -77,11 +77,11 @@ export async function hasAnySlots(db: Database): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-/** If the instance dies, its slots are free one window after their last request can have arrived (`reachMs`). */
+/** If the instance dies, its slots are free one window after their last request can have arrived (`requestsEndAfterMs`). */
 export async function takeSlots(
   db: Database,
   permitsWanted: number,
-  reachMs: number,
+  requestsEndAfterMs: number,
   instanceId: string,
 ): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
@@ -93,7 +93,7 @@ export async function takeSlots(
      update outboxd.slot s set lease = lease + 1, taken_by = $3, set_at = clock_timestamp(),
        free_at = clock_timestamp() + ($2 + (select window_ms from outboxd.budget)) * interval '1 ms'
      from free where s.id = free.id returning s.id, s.lease, s.permits`,
-    [permitsWanted, reachMs, instanceId],
+    [permitsWanted, requestsEndAfterMs, instanceId],
   )
   return rows
 }
@@ -186,9 +186,9 @@ export function fitSlotsToNewLimit(
 }
 
 /** Adds these slots' permits to those that the dispatcher already holds. */
-export function countPermitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
+export function countHeldAndTakenPermits(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
-  return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
+  return inHand + takenSlots.reduce((sum, slot) => sum + slot.permits, 0)
 }
 
 /**
@@ -206,7 +206,7 @@ export function countPermitsForSubmissions({ submissions, polls }: WantedRequest
 }
 
 /** All instances together send one record, until a record has proven that the last pauses are over. */
-export function limitRequestsAfterTrial<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
+export function limitToOneSubmission<W extends WantedRequests>(wanted: W, canSendRecord: boolean): W {
   const submissions = canSendRecord ? 1 : 0
   const less = wanted.submissions - submissions
   return { ...wanted, submissions, permits: Math.max(0, wanted.permits - less) }

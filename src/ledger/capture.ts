@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
-import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, Insertion } from '../model.ts'
+import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, InsertResult } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
@@ -43,7 +43,7 @@ export function withCaptureLock<T>(
     return work({
       ...standing,
       hasHistory: await history.isComplete(db),
-      leave: (types) => leave(db, standing, types),
+      leaveTypesToOthers: (types) => leave(db, standing, types),
       insert: async (records) =>
         (await history.mayCapture(db))
           ? insert({ who: instance.who, keyOnFailure }, db, withDoubts(records, standing))
@@ -56,12 +56,12 @@ async function insert(
   deps: { who: string; keyOnFailure: KeyOnFailure },
   client: Database,
   captured: readonly CapturedRecord[],
-): Promise<Insertion> {
+): Promise<InsertResult> {
   const { records, discarded } = await discardRecordsOfUnchangedDocuments(client, captured)
   const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
-  const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
   await raiseProblems(
     client,
     conflicts.map(({ outboxId: subject, detail }) => ({
@@ -71,12 +71,12 @@ async function insert(
       retryInMs: conflictRetryMs,
     })),
   )
-  const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
+  const good = records.flatMap(({ outboxId }) => (conflictingIds.has(outboxId) ? [] : [outboxId]))
   await clearProblems(client, 'row_conflict', good)
-  return { inConflict, discarded }
+  return { conflictingIds, discarded }
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown' | 'heldTypes'> {
+interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'mappedTypes' | 'heldTypes'> {
   instances: { name: string; types: string[] | null }[]
   /** Rows recorded before this time may have been sent before the ledger lost data. */
   doubtfulBeforeMs: number | null
@@ -93,7 +93,7 @@ const waitingDoubt =
   'its outbox row was written before, or seconds after, the ledger was found to have lost data. The row may have been captured and sent before the loss'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
-  const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
+  const { rows } = await client.query<Omit<Standing, 'mappedTypes'>>(
     `with line as (
        select held.key, held.length, (
          select s.state not in ('queued', 'sending') from outboxd.submission s
@@ -117,7 +117,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
   )
   const standing = rows[0] as (typeof rows)[0]
-  return { ...standing, typesKnown: mergeMappedTypes(standing.instances) }
+  return { ...standing, mappedTypes: mergeMappedTypes(standing.instances) }
 }
 
 async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
@@ -280,13 +280,13 @@ export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Pr
   clearProblems(db, 'source_failing', types)
 
 /** The capture work that is due besides new rows. */
-export interface LedgerCaptureWork extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
+export interface DueCaptureRetries extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
 }
 
 /** Runs one statement only, because an idle daemon calls this function every second. */
-export async function readDueCaptureWork(db: Database): Promise<LedgerCaptureWork> {
-  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<LedgerCaptureWork, 'served'>>(
+export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRetries> {
+  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<DueCaptureRetries, 'served'>>(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,

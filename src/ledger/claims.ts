@@ -6,9 +6,12 @@ import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
-import { resetColumnsSql, submissionColumnsSql } from './submissions.ts'
+import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.ts'
 
-export type SubmissionClaimerDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
+export type SubmissionClaimerDeps = Pick<
+  InstanceLedger,
+  'ledger' | 'queue' | 'instance' | 'requestsEndAfterMs' | 'leaseMs'
+> & {
   history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
 }
 
@@ -53,7 +56,7 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
     claimTrialRequest: (permits: number): Promise<Slot[] | null> =>
       taking((client) => claimTrialRequest(deps, client, permits), null),
     takeSlots: (permits: number): Promise<Slot[]> =>
-      taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
+      taking((client) => budget.takeSlots(client, permits, deps.requestsEndAfterMs, deps.instance.id), []),
   }
 }
 
@@ -61,40 +64,41 @@ interface CommittedClaim extends Claim {
   submissions: CommittedSubmission[]
 }
 
-const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], proves: false }
+const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], isFirstAfterTrial: false }
 
 async function claim(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
   const granted = await grant(deps, db, request)
   if (granted === null) return nothing
   const { permits } = granted
-  const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.requestsEndAfterMs, deps.instance.id) : []
   const claimed = await claimUpTo(deps, db, granted, slots)
-  const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
-  if ((request.trial || granted.proves) && isUnused) await pauses.giveBackTrialRequest(db)
-  return { ...claimed, slots, proves: granted.proves && !isUnused }
+  const isUnused = claimed.submissions.length === 0 && (granted.isFirstAfterTrial || claimed.polls.length === 0)
+  if ((request.trial || granted.isFirstAfterTrial) && isUnused) await pauses.giveBackTrialRequest(db)
+  return { ...claimed, slots, isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused }
 }
 
 interface Grant extends ClaimRequest {
-  proves: boolean
+  isFirstAfterTrial: boolean
 }
 
 /** After a successful trial, records are sent one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
-  if (request.trial) return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, proves: false } : null
+  if (request.trial)
+    return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, isFirstAfterTrial: false } : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
-  if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
-  const proves = await pauses.claimFirstRecordAfterTrial(db, leaseMs)
-  return { ...budget.limitRequestsAfterTrial(request, proves), proves }
+  if (sending === 'open' || request.submissions === 0) return { ...request, isFirstAfterTrial: false }
+  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, leaseMs)
+  return { ...budget.limitToOneSubmission(request, isFirstAfterTrial), isFirstAfterTrial }
 }
 
 async function claimTrialRequest(
-  { leaseMs, reachMs, instance }: SubmissionClaimerDeps,
+  { leaseMs, requestsEndAfterMs, instance }: SubmissionClaimerDeps,
   db: Database,
   permits: number,
 ): Promise<Slot[] | null> {
   if (!(await pauses.claimTrialRequest(db, leaseMs))) return null
-  const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, requestsEndAfterMs, instance.id) : []
   if (permits > 0 && slots.length === 0) {
     await pauses.giveBackTrialRequest(db)
     return null
@@ -103,7 +107,7 @@ async function claimTrialRequest(
 }
 
 async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const permits = budget.countPermitsInHand(request, slots)
+  const permits = budget.countHeldAndTakenPermits(request, slots)
   const wanted = budget.countPermitsForSubmissions(request, permits)
   const { id: instanceId, who } = deps.instance
   const submissions =
@@ -192,7 +196,7 @@ export async function requeueUnsentClaim(db: Database, claimId: string, who: str
        where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt
      ), cleared as (
        update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
-         ${resetColumnsSql('step')}, report_due = true
+         ${resetColumnsByLifetimeSql('step')}, report_due = true
        where state = 'uncertain' and exists (
          select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
            and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text

@@ -2,7 +2,7 @@ import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres
 import { restartSlotsAfterClockSetBack } from './budget.ts'
 import { isInstanceAliveSql } from './instances.ts'
 import { raiseProblems, shortenProblemSubject } from './problems.ts'
-import { queueSchema } from './queue.ts'
+import { queueSchemaName } from './queue.ts'
 
 /*
  * The database's clock says when waiting work is due. If the clock is set back, that work would wait until the clock
@@ -99,9 +99,9 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where set_at > clock_timestamp()`,
   )
   for (const statement of [
-    `update ${queueSchema}.job set ${later('start_after')}, created_on = least(created_on, clock_timestamp())
+    `update ${queueSchemaName}.job set ${later('start_after')}, created_on = least(created_on, clock_timestamp())
      where state in ('created', 'retry')`,
-    `update ${queueSchema}.job set started_on = started_on - ${back}, heartbeat_on = clock_timestamp() where state = 'active'`,
+    `update ${queueSchemaName}.job set started_on = started_on - ${back}, heartbeat_on = clock_timestamp() where state = 'active'`,
     `update outboxd.submission set ${earlier('sent_at')} where state = 'sending'`,
     `update outboxd.submission set ${earlier('accepted_at')}, ${earlier('unknown_since')}, ${later('poll_at')}
      where job_id is not null`,
@@ -117,7 +117,7 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
   await db.query('update outboxd.outbox set compared_at = null where compared_at > clock_timestamp()')
   await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
   await db.query(
-    `update ${queueSchema}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null
+    `update ${queueSchemaName}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null
      where greatest(monitor_on, monitor_claim_on, maintain_on) > clock_timestamp()`,
   )
 }

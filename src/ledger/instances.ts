@@ -8,7 +8,7 @@ import { submissionColumnsSql } from './submissions.ts'
 /** The number of a reload that was requested and not answered yet; null if there is none. */
 type ReloadRequest = number | null
 
-/** @throws ForeignService if the ledger belongs to a different service */
+/** @throws ServiceMismatch if the ledger belongs to a different service */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
@@ -56,17 +56,17 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
  * Reads submissions that this instance is sending according to the ledger, although it holds no claim on them. The
  * ledger was restored, or refused their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
-export async function readUnheldSubmissions(
+export async function readOwnOrphanedSubmissions(
   db: Database,
   instanceId: string,
-  isHeld: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
+  isClaimHeld: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
 ): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id = $1 limit 1000`,
     [instanceId],
   )
-  return rows.filter((each) => !isHeld(each))
+  return rows.filter((each) => !isClaimHeld(each))
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {

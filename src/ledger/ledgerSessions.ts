@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import {
-  catalogPathSettings,
+  catalogSearchPathSettings,
   connectionsMax,
   daemonSessionNames,
   textFormatSettings,
@@ -33,7 +33,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     prepares: true,
     // A statement waits at most 3 s for a locked row.
     settings: {
-      ...catalogPathSettings,
+      ...catalogSearchPathSettings,
       ...shortReadPlannerOptions,
       lock_timeout: '3000',
       extra_float_digits: textFormatSettings.extra_float_digits,
@@ -54,7 +54,7 @@ export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (e
     name: daemonSessionNames.heartbeat,
     connections: connectionsMax.heartbeat,
     onIdleError,
-    settings: { ...catalogPathSettings, synchronous_commit: 'off' },
+    settings: { ...catalogSearchPathSettings, synchronous_commit: 'off' },
     limits: beatLimits,
   })
 }

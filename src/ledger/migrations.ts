@@ -214,7 +214,7 @@ const sequences = [
  * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares
  * only the two logs, because no index can find the highest `seq` of submissions.
  */
-export async function findSequencesBehindLogs(db: Database): Promise<SchemaPart[]> {
+export async function findSequencesBehindTables(db: Database): Promise<SchemaPart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
@@ -232,7 +232,7 @@ export async function findSequencesBehindLogs(db: Database): Promise<SchemaPart[
 
 /** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
 export async function assertSchemaComplete(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const parts = [...(await findMissingSchemaParts(db)), ...(await findSequencesBehindLogs(db))]
+  const parts = [...(await findMissingSchemaParts(db)), ...(await findSequencesBehindTables(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return
   const named = missing

@@ -11,7 +11,7 @@ import * as pauses from './pauses.ts'
 import type { NewPollJob, PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { addRequestCounts } from './requestCounts.ts'
-import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepValues, recordsetFieldsSql } from './submissions.ts'
+import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepColumnValues, recordsetFieldsSql } from './submissions.ts'
 import {
   findNewTransaction,
   lockTransactionIds,
@@ -27,7 +27,7 @@ export interface InstanceLedger {
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
   /** Time from taking a slot until its last request has arrived. */
-  reachMs: number
+  requestsEndAfterMs: number
   /** Time for which one instance has the trial. */
   leaseMs: number
 }
@@ -73,7 +73,7 @@ async function noteRefusals(
   { answeredRecords, refusals }: OutcomeBatch,
   written: readonly WrittenStep[],
 ): Promise<MassRefusal[]> {
-  const judged = answeredRecords.flatMap((passage) => (passage.judged ? [passage.resource] : []))
+  const judged = answeredRecords.flatMap((passage) => (passage.hasServiceVerdict ? [passage.resource] : []))
   if (judged.length > 0) await endRefusalRuns(db, judged)
   const ours = new Set(written.map(({ submissionId }) => submissionId))
   const mass: MassRefusal[] = []
@@ -212,7 +212,7 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   return {
     // Columns that a change leaves out keep the values that were read, because the fence guarantees these values.
     ...Object.fromEntries(columnsKeptAcrossSteps.map((name) => [name, submission[name]])),
-    ...emptyStepValues,
+    ...emptyStepColumnValues,
     ...storable({ ...change, cause }),
     metPause: change.met?.reason ?? null,
     metTimes: change.met?.times ?? null,

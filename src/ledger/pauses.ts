@@ -1,6 +1,6 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
-import type { AnsweredRecord, PauseCall, PauseReason } from '../model.ts'
+import type { AnsweredRecord, PauseReason, PauseToRaise } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Operator, WhoAndReason } from './operator/operator.ts'
 
@@ -28,7 +28,7 @@ export function createPauseBackoff({
   }
 }
 
-export function chooseBackoffStepsMs(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+export function chooseBackoffStepsMs(call: PauseToRaise, backoff: PauseBackoff): readonly number[] {
   if (call.answeredByOther) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
   return call.hasLongBackoff ? backoff.patient : backoff[call.reason]
 }
@@ -54,7 +54,7 @@ export async function addAnsweredRecordCounts(db: Database, answeredRecords: rea
      select r.resource, r.met, count(*), ${answeredRecordCountOfResourceSql('r')} + (select count(*) from r each where each.resource = r.resource)
      from r group by r.resource, r.met order by r.resource, r.met
      on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
-    [JSON.stringify(answeredRecords), answeredRecords.some(({ judged }) => judged)],
+    [JSON.stringify(answeredRecords), answeredRecords.some(({ hasServiceVerdict }) => hasServiceVerdict)],
   )
 }
 
@@ -66,27 +66,27 @@ export function answeredRecordCountOfResourceSql(alias: string): string {
 const recentPassages = 8
 
 /**
- * JSON of a submission's `MetPause`: how often the submission met the same pause, and whether other records got
+ * JSON of a submission's `PauseStreak`: how often the submission met the same pause, and whether other records got
  * through. If every third answer is a 503, some records meet a pause three times by bad luck. `othersRecovered` tells
  * such records from a record that causes the pause.
  */
-export const metPauseJsonSql = (s: string): string =>
-  `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
-     'othersThrough', ${s}.met_passages < ${answeredRecordCountOfResourceSql(s)},
-     'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
-        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredRecordCountOfResourceSql(s)} - ${recentPassages}))) end`
+export const pauseStreakJsonSql = (submissionAlias: string): string =>
+  `case when ${submissionAlias}.met_pause is not null then json_build_object('reason', ${submissionAlias}.met_pause, 'times', ${submissionAlias}.met_times,
+     'othersThrough', ${submissionAlias}.met_passages < ${answeredRecordCountOfResourceSql(submissionAlias)},
+     'othersRecovered', exists (select from outboxd.passage p where p.resource = ${submissionAlias}.resource
+        and p.met = ${submissionAlias}.met_pause and p.at > least(${submissionAlias}.met_passages, ${answeredRecordCountOfResourceSql(submissionAlias)} - ${recentPassages}))) end`
 
 /**
  * JSON of a submission's `RefusedPolls`. Reads the event log only if polls were refused. A later successful trial
  * counts as another record that got through, because no other may be under way.
  */
-export const refusedPollsJsonSql = (s: string): string =>
-  `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
-     select from outboxd.submission_event e where e.id > ${s}.refused_event
+export const refusedPollsJsonSql = (submissionAlias: string): string =>
+  `json_build_object('times', ${submissionAlias}.refused_polls, 'othersThrough', ${submissionAlias}.refused_polls > 0 and (exists (
+     select from outboxd.submission_event e where e.id > ${submissionAlias}.refused_event
        and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')
        and e.from_state <> e.to_state)
      or exists (select from outboxd.pause p where p.cleared_at > (
-       select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
+       select e.at from outboxd.submission_event e where e.id = ${submissionAlias}.refused_event))))`
 
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
@@ -100,7 +100,7 @@ const nextLevelSql = `case when p.cleared_at is not null and not (p.${wasPauseCl
 /** If the clock was set back after `until` was set, the pause lasts its whole time from now. */
 const untilWithCorrectedClockSql = "p.until - greatest(p.set_at - clock_timestamp(), interval '0')"
 
-export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
+export async function raisePause(db: Database, call: PauseToRaise, backoff: PauseBackoff): Promise<void> {
   const steps = chooseBackoffStepsMs(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)

@@ -10,8 +10,8 @@ const raiseProblemsSql = `insert into outboxd.problem as p (kind, subject, detai
     times = p.times + 1, retry_at = excluded.retry_at`
 
 /** Thrown if the ledger belongs to a different outbox or service, or the outbox to a different ledger. */
-export class ForeignError extends Error {
-  override name = 'ForeignError'
+export class BindingMismatch extends Error {
+  override name = 'BindingMismatch'
   /** The problem to show while a daemon refuses to start. */
   readonly problem: RaisedProblem
   constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {

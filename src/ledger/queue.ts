@@ -3,7 +3,7 @@ import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { catalogPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
+import { catalogSearchPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { shortReadPlannerOptions } from './ledgerSessions.ts'
 
 export interface NewPollJob {
@@ -20,7 +20,7 @@ export interface DuePoll {
 }
 
 export const queueName = 'outboxd_poll'
-export const queueSchema = 'pgboss'
+export const queueSchemaName = 'pgboss'
 const rarePriority = -1
 
 /**
@@ -42,10 +42,10 @@ export async function installPollQueue(url: string): Promise<void> {
     url,
     name: 'outboxd migrate',
     connections: 2,
-    settings: { ...catalogPathSettings, lock_timeout: '10000' },
+    settings: { ...catalogSearchPathSettings, lock_timeout: '10000' },
     limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
   })
-  const boss = new PgBoss({ db: within(pool), schema: queueSchema, supervise: false, schedule: false })
+  const boss = new PgBoss({ db: within(pool), schema: queueSchemaName, supervise: false, schedule: false })
   boss.on('error', () => {}) // start() rejects with the same error
   try {
     await boss.start()
@@ -90,11 +90,11 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
     name: daemonSessionNames.queue,
     connections: connectionsMax.queue,
     onIdleError: onError,
-    settings: { ...catalogPathSettings, ...shortReadPlannerOptions, lock_timeout: '3000' },
+    settings: { ...catalogSearchPathSettings, ...shortReadPlannerOptions, lock_timeout: '3000' },
   })
   const boss = new PgBoss({
     db: within(pool),
-    schema: queueSchema,
+    schema: queueSchemaName,
     migrate: false,
     createSchema: false,
     schedule: false,
@@ -208,7 +208,7 @@ export async function reschedulePolls(
 
 export async function lockPollJobs(db: Database, submissions: readonly { id: string }[]): Promise<void> {
   await db.query(
-    `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
+    `select from ${queueSchemaName}.job where name = '${queueName}' and id = any(array(
        select job_id from outboxd.submission where id = any($1::uuid[]) and job_id is not null
      )) order by id for update`,
     [submissions.map(({ id }) => id)],
@@ -216,12 +216,12 @@ export async function lockPollJobs(db: Database, submissions: readonly { id: str
 }
 
 export async function removePollJobs(db: Database, jobIds: readonly string[]): Promise<void> {
-  await db.query(`delete from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
+  await db.query(`delete from ${queueSchemaName}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
 }
 
 async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
-    `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
+    `select id from ${queueSchemaName}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
     [jobIds],
   )
   return new Set(rows.map(({ id }) => id))
@@ -233,14 +233,14 @@ async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promis
  */
 export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
   await db.query(
-    `update ${queueSchema}.job j set start_after = s.poll_at from outboxd.submission s
+    `update ${queueSchemaName}.job j set start_after = s.poll_at from outboxd.submission s
      where s.poll_at < clock_timestamp() - interval '5 s' and j.name = '${queueName}' and j.id = s.job_id
        and j.state in ('created', 'retry') and j.start_after > clock_timestamp()`,
   )
   const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
      where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
-       select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
+       select from ${queueSchemaName}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
      ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
   )
   if (rows.length > 0)

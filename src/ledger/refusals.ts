@@ -1,10 +1,10 @@
-import type { PauseCall, Refusal } from '../model.ts'
+import type { PauseToRaise, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
-import { resetColumnsSql } from './submissions.ts'
+import { resetColumnsByLifetimeSql } from './submissions.ts'
 
 /** If this many records in a row with different keys get equal refusals, the data is probably not the cause. */
 const refusalsMax = 10
@@ -13,7 +13,7 @@ const rememberedMax = 100
 
 /** What follows from a mass refusal: a pause, and records that are queued again. */
 export interface MassRefusal {
-  pause: PauseCall
+  pause: PauseToRaise
   queued: string[]
 }
 
@@ -82,7 +82,7 @@ async function queueAgain(
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
-           ${resetColumnsSql('step')}, ended_at = null, report_due = true
+           ${resetColumnsByLifetimeSql('step')}, ended_at = null, report_due = true
          where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
        ), event as (
          insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)

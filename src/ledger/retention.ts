@@ -20,7 +20,7 @@ export interface PrunedCounts {
 }
 
 /** `through`: all is done. `begun`: `goOn` ended the round. `elsewhere`: another instance prunes or captures. */
-export type PruneEnd = 'through' | 'begun' | 'elsewhere'
+export type PruneRoundResult = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
@@ -53,7 +53,7 @@ const pauseMs = 50
 export async function runPruneRound(
   deps: PruneDeps,
   { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
-): Promise<PruneEnd> {
+): Promise<PruneRoundResult> {
   const inTurn = (work: (db: Database) => Promise<number>) => async (): Promise<Batch | null> => {
     const rows = await inTransaction(deps.ledger, async (db) => ((await takeTurn(db, turn)) ? work(db) : null))
     return rows === null ? null : { rows, isLast: rows < batchRows }
@@ -147,7 +147,7 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
          transaction_id, document, request_digest, seq, look_at)
-       select s.*, ${firstRowCheckTimeSql} from gone s where outbox = outboxd.current_outbox()
+       select s.*, ${firstGoneRowCheckTimeSql} from gone s where outbox = outboxd.current_outbox()
        on conflict (outbox_id, outbox) do nothing
      )
      select count(*)::int as n from gone`,
@@ -183,7 +183,7 @@ export async function removeContentsOfOldSubmissions(
 const knownDays = 366
 
 /** The time of the first check whether the row of pruned submission `s` is gone from the outbox. */
-export const firstRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
+export const firstGoneRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 
@@ -224,7 +224,7 @@ async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
 }
 
 /** How a restored record's cause begins. `erase` keeps this text, but not the rest of an operator's cause. */
-export const restoredCausePrefix = 'back from what was pruned'
+export const unprunedCausePrefix = 'back from what was pruned'
 
 /**
  * CTEs that restore pruned submissions, so that their rows are written back. `back` has their ids and states. Each
@@ -240,7 +240,7 @@ export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): 
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, '${restoredCausePrefix}: its row no longer says how it ended', ${whoSql} from back
+    select id, state, state, 0, '${unprunedCausePrefix}: its row no longer says how it ended', ${whoSql} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${prunedCte}
     where p.outbox_id = ${prunedCte}.outbox_id and p.outbox = ${prunedCte}.outbox

@@ -35,12 +35,12 @@ export const stampsDifferInContentSql = (one: string, other: string): string =>
 export const stampsMayDifferByEditSql = (one: string, other: string): string =>
   `coalesce(${haveSameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
-export const erpEditsRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
+export const canErpEditRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** True if an edited row is not a conflict in this state, because `replay --refresh` sends that row. */
 export const isReplayableStateSql = (stateSql: string): string => `${stateSql} in ('failed', 'rejected')`
 
-export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isReplayableStateSql('s.state')} or ${erpEditsRowsSql}))`
+export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.stamp')} and (${isReplayableStateSql('s.state')} or ${canErpEditRowsSql}))`
 
 /**
  * True if both stamps are creation times, and they differ. False if outbox.yaml described `created_at`

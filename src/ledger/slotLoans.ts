@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { createPool, type Database, isReadOnlyServerError } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
-import { catalogPathSettings } from '../postgres/sessionSettings.ts'
-import { permitValidMs, slotRequestsEndAfterMs } from '../slotReach.ts'
-import { assertLedgerBelongsToService, ForeignService, type ServiceIdentity } from './binding.ts'
+import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
+import { computeRequestsEndAfterMs, permitValidMs } from '../slotDurations.ts'
+import { assertLedgerBelongsToService, type ServiceIdentity, ServiceMismatch } from './binding.ts'
 import * as budget from './budget.ts'
 import { isActivePauseSql } from './pauses.ts'
 
@@ -14,14 +14,14 @@ export type LentSlot =
   | { kind: 'paused'; reason: string; detail: string }
 
 /** Lends a command one slot for each of its requests. Must be closed. */
-export type SlotLender = NonNullable<Awaited<ReturnType<typeof openSlotLender>>>
+export type CommandSlots = NonNullable<Awaited<ReturnType<typeof openCommandSlots>>>
 
 /** @returns null if no daemon has set up a budget */
-export async function openSlotLender(
+export async function openCommandSlots(
   url: string,
   { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
 ) {
-  const pool = createPool({ url, name: 'outboxd discover', connections: 1, settings: catalogPathSettings })
+  const pool = createPool({ url, name: 'outboxd discover', connections: 1, settings: catalogSearchPathSettings })
   let hasAnySlots = false
   try {
     hasAnySlots = await budget.hasAnySlots(pool)
@@ -34,7 +34,7 @@ export async function openSlotLender(
       const pause = await readPause(pool)
       if (pause !== null) return { kind: 'paused', ...pause }
       const ageMs = stopwatch()
-      const loan = await lend(pool, 1, slotRequestsEndAfterMs(windowMs, requestTimeoutMs))
+      const loan = await lend(pool, 1, computeRequestsEndAfterMs(windowMs, requestTimeoutMs))
       if (loan === null) return { kind: 'none-free' }
       return { kind: 'slot', mayLeave: () => ageMs() < permitValidMs(windowMs), done: () => loan.giveBack(pool) }
     },
@@ -46,9 +46,9 @@ export async function openSlotLender(
 async function lend(
   db: Database,
   permits: number,
-  reachMs: number,
+  requestsEndAfterMs: number,
 ): Promise<{ giveBack(db: Database): Promise<void> } | null> {
-  const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
+  const slots = await budget.takeSlots(db, permits, requestsEndAfterMs, randomUUID())
   const spent = (used: boolean) =>
     slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
   if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
@@ -73,7 +73,7 @@ export type SlotLoan =
 
 export async function borrowSlots(
   url: string,
-  { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },
+  { permits, requestsEndAfterMs, service }: { permits: number; requestsEndAfterMs: number; service: ServiceIdentity },
 ): Promise<SlotLoan> {
   const onBudget = <T>(look: (db: Database) => Promise<T>) =>
     inspectDatabase({ variable: 'STATE_DATABASE_URL', url, read: look })
@@ -81,11 +81,11 @@ export async function borrowSlots(
     return await onBudget(async (db) => {
       if (!(await budget.hasAnySlots(db))) return { kind: 'no-budget' }
       await assertLedgerBelongsToService(db, service)
-      const loan = await lend(db, permits, reachMs)
+      const loan = await lend(db, permits, requestsEndAfterMs)
       return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })
   } catch (error) {
-    if (error instanceof ForeignService) throw error
+    if (error instanceof ServiceMismatch) throw error
     return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // `outboxd check` shows why in its lines about the ledger
   }
 }

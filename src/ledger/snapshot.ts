@@ -164,14 +164,14 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
 }
 
 /** A transaction's age at its end. Polls notice the end late, so the age is known only as an interval. */
-export interface ObservedTime {
+export interface ProcessingTimeBounds {
   resource: Resource
   afterMs: number
   untilMs: number
 }
 
-export async function readProcessingTimes(db: Database, limit: number): Promise<ObservedTime[]> {
-  const { rows } = await db.query<ObservedTime>(
+export async function readProcessingTimes(db: Database, limit: number): Promise<ProcessingTimeBounds[]> {
+  const { rows } = await db.query<ProcessingTimeBounds>(
     `select resource, coalesce(not_done_ms, 0)::float8 as "afterMs", done_ms::float8 as "untilMs"
      from outboxd.submission where ended_at is not null and done_ms is not null order by ended_at desc limit $1`,
     [limit],

@@ -1,13 +1,13 @@
-import { type ColumnLifetime, type ColumnName, type LastingValues, submissionColumns } from '../model.ts'
-import { metPauseJsonSql, refusedPollsJsonSql } from './pauses.ts'
+import { type ColumnName, type ColumnValueLifetime, type KeptColumnValues, submissionColumns } from '../model.ts'
+import { pauseStreakJsonSql, refusedPollsJsonSql } from './pauses.ts'
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
 
 const names = Object.keys(submissionColumns) as ColumnName[]
-const namesOf = (...lasting: ColumnLifetime[]) =>
+const namesOf = (...lasting: ColumnValueLifetime[]) =>
   names.filter((name) => lasting.includes(submissionColumns[name].lasts))
-export const columnsKeptAcrossSteps = namesOf('transaction', 'start', 'submission') as (keyof LastingValues)[]
+export const columnsKeptAcrossSteps = namesOf('transaction', 'start', 'submission') as (keyof KeptColumnValues)[]
 
 /** Such as repeated_after_401 for `repeatedAfter401`. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
@@ -26,7 +26,7 @@ const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
-  ${selectColumnsSql('s', fromTable)}, ${metPauseJsonSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
+  ${selectColumnsSql('s', fromTable)}, ${pauseStreakJsonSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
   s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
@@ -36,13 +36,13 @@ export const recordsetFieldsSql = names.map((name) => `"${name}" ${sqlTypes[subm
 export const assignColumnsSql = (recordAlias: string): string =>
   names.map((name) => `${columnOf(name)} = ${recordAlias}."${name}"`).join(', ')
 
-export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
+export const emptyStepColumnValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
 /** Empties columns that last no longer than a step, transaction or start. */
-export function resetColumnsSql(
-  lifetimeMax: Exclude<ColumnLifetime, 'submission'>,
+export function resetColumnsByLifetimeSql(
+  lifetimeMax: Exclude<ColumnValueLifetime, 'submission'>,
   replacements: Partial<Record<ColumnName, string>> = {},
 ): string {
   const upTo = { step: 0, transaction: 1, start: 2 }[lifetimeMax]

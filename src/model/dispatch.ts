@@ -1,5 +1,5 @@
 import type { Resource } from '../resources.ts'
-import type { Breach, PauseCall, PauseReason } from './service.ts'
+import type { Breach, PauseReason, PauseToRaise } from './service.ts'
 import type { PollJob, State, Submission, Transition } from './submission.ts'
 
 /** Permission to make `permits` requests. It ends when the slot is given back or its lease ends. */
@@ -23,7 +23,7 @@ export interface AnsweredRecord {
   /** The pause that the record's former attempt met. */
   met: PauseReason | null
   /** False if the refusal has no error code of the service. */
-  judged: boolean
+  hasServiceVerdict: boolean
 }
 
 /** A rejection without the service's own error code. Other records may get the same answer. */
@@ -44,7 +44,7 @@ export interface RemainingRequests {
 export interface OutcomeBatch {
   transitions: Transition[]
   slots: ReturnableSlot[]
-  pauses: PauseCall[]
+  pauses: PauseToRaise[]
   answeredRecords: AnsweredRecord[]
   refusals: Refusal[]
   trialSucceeded: boolean
@@ -98,7 +98,7 @@ export interface Claim {
   polls: { submission: Submission; job: PollJob }[]
   slots: Slot[]
   /** True if the claim's only record has to prove that the last pauses are over. */
-  proves: boolean
+  isFirstAfterTrial: boolean
 }
 
 export interface ClaimedSubmission extends Submission {

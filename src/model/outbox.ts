@@ -38,15 +38,15 @@ export interface RowsRequest {
 export interface KnownTypes {
   known: readonly string[]
   /** Types that only other instances know. Null if a live instance has not published its types. */
-  elsewhere: readonly string[] | null
+  knownToOthers: readonly string[] | null
 }
 
 /** Rows that are locked, or remembered by the ledger. Locked rows stay new unless `mark` succeeds before disposal. */
 export interface ClaimedRows extends AsyncDisposable {
   readonly outboxIds: readonly string[]
-  readonly leftTypes: readonly string[]
+  readonly typesLeftToOthers: readonly string[]
   /** True if the table's rows cannot be marked, so that only the ledger knows which rows are captured. */
-  readonly isRemembered: boolean
+  readonly isUnmarkable: boolean
   /** Reads at least one row, and as many as memory allows. */
   read(): Promise<OutboxRecord[]>
   /**
@@ -128,23 +128,23 @@ export interface CaptureSession {
   queued: number
   waitingKeys: readonly WaitingKey[]
   skipped: readonly SkippedRow[]
-  typesKnown: KnownTypes['elsewhere']
+  mappedTypes: KnownTypes['knownToOthers']
   /** Types whose query failed for all of their rows. Due types are tried again. */
   heldTypes: readonly { type: string; isDue: boolean }[]
   /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
   hasHistory: boolean
   /** Notes that rows of these types are left to other instances. */
-  leave(types: readonly string[]): Promise<void>
+  leaveTypesToOthers(types: readonly string[]): Promise<void>
   /**
    * Inserts records. They are committed when the work with this session resolves.
    * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
    */
-  insert(records: readonly CapturedRecord[]): Promise<Insertion | null>
+  insert(records: readonly CapturedRecord[]): Promise<InsertResult | null>
 }
 
-export interface Insertion {
+export interface InsertResult {
   /** Ids of rows that differ from the ledger's row of the same id. They were not inserted. */
-  inConflict: ReadonlySet<string>
+  conflictingIds: ReadonlySet<string>
   /** Outbox ids of discarded records, with the reason. */
   discarded: ReadonlyMap<string, string>
 }

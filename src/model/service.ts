@@ -85,7 +85,7 @@ export type Breach = (typeof contractBreaches)[number]
 export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
-export interface PauseCall {
+export interface PauseToRaise {
   reason: Exclude<PauseReason, 'operator' | 'history'>
   /** How long the service asked us to wait. Null if it did not say: the pause then has the usual length. */
   askedMs: number | null
@@ -103,13 +103,13 @@ export interface PauseCall {
 
 export type TrialVerdict =
   | { kind: 'clear' }
-  | { kind: 'pause'; pause: PauseCall }
+  | { kind: 'pause'; pause: PauseToRaise }
   /** The token got a 401. The first one leads to a new token, the second one to the pause. */
-  | { kind: 'token-refused'; pause: PauseCall }
+  | { kind: 'token-refused'; pause: PauseToRaise }
 
 export type TokenVerdict =
   | { kind: 'token'; accessToken: string }
-  | { kind: 'pause'; pause: PauseCall }
+  | { kind: 'pause'; pause: PauseToRaise }
   | { kind: 'no-slot' }
 
 /** `unclear`: the answer has an error code and an id. */
@@ -130,7 +130,7 @@ export interface AnswerReading {
   namesId: boolean
   transaction: TransactionStatus | null
   /** A 401 causes a pause only if a new token gets 401, too. */
-  pause: PauseCall | null
+  pause: PauseToRaise | null
   summary: string
 }
 

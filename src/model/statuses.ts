@@ -1,7 +1,7 @@
 import type { Outcome } from './service.ts'
 
 /** What an HTTP status means for a sent record (POST). */
-export type PostMeaning =
+export type PostAnswerMeaning =
   /** Accepted if the answer has an id. */
   | 'taken'
   /** The record becomes uncertain, or the id in Location is polled (RFC 9110, 15.4). */
@@ -28,7 +28,7 @@ export type PostMeaning =
   | 'in-doubt'
 
 /** What an HTTP status means for a polled transaction (GET). */
-export type GetMeaning =
+export type GetAnswerMeaning =
   | 'answered'
   | 'moved'
   | 'token-refused'
@@ -38,7 +38,7 @@ export type GetMeaning =
   | 'unavailable'
   | 'ask-again'
 
-export type TokenMeaning =
+export type TokenAnswerMeaning =
   | 'answered'
   | 'moved'
   | 'wrong-address'
@@ -50,9 +50,9 @@ export type TokenMeaning =
 
 export interface HttpStatusMeaning {
   statuses: string
-  post: PostMeaning
-  get: GetMeaning
-  token: TokenMeaning
+  post: PostAnswerMeaning
+  get: GetAnswerMeaning
+  token: TokenAnswerMeaning
   /** True if E002 and E003 count before the status. False if the answer is probably not the service's own. */
   heedsCode: boolean
   /** E003 counts as `unavailable` if the code is heeded. */

@@ -1,5 +1,5 @@
 import type { Resource } from '../resources.ts'
-import type { Answer, Breach, MadeRequest, PauseCall, PauseReason } from './service.ts'
+import type { Answer, Breach, MadeRequest, PauseReason, PauseToRaise } from './service.ts'
 
 export const states = [
   'queued',
@@ -38,11 +38,11 @@ interface Held {
  * The time for which a column keeps its value. `start`: until an operator has the record sent again. A step keeps
  * longer-lived values unless it sets them.
  */
-export type ColumnLifetime = 'step' | 'transaction' | 'start' | 'submission'
+export type ColumnValueLifetime = 'step' | 'transaction' | 'start' | 'submission'
 
 interface Column {
   holds: keyof Held
-  lasts: ColumnLifetime
+  lasts: ColumnValueLifetime
 }
 
 /**
@@ -76,13 +76,15 @@ export const submissionColumns = {
 
 type Columns = typeof submissionColumns
 export type ColumnName = keyof Columns
-type NameOf<L extends ColumnLifetime> = { [N in ColumnName]: Columns[N]['lasts'] extends L ? N : never }[ColumnName]
+type NameOf<L extends ColumnValueLifetime> = {
+  [N in ColumnName]: Columns[N]['lasts'] extends L ? N : never
+}[ColumnName]
 type Values = { -readonly [N in keyof Columns]: Held[Columns[N]['holds']] }
 
-export type LastingValues = Pick<Values, NameOf<Exclude<ColumnLifetime, 'step'>>>
-export type StepValues = Pick<Values, NameOf<'step'>>
+export type KeptColumnValues = Pick<Values, NameOf<Exclude<ColumnValueLifetime, 'step'>>>
+export type StepColumnValues = Pick<Values, NameOf<'step'>>
 
-export interface Submission extends LastingValues, Pick<StepValues, 'polledRarely'> {
+export interface Submission extends KeptColumnValues, Pick<StepColumnValues, 'polledRarely'> {
   id: string
   outboxId: string
   type: string
@@ -97,7 +99,7 @@ export interface Submission extends LastingValues, Pick<StepValues, 'polledRarel
   state: State
   attempt: number
   claimId: string | null
-  met: MetPause | null
+  met: PauseStreak | null
   /** True if an operator gave the transaction id. */
   idByPerson: boolean
   probing: boolean
@@ -109,7 +111,7 @@ export interface Submission extends LastingValues, Pick<StepValues, 'polledRarel
   unknownForMs: number | null
 }
 
-export interface MetPause {
+export interface PauseStreak {
   reason: PauseReason
   /** How often in a row, while other records got through. */
   times: number
@@ -132,8 +134,8 @@ export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
 
 /** Omitted values stay. */
-interface Progress extends Partial<LastingValues> {
-  met?: Pick<MetPause, 'reason' | 'times'>
+interface Progress extends Partial<KeptColumnValues> {
+  met?: Pick<PauseStreak, 'reason' | 'times'>
   refusedPolls?: number
 }
 
@@ -143,11 +145,11 @@ interface Queued extends Progress {
 }
 
 /** Queued again because its transaction failed. The row says why until the next step. */
-interface Resubmitted extends Queued, Pick<StepValues, 'errorCode'> {
+interface Resubmitted extends Queued, Pick<StepColumnValues, 'errorCode'> {
   error: string
 }
 
-interface Asked extends Progress, Pick<StepValues, 'polledRarely'> {
+interface Asked extends Progress, Pick<StepColumnValues, 'polledRarely'> {
   transactionId: string
   pollInMs: number
   unknown: boolean
@@ -162,33 +164,33 @@ interface Accepted extends Asked {
   state: 'accepted'
 }
 
-interface Completed extends Progress, Pick<StepValues, 'doneMs' | 'result'> {
+interface Completed extends Progress, Pick<StepColumnValues, 'doneMs' | 'result'> {
   state: 'completed'
 }
 
-interface Failed extends Progress, Pick<StepValues, 'doneMs' | 'errorCode' | 'mayHaveArrived'> {
+interface Failed extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCode' | 'mayHaveArrived'> {
   state: 'failed'
   error: string
 }
 
-interface Rejected extends Progress, Pick<StepValues, 'errorCode' | 'mayHaveArrived'> {
+interface Rejected extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHaveArrived'> {
   state: 'rejected'
   error: string
 }
 
-interface Uncertain extends Progress, Pick<StepValues, 'doneMs' | 'errorCode'> {
+interface Uncertain extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCode'> {
   state: 'uncertain'
   error: string
 }
 
-export interface Step {
+export interface SubmissionStep {
   change: Change
   cause: string
-  pause: PauseCall | null
+  pause: PauseToRaise | null
 }
 
 /** Written only if no other step was written since `submission` was read. */
-export interface Transition extends Omit<Step, 'pause'> {
+export interface Transition extends Omit<SubmissionStep, 'pause'> {
   submission: Submission
   /** Null after a POST. */
   job: PollJob | null
@@ -196,7 +198,7 @@ export interface Transition extends Omit<Step, 'pause'> {
 }
 
 export interface AttemptResult {
-  step: Step
+  step: SubmissionStep
   answer: Answer | null
   breach: Breach | null
 }

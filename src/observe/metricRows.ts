@@ -279,7 +279,7 @@ export const metricRows = {
 } as const satisfies Record<string, MetricRow>
 
 /** The second metric of a row of kind `moment`. */
-export const ageMetricOf = ({ name, help }: MetricRow) => ({
+export const deriveAgeMetric = ({ name, help }: MetricRow) => ({
   name: name.replace('_timestamp_', '_age_'),
   help: help.replace('Unix time at which', 'Seconds since').replace('Unix time of', 'Seconds since'),
 })

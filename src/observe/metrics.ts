@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, type GaugeConfiguration, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import { ageMetricOf, type LabelValues, type MetricRow, type MetricsSnapshot, metricRows } from './metricRows.ts'
+import { deriveAgeMetric, type LabelValues, type MetricRow, type MetricsSnapshot, metricRows } from './metricRows.ts'
 
 type Rows = typeof metricRows
 
@@ -124,7 +124,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
       const gauge = new Gauge(config)
       gauge.set(0)
       let ageMs = () => 0
-      growingGauge({ ...config, ...ageMetricOf(row) }, () => [[{}, Math.max(0, ageMs()) / perUnit]])
+      growingGauge({ ...config, ...deriveAgeMetric(row) }, () => [[{}, Math.max(0, ageMs()) / perUnit]])
       return {
         show(snapshot) {
           const fromMs = row.of(snapshot)

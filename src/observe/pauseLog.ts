@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { CurrentPause, PauseCall, PauseReason } from '../model.ts'
+import type { CurrentPause, PauseReason, PauseToRaise } from '../model.ts'
 import type { Log } from './log.ts'
 
 export type PauseLog = ReturnType<typeof createPauseLog>
@@ -7,7 +7,7 @@ export type PauseLog = ReturnType<typeof createPauseLog>
 /** Logs each pause once, also if another instance raised the pause. */
 export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   const standing = new Map<PauseReason, { lastedMs: () => number }>()
-  const lastCalls = new Map<PauseReason, PauseCall>()
+  const lastCalls = new Map<PauseReason, PauseToRaise>()
 
   function begin({ reason, leftMs, forMs }: CurrentPause): void {
     const sinceSeenMs = clock.stopwatch()
@@ -26,7 +26,7 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   }
 
   return {
-    raised(calls: readonly PauseCall[]): void {
+    raised(calls: readonly PauseToRaise[]): void {
       for (const call of calls) {
         lastCalls.set(call.reason, call)
         if (call.reason === 'unauthorized')

@@ -7,8 +7,8 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { pauseCallOfTokenAnswer, readGetAnswer } from '../service/readAnswer.ts'
-import { slotRequestsEndAfterMs } from '../slotReach.ts'
+import { readGetAnswer, readPauseFromTokenAnswer } from '../service/readAnswer.ts'
+import { computeRequestsEndAfterMs } from '../slotDurations.ts'
 
 /** The longest wait for slots. */
 export const slotWaitMaxMs = 10_000
@@ -44,7 +44,7 @@ export async function askServiceForTransaction(
     async ask(client, mayLeave): Promise<TransactionAnswer> {
       const token = await client.requestToken(mayLeave)
       if (token === null) return noSlot
-      if (token.token === null) return { kind: 'silent', message: pauseCallOfTokenAnswer(token.answer).detail }
+      if (token.token === null) return { kind: 'silent', message: readPauseFromTokenAnswer(token.answer).detail }
       const told = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
       return told === null ? noSlot : readTransactionAnswer(told, transaction)
     },
@@ -115,7 +115,7 @@ interface BudgetedAskOptions<T> {
 
 /**
  * Runs `ask` with a client of the service and slots of the budget.
- * @throws ForeignService if the ledger belongs to another service
+ * @throws ServiceMismatch if the ledger belongs to another service
  */
 export async function withBudgetedServiceClient<T>(
   config: Config,
@@ -133,7 +133,7 @@ export async function withBudgetedServiceClient<T>(
   })
   const { requestTimeoutMs } = service
   const mayLeave = () =>
-    loan.kind !== 'loan' || ageMs() < slotRequestsEndAfterMs(config.rateLimit.windowMs, requestTimeoutMs)
+    loan.kind !== 'loan' || ageMs() < computeRequestsEndAfterMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
     return { kind: 'asked', result: await options.ask(client, mayLeave, permitsFor(config, options)) }
   } finally {
@@ -156,11 +156,15 @@ async function waitForSlots(
 ): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
   const permits = permitsFor(config, { requestsMax })
-  const reachMs = slotRequestsEndAfterMs(windowMs, requestsMax * config.service.requestTimeoutMs)
+  const requestsEndAfterMs = computeRequestsEndAfterMs(windowMs, requestsMax * config.service.requestTimeoutMs)
   const elapsedMs = systemClock.stopwatch()
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs, service: config.service })
+    const loan = await borrowSlots(config.stateDatabaseUrl, {
+      permits,
+      requestsEndAfterMs: requestsEndAfterMs,
+      service: config.service,
+    })
     if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMs || signal.aborted) return { loan, ageMs }
     if (turn === 0) onWait()
     await wait(slotsAgainMs)

@@ -14,7 +14,7 @@ import {
   type SearchByText,
 } from './filters.ts'
 import { estimateBacklog } from './readStatus.ts'
-import { findEachSubmissionByName } from './references.ts'
+import { findEachSubmissionByReference } from './references.ts'
 
 export interface BulkChangeRules {
   verb: 'replay' | 'discard'
@@ -117,7 +117,7 @@ async function chooseNamed(
   { allowedStates, whyNotAllowed }: BulkChangeRules,
   ids: readonly string[],
 ): Promise<ChosenRecords> {
-  const found = await findEachSubmissionByName(ledger, ids)
+  const found = await findEachSubmissionByReference(ledger, ids)
   if (found.kind !== 'found') return found
   const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
   return {

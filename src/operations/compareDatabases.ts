@@ -16,7 +16,7 @@ import { createSearchForRowWithTransactionId } from '../outbox/rowsWithTransacti
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { slotRequestsEndAfterMs } from '../slotReach.ts'
+import { computeRequestsEndAfterMs } from '../slotDurations.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<string | null> {
@@ -61,7 +61,7 @@ export function findLostRows(
   goOn: () => boolean,
   includesWaitingRows = false,
 ): Promise<TableComparison> {
-  const options = { isWaitingToo: includesWaitingRows, onlyLost: true, reportAgain: null, goOn }
+  const options = { shouldIncludeWaiting: includesWaitingRows, onlyLost: true, reportAgain: null, goOn }
   return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, options))
 }
 
@@ -98,7 +98,7 @@ const usualTimeoutMs = 30_000
 export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestRequestTimeoutMs(db)) ?? usualTimeoutMs
-    await declareLedgerRestored(db, slotRequestsEndAfterMs(config.rateLimit.windowMs, timeoutMs), actor)
+    await declareLedgerRestored(db, computeRequestsEndAfterMs(config.rateLimit.windowMs, timeoutMs), actor)
   })
 }
 

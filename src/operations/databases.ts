@@ -6,7 +6,7 @@ import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
-import { catalogPathSettings } from '../postgres/sessionSettings.ts'
+import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 
 /**
  * The databases, as commands and the console pass them to functions:
@@ -46,7 +46,8 @@ export async function openDatabases(
 ): Promise<Databases> {
   const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
   const onIdleError = () => {} // the next statement reports the error
-  const settings = lockMs === undefined ? catalogPathSettings : { ...catalogPathSettings, lock_timeout: String(lockMs) }
+  const settings =
+    lockMs === undefined ? catalogSearchPathSettings : { ...catalogSearchPathSettings, lock_timeout: String(lockMs) }
   const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
     ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
@@ -58,7 +59,7 @@ export async function openDatabases(
     name: 'outboxd command locks',
     connections: 1,
     onIdleError,
-    settings: catalogPathSettings,
+    settings: catalogSearchPathSettings,
   })
   let outbox: Outbox | undefined
   const databases: Databases = {
@@ -91,7 +92,7 @@ export function withOutbox<T>(
   return withConnectionErrorsExplained('DATABASE_URL', config.databaseUrl, async () => work(outboxTable()))
 }
 
-export function operatorWithDatabases({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
+export function createOperator({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
   const { stateDatabaseUrl: url, keyOnFailure } = config
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }

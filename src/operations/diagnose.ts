@@ -7,7 +7,7 @@ import { formatDuration, formatInstantAndDistance } from '../time.ts'
 import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
-import { missedTargetMessages, sumRequestCounts } from './serviceTargets.ts'
+import { missedTargetMessages, sumRequestCounts } from './serviceLevelTargets.ts'
 
 export interface StatusReport extends CombinedStatus {
   diagnoses: [Diagnosis, ...Diagnosis[]]

@@ -1,6 +1,6 @@
 import { ConfigInvalid } from '../createVariableReader.ts'
 import { allowedChangesByTable } from '../ledger/operator/grants.ts'
-import { ForeignError } from '../ledger/problems.ts'
+import { BindingMismatch } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
@@ -24,7 +24,7 @@ export function explainError(
   if (error instanceof FilesInvalid) {
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
-  if (error instanceof AddressUnusable || error instanceof ForeignError || error instanceof OutboxTableUnusable)
+  if (error instanceof AddressUnusable || error instanceof BindingMismatch || error instanceof OutboxTableUnusable)
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error

@@ -6,7 +6,7 @@ import { formatInstant, formatIsoInstant } from '../time.ts'
 import {
   countRowsNamingTransaction,
   type LedgerLoss,
-  type NamedLostRecord,
+  type RecordWithLostTransaction,
   type SuspectedLossDetail,
 } from './recover.ts'
 
@@ -67,10 +67,10 @@ function historyMessages({
 
 type Becomes = 'arrived' | 'uncertain'
 
-const namedRecords = (named: readonly NamedLostRecord[], becomes: Becomes) =>
+const namedRecords = (named: readonly RecordWithLostTransaction[], becomes: Becomes) =>
   named.filter(({ whyNotBelieved }) => (whyNotBelieved === null) === (becomes === 'arrived'))
 
-function firstOf(named: readonly NamedLostRecord[], name: string): string[] {
+function firstOf(named: readonly RecordWithLostTransaction[], name: string): string[] {
   if (named.length === 0) return []
   const lines = named.map(({ outboxId, said, transactionId }) => `  ${outboxId}  ${said ?? ''}  ${transactionId}`)
   return [`${name}: ${pluralize(named.length, 'record')}.`, ...firstLines(lines)]

@@ -12,8 +12,8 @@ import {
   type RecordNamingTransaction,
   type RecoveredAs,
   readDoubtfulRecords,
+  recoverByTransactionsInRows,
   recoverLostRecords,
-  recoverNamedTransactions,
   transactionTakenMessage,
 } from '../ledger/operator/recover.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -34,7 +34,7 @@ type LostRow = TableComparison['rows'][number]
 export interface LedgerLoss {
   gap: TableComparison
   /** Ids of transactions that several rows name. */
-  shared: ReadonlySet<string>
+  sharedTransactionIds: ReadonlySet<string>
   history: SuspectedLossDetail | null
 }
 
@@ -42,44 +42,52 @@ export interface SuspectedLossDetail {
   found: SuspectedLoss
   doubtful: DoubtfulRecordCounts
   /** Records whose rows name a transaction that the ledger does not know as theirs. */
-  named: readonly NamedLostRecord[]
+  named: readonly RecordWithLostTransaction[]
   isOutboxInDoubt: boolean
   /** Waiting rows that a daemon has locked, and may have captured before the ledger lost data. */
   lockedWaitingRows: readonly LostRow[]
   undatedRows: readonly LostRow[]
 }
 
-export type NamedLostRecord = RecordNamingTransaction & Pick<RowWithTransactionId, 'said'>
+export type RecordWithLostTransaction = RecordNamingTransaction & Pick<RowWithTransactionId, 'said'>
 
 /** Beyond this number, waiting rows without a date count as newly written. */
 const undatedMax = 10_000
 
 /**
- * @param isWaitingToo true if waiting rows may have been sent; undefined if the operator does not say
- * @param sayer the operator who says that the ledger was restored
+ * @param areWaitingRowsDoubtful true if waiting rows may have been sent; undefined if the operator does not say
+ * @param restoredBy the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
 export async function findLedgerLoss(
   databases: Databases,
-  { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
+  {
+    areWaitingRowsDoubtful,
+    restoredBy,
+  }: { areWaitingRowsDoubtful: boolean | undefined; restoredBy: string | undefined },
   goOn: () => boolean,
 ): Promise<LedgerLoss> {
   const { ledger } = databases
-  const found = await readSuspectedLoss(ledger, sayer)
+  const found = await readSuspectedLoss(ledger, restoredBy)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
   const inHand = found === null ? [] : await withOutbox(databases, readRowsLockedForCapture)
   const gap = await findLostRows(databases, goOn, found !== null)
-  if (found === null) return { gap, shared: transactionsNamedTwice(gap.rows), history: null }
-  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
+  if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
+  const isOutboxInDoubt =
+    !gap.canTell || (areWaitingRowsDoubtful ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
   const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const lockedWaitingRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
   const taken = lost.union(new Set(lockedWaitingRows.map(({ outboxId }) => outboxId)))
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
-  const { named, shared } = await readNamedRecords(databases, gap.rows, goOn)
+  const { named, sharedTransactionIds } = await readNamedRecords(databases, gap.rows, goOn)
   const doubtful = await countDoubtfulRecords(ledger)
-  return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows } }
+  return {
+    gap,
+    sharedTransactionIds,
+    history: { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows },
+  }
 }
 
 function waitingRows(
@@ -98,7 +106,7 @@ async function readNamedRecords(
   databases: Databases,
   lost: readonly LostRow[],
   goOn: () => boolean,
-): Promise<{ named: NamedLostRecord[]; shared: ReadonlySet<string> }> {
+): Promise<{ named: RecordWithLostTransaction[]; sharedTransactionIds: ReadonlySet<string> }> {
   const records = await readDoubtfulRecords(databases.ledger)
   const naming: (DoubtfulRecord & RowWithTransactionId & { heldBy: string | null })[] = []
   for (const batch of inBatches(records, readAtOnce)) {
@@ -116,16 +124,19 @@ async function readNamedRecords(
       if (!isFormer) naming.push({ ...each, heldBy })
     }
   }
-  const shared = transactionsNamedTwice([...lost, ...naming])
+  const sharedTransactionIds = transactionsNamedTwice([...lost, ...naming])
   const named = naming.map(({ heldBy, ...record }) => {
     const { transactionId } = record
     const whyNotBelieved =
       heldBy === null
-        ? whyTransactionIsNotTrusted(transactionId, shared)
+        ? whyTransactionIsNotTrusted(transactionId, sharedTransactionIds)
         : transactionTakenMessage(transactionId, heldBy)
     return { ...record, whyNotBelieved }
   })
-  return { named: named.filter(({ isQueued, whyNotBelieved }) => isQueued || whyNotBelieved === null), shared }
+  return {
+    named: named.filter(({ isQueued, whyNotBelieved }) => isQueued || whyNotBelieved === null),
+    sharedTransactionIds,
+  }
 }
 
 function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
@@ -137,8 +148,9 @@ function transactionsNamedTwice(rows: readonly Pick<LostRow, 'transactionId'>[])
   )
 }
 
-function whyTransactionIsNotTrusted(transactionId: string, shared: ReadonlySet<string>): string | null {
-  if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
+function whyTransactionIsNotTrusted(transactionId: string, sharedTransactionIds: ReadonlySet<string>): string | null {
+  if (sharedTransactionIds.has(transactionId))
+    return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = findTransactionIdProblem(transactionId)
   return problem && `its outbox row names an invalid transaction: ${problem}`
 }
@@ -161,7 +173,7 @@ type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 /** Commits each batch of rows. Sending resumes after the last batch. */
 export async function recaptureLostRows(
   parts: RecaptureParts,
-  { gap, shared, history }: LedgerLoss,
+  { gap, sharedTransactionIds, history }: LedgerLoss,
   as: RecoveredAs,
 ): Promise<RecaptureOutcome> {
   const { databases, operator, goOn, say } = parts
@@ -171,7 +183,7 @@ export async function recaptureLostRows(
     ...(history?.lockedWaitingRows ?? []),
     ...(as === 'uncertain' ? (history?.undatedRows ?? []) : []),
   ]
-  const taken = await takeInRows(parts, rows, { as, shared })
+  const taken = await takeInRows(parts, rows, { as, sharedTransactionIds })
   if (rows.length > 0)
     say(
       `Rows captured again as ${as}: ${taken}${exceptRowsNamingTransactionText(countRowsNamingTransaction(gap.rows))}.`,
@@ -185,8 +197,8 @@ export async function recaptureLostRows(
   return gap.isCut ? 'interrupted' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-export const exceptRowsNamingTransactionText = (named: number): string =>
-  named === 0 ? '' : `, except ${named} that name a transaction`
+export const exceptRowsNamingTransactionText = (count: number): string =>
+  count === 0 ? '' : `, except ${count} that name a transaction`
 
 export async function reportEndedRecordsAgain({
   databases,
@@ -204,7 +216,7 @@ const batchSize = 100
 async function takeInRows(
   { databases, operator, mappings, goOn, onTaken }: RecaptureParts,
   rows: readonly LostRow[],
-  how: { as: RecoveredAs; shared: ReadonlySet<string> },
+  how: { as: RecoveredAs; sharedTransactionIds: ReadonlySet<string> },
 ): Promise<number> {
   let taken = 0
   for (const batch of inBatches(rows, batchSize)) {
@@ -226,7 +238,7 @@ function keep(
   { unreadable, ...record }: OutboxRecord,
   { stateText, transactionId }: LostRow,
   mappings: Mappings,
-  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
+  { as, sharedTransactionIds }: { as: RecoveredAs; sharedTransactionIds: ReadonlySet<string> },
 ): LostRecord {
   const id = uuidv7()
   const said = `said ${stateText}${transactionId === null ? '' : ` as transaction ${transactionId}`}`
@@ -240,7 +252,7 @@ function keep(
   }
   const { resource, body, amounts, tracked, sendsOwnId } = mapped
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
-  const whyNot = transactionId === null ? null : whyTransactionIsNotTrusted(transactionId, shared)
+  const whyNot = transactionId === null ? null : whyTransactionIsNotTrusted(transactionId, sharedTransactionIds)
   if (whyNot !== null)
     return {
       ...given,
@@ -266,7 +278,7 @@ async function goOnAfter(
     let done = 0
     for (const batch of inBatches(named, batchSize)) {
       if (!goOn()) return 'interrupted'
-      if (!(await recoverNamedTransactions(operator, batch, found.atMs))) return 'changed'
+      if (!(await recoverByTransactionsInRows(operator, batch, found.atMs))) return 'changed'
       done += batch.length
       onTaken(done, named.length)
     }

@@ -52,33 +52,36 @@ function readHexDigits(name: string): SubmissionReference[] {
     : [range, { kind: 'ending', value: digits }]
 }
 
-export interface NamedSubmissions {
+export interface ReferencedSubmissions {
   by: SubmissionReference['kind']
   submissions: ListedSubmission[]
 }
 
-export async function findSubmissionsByName(
+export async function findSubmissionsByReference(
   ledger: Database,
-  name: string,
+  referenceText: string,
   limit: number,
-): Promise<NamedSubmissions | null> {
-  for (const reference of parsePossibleReferences(name)) {
+): Promise<ReferencedSubmissions | null> {
+  for (const reference of parsePossibleReferences(referenceText)) {
     const submissions = await findSubmissions(ledger, reference, limit)
     if (submissions.length > 0) return { by: reference.kind, submissions }
   }
   return null
 }
 
-export async function findEachSubmissionByName(ledger: Database, names: readonly string[]): Promise<FoundSubmissions> {
+export async function findEachSubmissionByReference(
+  ledger: Database,
+  referenceTexts: readonly string[],
+): Promise<FoundSubmissions> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []
-  const ids = names.filter((name) => submissionIdPattern.test(name)).map((name) => name.toLowerCase())
+  const ids = referenceTexts.filter((name) => submissionIdPattern.test(name)).map((name) => name.toLowerCase())
   const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', ids }, ids.length)
   for (const submission of byId) found.set(submission.id, submission)
-  for (const name of names) {
+  for (const name of referenceTexts) {
     if (found.has(name.toLowerCase())) continue
-    const named = await findSubmissionsByName(ledger, name, 2)
+    const named = await findSubmissionsByReference(ledger, name, 2)
     const [first, second] = named?.submissions ?? []
     if (first !== undefined && second === undefined) found.set(first.id, first)
     else if (named !== null && first !== undefined && second !== undefined)

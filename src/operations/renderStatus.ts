@@ -6,7 +6,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
-import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceTargets.ts'
+import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceLevelTargets.ts'
 
 type Row = readonly [name: string, message: string]
 

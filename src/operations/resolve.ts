@@ -12,7 +12,7 @@ import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { TransactionAnswer } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
-import { findEachSubmissionByName } from './references.ts'
+import { findEachSubmissionByReference } from './references.ts'
 
 export interface ResolveAnswer {
   arrived?: string | undefined
@@ -74,7 +74,7 @@ export async function previewResolution(
   name: string,
   answer: ResolveAnswer,
 ): Promise<ResolutionPreview> {
-  const found = await findEachSubmissionByName(databases.ledger, [name])
+  const found = await findEachSubmissionByReference(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
   if (submission === undefined) return { kind: 'missing' }

@@ -52,8 +52,8 @@ function rememberedRows(
 ): ClaimedRows {
   return {
     outboxIds,
-    leftTypes: typesLeftToOthers,
-    isRemembered: true,
+    typesLeftToOthers: typesLeftToOthers,
+    isUnmarkable: true,
     read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
@@ -71,8 +71,8 @@ async function heldRows(
     const { outboxIds, typesLeftToOthers } = await lock(transaction.db)
     return {
       outboxIds,
-      leftTypes: typesLeftToOthers,
-      isRemembered: false,
+      typesLeftToOthers: typesLeftToOthers,
+      isUnmarkable: false,
       read: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {
         const unmarked = await mark(transaction.db, table, statuses)
@@ -166,7 +166,7 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
       limit,
       cutIdsOf(skipped),
       types.known,
-      types.elsewhere,
+      types.knownToOthers,
       exceptKeys,
       [...closed],
       idsOf(chosen),
@@ -215,7 +215,7 @@ function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<stri
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => idsOf(rows).map((id) => id.slice(0, idCharsMax))
 
 async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: RowsRequest): Promise<string[]> {
-  if (types.elsewhere?.length === 0) return []
-  const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.elsewhere])
+  if (types.knownToOthers?.length === 0) return []
+  const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.knownToOthers])
   return rows.map(({ type }) => type)
 }

@@ -17,7 +17,7 @@ export interface TableShape {
   readonly columns: ReadonlyMap<string, Column>
   readonly hasSystemColumns: boolean
   /** True if statements on rows use the client's code or types, so that they may need the role's search path. */
-  readonly hasClientCode: boolean
+  readonly hasCustomCode: boolean
 }
 
 export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
@@ -45,7 +45,7 @@ export const tableAndPartitionOidsSql = (qualifiedName: string): string =>
 
 /** Formats a time in UTC as ISO 8601 text with microseconds. */
 export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
+export const timeUnitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
 export const columnTextSql = (name: string, shape: TableShape): string =>
   isJsonColumn(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`

@@ -39,7 +39,7 @@ const nothingFound: TableComparison = {
 
 interface ComparisonOptions {
   /** Includes waiting rows that contain a transaction id. */
-  isWaitingToo?: boolean
+  shouldIncludeWaiting?: boolean
   /** True skips the search for waiting rows behind the cursor and for unknown statuses. */
   onlyLost?: boolean
   /** Writes ended records back again. Null for a command that changes nothing. */
@@ -57,13 +57,13 @@ interface ComparisonOptions {
  * is due.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
-  const { isWaitingToo = false, onlyLost = false, reportAgain, goOn } = options
+  const { shouldIncludeWaiting = false, onlyLost = false, reportAgain, goOn } = options
   const { sliceRows = sliceRowsMax, rowsMax = 100_000, previousPart = nothingFound } = options
   let { rows, idsBehindCursor, statuses, comparedUpTo } = previousPart
   for (;;) {
     const table = await outbox.open()
     const slice = await readNextSliceBounds(table.db, table.rows, comparedUpTo, sliceRows)
-    const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, isWaitingToo)
+    const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, shouldIncludeWaiting)
     if (known.length > 0) await reportAgain?.(known)
     rows = [...rows, ...unknown]
     if (!onlyLost && idsBehindCursor !== null && idsBehindCursor.length < rowsMax) {

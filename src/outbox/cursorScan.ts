@@ -1,18 +1,18 @@
-import { ForeignOutbox } from '../ledger/binding.ts'
+import { OutboxMismatch } from '../ledger/binding.ts'
 import { duplicateIdMessage, findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import {
-  createKeyOrderChooser,
+  type CapturableRowChooser,
+  createCapturableRowChooser,
   isTypeOfOtherInstancesSql,
-  type KeyOrderChooser,
   type ScannedRow,
   shortenedIdSql,
 } from './keyOrder.ts'
 import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
-import type { SettledPosition, SettledPositionReader } from './settledPosition.ts'
+import type { StablePosition, StablePositionReader } from './stablePosition.ts'
 
 export interface RowsToCapture {
   outboxIds: string[]
@@ -28,7 +28,7 @@ export interface RowDifferences {
 interface ScannedTable {
   db: Database
   rows: RowExpressions
-  settledPosition: SettledPositionReader
+  stablePosition: StablePositionReader
   memory: LedgerMemory
   name: string
   byTransaction: boolean
@@ -60,20 +60,24 @@ export class CursorScan {
   }
 
   async findUncapturedRows(request: RowsRequest): Promise<RowsToCapture> {
-    const settled = await this.#table.settledPosition.read()
+    const settled = await this.#table.stablePosition.read()
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
     // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin after the
     // skipped row, so it reads the keys first.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
-    const choice = createKeyOrderChooser(request, skipped, held)
+    const choice = createCapturableRowChooser(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
     return { outboxIds: choice.outboxIds, typesLeftToOthers: [...choice.leftTypes] }
   }
 
-  async #readPages(choice: KeyOrderChooser, upTo: string | null, request: RowsRequest): Promise<CursorPosition | null> {
+  async #readPages(
+    choice: CapturableRowChooser,
+    upTo: string | null,
+    request: RowsRequest,
+  ): Promise<CursorPosition | null> {
     let passed: CursorPosition | null = null
     let isPassing = this.#resumeAt === null
     let at = this.#resumeAt ?? this.#cursor?.position ?? null
@@ -98,7 +102,7 @@ export class CursorScan {
     return passed
   }
 
-  async #advance(passed: CursorPosition | null, { outbox, sequenceFile }: SettledPosition): Promise<void> {
+  async #advance(passed: CursorPosition | null, { outbox, sequenceFile }: StablePosition): Promise<void> {
     const position = passed ?? this.#cursor?.position ?? null
     if (position === null || (passed === null && this.#cursor?.sequenceFile === sequenceFile)) return
     await this.#table.memory.advanceCursor(outbox, { position, sequenceFile })
@@ -122,15 +126,15 @@ export class CursorScan {
 
   /** True if a row may wait, or if the table's numbers started again, because the next scan then throws. */
   async mayHaveUncapturedRows(): Promise<boolean> {
-    const { db, settledPosition } = this.#table
+    const { db, stablePosition } = this.#table
     const cursor = this.#cursor
     const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
     if ((rowCount ?? 0) > 0) return true
-    return cursor !== null && ((await settledPosition.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
+    return cursor !== null && ((await stablePosition.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
   }
 
   async readPosition(): Promise<CursorPosition | null> {
-    return (await this.#readCursor(await this.#table.settledPosition.read()))?.position ?? null
+    return (await this.#readCursor(await this.#table.stablePosition.read()))?.position ?? null
   }
 
   async countWaitingRowsByType(rowsMax: number): Promise<TypeCount[]> {
@@ -139,8 +143,8 @@ export class CursorScan {
   }
 
   async countUncapturedRows(): Promise<{ waiting: number; firstId: string | null }> {
-    const { db, settledPosition, memory } = this.#table
-    const settled = await settledPosition.read()
+    const { db, stablePosition, memory } = this.#table
+    const settled = await stablePosition.read()
     const stored = await this.#readCursor(settled)
     this.#cursor = stored && this.#cursor // If no cursor is stored, as after a new partition, reads from the beginning.
     const from = stored?.position ?? null
@@ -161,7 +165,7 @@ export class CursorScan {
     return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
   }
 
-  async #readCursor({ outbox, upTo, drawn }: SettledPosition): Promise<Cursor | null> {
+  async #readCursor({ outbox, upTo, drawn }: StablePosition): Promise<Cursor | null> {
     const { memory, byTransaction } = this.#table
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
@@ -185,9 +189,9 @@ export class CursorScan {
   /**
    * Refuses a table whose numbers started again, because its new rows lie behind the cursor, which no scan reads.
    *
-   * @throws ForeignOutbox
+   * @throws OutboxMismatch
    */
-  async #assertAhead({ drawn, sequenceFile }: SettledPosition): Promise<void> {
+  async #assertAhead({ drawn, sequenceFile }: StablePosition): Promise<void> {
     const { name, byTransaction } = this.#table
     const cursor = this.#cursor
     if (cursor === null || byTransaction) return
@@ -196,7 +200,7 @@ export class CursorScan {
     const why = isSetBack
       ? ` and its sequence stands at ${drawn}: the sequence was set back`
       : ', and the rows up to there have changed'
-    throw new ForeignOutbox(
+    throw new OutboxMismatch(
       name,
       `the ids of the outbox ${name} started again (the table has been read up to number ${cursor.position[0]}${why})`,
     )
@@ -228,7 +232,7 @@ export class CursorScan {
 
   async #readPage(after: CursorPosition | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
     const { exceptKeys, types } = left
-    const values = [pageMax, upTo, exceptKeys, types.known, types.elsewhere, ...this.#valuesOf(after)]
+    const values = [pageMax, upTo, exceptKeys, types.known, types.knownToOthers, ...this.#valuesOf(after)]
     return (await this.#table.db.query<PageRow>(this.statements.page, values)).rows
   }
 
@@ -251,7 +255,7 @@ export class CursorScan {
 const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
-const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
+const leavesNone: Left = { exceptKeys: [], types: { known: [], knownToOthers: [] } }
 
 export interface RowsBehindCursorSample {
   rows: number

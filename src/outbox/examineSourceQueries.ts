@@ -12,7 +12,7 @@ import {
 } from './contentQueries.ts'
 import type { Outbox } from './outbox.ts'
 import { readNeededQueryGrants } from './outboxGrants.ts'
-import { readContentsOfAllRecords } from './readRecordContents.ts'
+import { readContentsInBatches } from './readRecordContents.ts'
 import { readWaitingRows } from './readRows.ts'
 
 interface ExaminedSourceQueries {
@@ -110,7 +110,7 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<ExaminedS
   const waiting = await readWaitingRows(outbox, triedMax)
   const sinceMs = performance.now()
   try {
-    const records = await readContentsOfAllRecords(outbox, mappings, waiting)
+    const records = await readContentsInBatches(outbox, mappings, waiting)
     const trialResult = `${pluralize(records.length, 'waiting row')} read in ${Math.round(performance.now() - sinceMs)} ms`
     const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
     if (failed.length === 0) return { problems: [], warnings: [], trialResult }

@@ -77,8 +77,8 @@ export function createFailingRowTracker(ledger: Database) {
 const detail =
   'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
-export function failingRowStatements({ db, table, ideal }: OpenTable) {
-  const { from, mayWait, stamp, id, idType, idText } = ideal
+export function failingRowStatements({ db, table, rowsIncludingFailing }: OpenTable) {
+  const { from, mayWait, stamp, id, idType, idText } = rowsIncludingFailing
   const asked = isMarkedOnCapture(table) ? '1' : stamp
   return {
     db,

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/binding.ts'
-import { beginTransaction, type Database, isLockTimeoutOrCanceled, type Sessions } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, isLockTimeoutOrCanceled } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { waitingRowLockStatements } from './claimRows.ts'
@@ -82,7 +82,7 @@ type NamedStatements = Readonly<Record<string, string>>
  * Lets Postgres plan each statement with our role's rights. This finds wrong types, and missing columns, functions and
  * permissions.
  */
-async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
+async function findStatementProblems(sessions: DatabasePool, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
   await using transaction = await beginTransaction(sessions) // never committed
   await transaction.db.query(`set local lock_timeout = '2s'`)

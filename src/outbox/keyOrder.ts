@@ -9,10 +9,10 @@ export interface ScannedRow {
   leftType: string | null
 }
 
-export type KeyOrderChooser = ReturnType<typeof createKeyOrderChooser>
+export type CapturableRowChooser = ReturnType<typeof createCapturableRowChooser>
 
 /** Goes through uncaptured rows in their order, and chooses the rows that may be captured. */
-export function createKeyOrderChooser(
+export function createCapturableRowChooser(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skippedIds: ReadonlySet<string>,
   heldKeyHashes: ReadonlySet<string>,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
-import { ForeignError } from '../ledger/problems.ts'
+import { BindingMismatch } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import { type DatabaseAddress, isSignInRefused } from '../postgres/databaseAddress.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
@@ -14,8 +14,8 @@ interface OtherDaemon {
   since: string | null
 }
 
-export class ForeignLedger extends ForeignError {
-  override name = 'ForeignLedger'
+export class LedgerMismatch extends BindingMismatch {
+  override name = 'LedgerMismatch'
   constructor(table: string, daemons: readonly OtherDaemon[]) {
     super(
       'foreign_ledger',
@@ -119,7 +119,7 @@ export class LedgerRegistration {
   /**
    * Registers the ledger, and again if the session broke.
    *
-   * @throws ForeignLedger if a daemon of a different ledger serves the table, Error if the database cannot answer
+   * @throws LedgerMismatch if a daemon of a different ledger serves the table, Error if the database cannot answer
    */
   async ensureRegistered(): Promise<void> {
     if (this.#held === null) await this.#renew()
@@ -145,7 +145,7 @@ export class LedgerRegistration {
     for (let turn = 1; ; turn++) {
       const others = await this.#tryToRegister(ledger)
       if (others.length === 0) return
-      if (turn >= tries.most || this.#isClosed) throw new ForeignLedger(this.#options.table, others)
+      if (turn >= tries.most || this.#isClosed) throw new LedgerMismatch(this.#options.table, others)
       await wait(Math.random() * tries.everyMaxMs)
     }
   }

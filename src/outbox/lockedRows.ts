@@ -1,5 +1,5 @@
 import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
-import { beginTransaction, type Sessions } from '../postgres/database.ts'
+import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -94,7 +94,7 @@ async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise
   return rows
 }
 
-async function readFree(db: Sessions, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
+async function readFree(db: DatabasePool, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
   await using transaction = await beginTransaction(db)
   const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
   return new Set(rows.map(({ outboxId }) => outboxId))

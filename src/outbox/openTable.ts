@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
-import { type Database, type Sessions, withSearchPathOfRole } from '../postgres/database.ts'
+import { type Database, type DatabasePool, withSearchPathOfRole } from '../postgres/database.ts'
 import { readServerEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
-import { cursorSelectionDigest, type RowExpressions, rowExpressions } from './rowExpressions.ts'
-import { createSettledPositionReader } from './settledPosition.ts'
+import { computeCursorQueryDigest, type RowExpressions, rowExpressions } from './rowExpressions.ts'
+import { createStablePositionReader } from './stablePosition.ts'
 
 export interface TableShapeAndIdentity {
   readonly shape: TableShape
@@ -25,20 +25,20 @@ export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTabl
 
 export interface OpenTable extends TableShapeAndIdentity {
   /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
-  readonly db: Sessions
+  readonly db: DatabasePool
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
   /** The expressions without exceptions for rows whose filter or stamp fails. */
-  readonly ideal: RowExpressions
+  readonly rowsIncludingFailing: RowExpressions
   readonly memory: LedgerMemory
   /** Null if rows are marked on capture. */
   readonly scan: CursorScan | null
 }
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
-export const sessionsForRowStatements = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
-  hasClientCode ? withSearchPathOfRole(pool) : pool
+export const withSearchPathIfNeeded = (pool: DatabasePool, { hasCustomCode }: TableShape): DatabasePool =>
+  hasCustomCode ? withSearchPathOfRole(pool) : pool
 
 export function openTable(
   pool: pg.Pool,
@@ -48,16 +48,16 @@ export function openTable(
   ledger: Database,
 ): OpenTable {
   const rows = rowExpressions(table, shape, served.start, failingIds)
-  const ideal = rowExpressions(table, shape, served.start)
-  const memory = new LedgerMemory(ledger, served.epoch, cursorSelectionDigest(ideal, served.readings))
-  const db = sessionsForRowStatements(pool, shape)
+  const rowsIncludingFailing = rowExpressions(table, shape, served.start)
+  const memory = new LedgerMemory(ledger, served.epoch, computeCursorQueryDigest(rowsIncludingFailing, served.readings))
+  const db = withSearchPathIfNeeded(pool, shape)
   const scan = isMarkedOnCapture(table)
     ? null
     : new CursorScan({
         ...{ db, rows, memory },
-        settledPosition: createSettledPositionReader(db, table, shape),
+        stablePosition: createStablePositionReader(db, table, shape),
         name: describeOutboxIdentity(identity),
         byTransaction: table.sequence === null,
       })
-  return { db, shape, identity, table, served, rows, ideal, memory, scan }
+  return { db, shape, identity, table, served, rows, rowsIncludingFailing, memory, scan }
 }

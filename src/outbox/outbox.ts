@@ -66,7 +66,7 @@ export class Outbox {
    * description.
    *
    * @param justRead the ledger's description, if the caller has just read it
-   * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table
+   * @throws OutboxTableUnusable, or OutboxMismatch if the ledger belongs to a different table
    */
   async open(read?: ServedOutbox): Promise<OpenTable> {
     const inspected = await this.inspect()
@@ -81,7 +81,7 @@ export class Outbox {
     return this.#opened.table
   }
 
-  /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, ForeignOutbox */
+  /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, OutboxMismatch */
   async bindLedger(who: string): Promise<void> {
     await bindLedgerToOutbox(this.ledger, await this.readIdentity(), who)
     await this.open()

@@ -71,7 +71,7 @@ export const payloadEntry: OutboxFileEntry<typeof columnsPayload | typeof column
   defaultForm: columnPayload,
   expected: 'a column, or { columns: … } to build it from the row',
 }
-export const writeEntry: OutboxFileEntry<typeof written> = {
+export const writtenColumnEntry: OutboxFileEntry<typeof written> = {
   forms: [written],
   defaultForm: written,
   expected: `one of ${whats.join(', ')}, or { what: …, on: [completed] }`,

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
 import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocument.ts'
 import { checkSchema, readEntry } from './entryReader.ts'
-import { createdAtEntry, outboxFileSchema, payloadEntry, typeEntry, writeEntry } from './outboxSchema.ts'
+import { createdAtEntry, outboxFileSchema, payloadEntry, typeEntry, writtenColumnEntry } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -30,7 +30,7 @@ function readTable(document: YamlDocument, content: PayloadValue): OutboxTable |
   const state = readStateEntry(document, content.state)
   const columns = Object.entries(isObject(content.write ?? null) ? (content.write as PayloadObject) : {})
   const write = columns.map(([column, value]): WrittenColumn | null => {
-    const checked = readEntry(document, ['write', column], value, writeEntry)
+    const checked = readEntry(document, ['write', column], value, writtenColumnEntry)
     return checked && { column, what: checked.what, on: checked.on ?? null }
   })
   if (top === null || type === null || payload === null || state === null || document.problems.length > 0) return null

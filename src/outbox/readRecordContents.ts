@@ -1,7 +1,7 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { blameForDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
-import { blameForSqlState, errorCodeOf } from '../postgres/sqlState.ts'
+import { classifyDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
+import { classifySqlState, errorCodeOf } from '../postgres/sqlState.ts'
 import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
 import {
   type CapturedTable,
@@ -65,7 +65,7 @@ export async function readRecordWithContent(
 const commandRecordsMax = 100
 
 /** Reads `commandRecordsMax` records at a time. @throws SourceFailed */
-export async function readContentsOfAllRecords(
+export async function readContentsInBatches(
   outbox: Outbox,
   sources: SourceQueries,
   records: readonly OutboxRecord[],
@@ -190,7 +190,7 @@ async function readOrBlame(
   untilMs: number,
 ): Promise<Map<string, Content>> {
   const giveUp = (error: QueryFailed) => {
-    if (blameForSqlState(error.code, 'claim') === 'moment') throw new SourceFailed(group.type, 'moment', error)
+    if (classifySqlState(error.code, 'claim') === 'moment') throw new SourceFailed(group.type, 'moment', error)
     return error
   }
   const read = (part: readonly string[]) =>
@@ -208,7 +208,7 @@ async function readOrBlame(
     tryPart,
     (parts, passed) => !passed && parts >= failedPartsMax,
   )
-  const isAboutData = blameForSqlState(first.code, 'claim') === 'piece'
+  const isAboutData = classifySqlState(first.code, 'claim') === 'piece'
   if (!anyPassed && (ids.length >= failedRecordsMax || !isAboutData)) throw new SourceFailed(group.type, 'type', first)
   const culprits = new Map(
     failed.map(({ ids: [id = ''], error: { queryLabel, cause } }) => [
@@ -231,7 +231,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
     return false
   } catch (error) {
     if (!didSessionSurviveError(error)) throw error
-    return blameForDatabaseError(error, 'claim') !== 'moment'
+    return classifyDatabaseError(error, 'claim') !== 'moment'
   }
 }
 

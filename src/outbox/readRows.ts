@@ -62,7 +62,7 @@ export async function readWaitingRows(outbox: Outbox, limit: number): Promise<Ou
 const everything = {
   keyRowsMax: Number.POSITIVE_INFINITY,
   exceptKeys: [],
-  types: { known: [], elsewhere: [] },
+  types: { known: [], knownToOthers: [] },
 }
 
 /** True if a row may wait. Costs little. */

@@ -83,8 +83,8 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
   const problems = await findDescriptionMismatches(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
   if (problems.length === 0) {
-    const hasClientCode = table.filter !== null || (await tableHasClientCode(db, qualified))
-    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
+    const hasCustomCode = table.filter !== null || (await tableHasClientCode(db, qualified))
+    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasCustomCode }
   }
   throw new OutboxTableUnusable(
     problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),

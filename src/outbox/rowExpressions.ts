@@ -8,7 +8,7 @@ import {
   literalListSql,
   literalSql,
   type TableShape,
-  unitsPerSecond,
+  timeUnitsPerSecond,
 } from './columns.ts'
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
@@ -71,15 +71,16 @@ export function rowExpressions(
 }
 
 /**
- * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may have to be sent, so the table is read from its start again.
- * @param rows the expressions of `OpenTable.ideal`, which do not leave out failing rows: the set of failing rows changes, and the digest must not
- * @param timesReread the number of times that the table was read from its beginning again
+ * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may have to be sent,
+ * so the table is read from its start again.
+ * @param rows the expressions of `OpenTable.rowsIncludingFailing`, because the set of failing rows may change
+ * @param scanRestarts the number of times that the table was read from its beginning again
  */
-export function cursorSelectionDigest(
+export function computeCursorQueryDigest(
   { waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>,
-  timesReread: number,
+  scanRestarts: number,
 ): string {
-  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), timesReread])
+  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), scanRestarts])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
@@ -112,7 +113,7 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
   if (createdAt === null) return 'null::text'
   const at = columnSql(createdAt.column)
   if (createdAt.unit !== null) {
-    const perSecond = unitsPerSecond[createdAt.unit]
+    const perSecond = timeUnitsPerSecond[createdAt.unit]
     const inRange = `${at} between ${leastSecond * perSecond} and ${mostSecond * perSecond}`
     return `case when ${inRange} then ${isoTimeSql(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
   }
@@ -165,7 +166,7 @@ export function notBeforeStartSql(table: OutboxTable, shape: TableShape, { id, a
 
 function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShape, at: string): string {
   const moment = `${literalSql(at)}::timestamptz`
-  if (unit !== null) return `extract(epoch from ${moment}) * ${unitsPerSecond[unit]}`
+  if (unit !== null) return `extract(epoch from ${moment}) * ${timeUnitsPerSecond[unit]}`
   const { baseType } = columnOf(shape, name)
   if (baseType === 'timestamp with time zone') return moment
   const local = `(${moment} at time zone ${literalSql(timezone)})`

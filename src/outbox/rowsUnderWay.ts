@@ -63,17 +63,17 @@ interface RowsUnderWay {
   canTell: boolean
 }
 
-/** @param isWaitingToo includes waiting rows that contain a transaction id */
+/** @param shouldIncludeWaiting includes waiting rows that contain a transaction id */
 export async function readRowsUnderWay(
   outbox: Outbox,
   table: OpenTable,
   { after, upTo }: TableSlice,
-  isWaitingToo = false,
+  shouldIncludeWaiting = false,
 ): Promise<RowsUnderWay> {
   const { db, memory } = table
   const statements = rowsUnderWayStatements(table)
   const canTell = statements.underWay !== null
-  const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
+  const condition = shouldIncludeWaiting ? statements.underWayOrNamed : statements.underWay
   if (condition === null) return { unknown: [], known: [], canTell }
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
   const { known, conflicts } = await memory.findCapturedRows(rows)

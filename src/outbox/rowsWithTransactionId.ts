@@ -16,8 +16,8 @@ export interface RowWithTransactionId {
 type Row = RowWithTransactionId & StampedRow & { waits: boolean }
 
 /** Finds rows in any state, also outside the filter. */
-function namingStatements({ table, shape, ideal }: OpenTable) {
-  const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
+function namingStatements({ table, shape, rowsIncludingFailing }: OpenTable) {
+  const { from, id, stamp, createdAt, mayWait, idType, idText } = rowsIncludingFailing
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
   const transaction = transactionIdInRowSql(table, shape)
   const these = (its: string, recorded: string) =>

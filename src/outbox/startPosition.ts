@@ -3,7 +3,7 @@ import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
-import { sessionsForRowStatements } from './openTable.ts'
+import { withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
@@ -25,7 +25,7 @@ export async function countRowsBeforeStart(outbox: Outbox, start?: StartPosition
   const { shape } = await outbox.inspect()
   if (!isMarkedOnCapture(described) || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
-  const { rows } = await sessionsForRowStatements(outbox.pool, shape).query<RowsBeforeStart>(
+  const { rows } = await withSearchPathIfNeeded(outbox.pool, shape).query<RowsBeforeStart>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
        where ${waits} and not (true${notBeforeStartSql(described, shape, position)}) limit ${rowsBeforeStartMax}
@@ -38,7 +38,7 @@ export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promis
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  const { rowCount } = await sessionsForRowStatements(outbox.pool, shape).query(
+  const { rowCount } = await withSearchPathIfNeeded(outbox.pool, shape).query(
     `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${notBeforeStartSql(described, shape, start)})`,
     [outboxId],
   )
@@ -59,7 +59,7 @@ export async function findStartPositionProblem(outbox: Outbox, start: StartPosit
   const { shape } = await outbox.inspect()
   try {
     const { waits, from } = rowExpressions(described, shape, start)
-    await sessionsForRowStatements(pool, shape).query(`explain select from ${from} where ${waits}`)
+    await withSearchPathIfNeeded(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
     if (start.id !== null && isInvalidValueError(error))
       return `--start id:${start.id}: not a value of the column ${described.id}`
@@ -71,7 +71,7 @@ export async function findStartPositionProblem(outbox: Outbox, start: StartPosit
   }
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
-  const { rows } = await sessionsForRowStatements(pool, shape).query<{ highest: string }>(
+  const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ highest: string }>(
     `select greatest((select max(${columnSql(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
@@ -114,7 +114,7 @@ async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<s
   const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterTransactionsSql(tableAndPartitionOidsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
-    const { rows } = await sessionsForRowStatements(pool, shape).query<{ next: string; busy: boolean }>(sql)
+    const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ next: string; busy: boolean }>(sql)
     if (rows[0]?.busy === false) return rows[0].next
     await setTimeout(lookEveryMs)
   }

@@ -4,7 +4,7 @@ import { endStates, type RowStatus, type State, states } from '../model.ts'
 import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { columnOf, type TableShape } from './columns.ts'
-import { type OpenTable, sessionsForRowStatements } from './openTable.ts'
+import { type OpenTable, withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -16,14 +16,14 @@ import {
   writeBackStatements,
 } from './writeBackStatements.ts'
 
-export type WriteBackTrial =
+export type WriteBackTryResult =
   | { kind: 'never-written' }
   /** No row waits, or other sessions have locked all waiting rows. */
   | { kind: 'no-row' }
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
 /** Writes each state that a row may reach to one waiting row, in a transaction that is rolled back. */
-export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
+export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> {
   const table = await outbox.open()
   const writing = writeBackStatements(table)
   if (writing === null) return { kind: 'never-written' }
@@ -110,7 +110,7 @@ const trialStatus = (outboxId: string, state: State): RowStatus => ({
 export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const problems = findNullProblems(table, shape)
   for (const assignment of writeBackAssignments(table, shape)) {
-    const why = await whyNotStorable(sessionsForRowStatements(pool, shape), assignment, shape)
+    const why = await whyNotStorable(withSearchPathIfNeeded(pool, shape), assignment, shape)
     const { column } = assignment
     if (why !== null)
       problems.push(

@@ -3,16 +3,16 @@ import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../
 import {
   beginTransaction,
   type Database,
+  type DatabasePool,
   didSessionSurviveError,
   isTransientError,
-  type Sessions,
 } from '../postgres/database.ts'
 import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteBackStatements, writeBackStatements } from './writeBackStatements.ts'
 
 interface Writing {
-  sessions: Sessions
+  sessions: DatabasePool
   table: string
   writing: WriteBackStatements
 }

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { type PoolOptions, SessionPool } from './sessionPool.ts'
 import {
-  type Blame,
-  blameForSqlState,
+  classifySqlState,
+  type DatabaseErrorBlame,
   errorCodeOf,
   isLockTimeout,
   isReadOnlyError,
@@ -26,16 +26,16 @@ export interface Transaction extends AsyncDisposable {
   commit(): Promise<void>
 }
 
-export interface Sessions extends Database {
+export interface DatabasePool extends Database {
   readonly beginSql?: string
   connect(): Promise<pg.PoolClient>
 }
 
 /** Returns sessions with the role's own search path, for statements that run the client's code or compare its types. */
-export function withSearchPathOfRole(pool: pg.Pool | Sessions): Sessions
+export function withSearchPathOfRole(pool: pg.Pool | DatabasePool): DatabasePool
 export function withSearchPathOfRole(db: Database): Database
 export function withSearchPathOfRole(pool: Database): Database {
-  return pool instanceof SessionPool ? pool.rolePathSessions : pool
+  return pool instanceof SessionPool ? pool.roleSearchPathSessions : pool
 }
 
 /** Returns also schemas that the role may not use. */
@@ -44,7 +44,7 @@ export async function readSchemasInSearchPath(db: Database): Promise<string[]> {
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
   )
   const { path = '', user = '' } = rows[0] ?? {}
-  const rolePath = db instanceof SessionPool ? await db.readRolePath() : null
+  const rolePath = db instanceof SessionPool ? await db.readRoleSearchPath() : null
   const schemas = (rolePath ?? path).split(/, */)
   return schemas.map((name) => name.replaceAll('"', '').replace(/^\$user$/, user)).filter((name) => name !== '')
 }
@@ -70,7 +70,7 @@ export class CommitUncertain extends Error {
  * a new one may lead to another server.
  */
 export async function beginTransaction(
-  pool: Sessions,
+  pool: DatabasePool,
   { openingSql, mustSurviveFailover = false, isReadOnly = false }: TransactionOptions = {},
 ): Promise<Transaction> {
   const client = await pool.connect()
@@ -172,11 +172,11 @@ export function isLockTimeoutOrCanceled(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-export function blameForDatabaseError(error: unknown, work: WorkKind): Blame {
+export function classifyDatabaseError(error: unknown, work: WorkKind): DatabaseErrorBlame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
   const state = String(errorCodeOf(error))
-  if (isSqlState(state)) return blameForSqlState(state, work)
+  if (isSqlState(state)) return classifySqlState(state, work)
   return isTransientError(error) ? 'everyone' : 'piece'
 }
 

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createPool, DatabaseUnusable, isLockTimeoutOrCanceled, withConnectionErrorsExplained } from './database.ts'
 import { type LockingSession, watchLockingSessions } from './locks.ts'
-import { catalogPathSettings } from './sessionSettings.ts'
+import { catalogSearchPathSettings } from './sessionSettings.ts'
 
 /** A read of a database that may be missing, empty or closed to us. */
 export interface Inspection<T> {
@@ -25,7 +25,7 @@ const sessionName = 'outboxd check'
 /** @throws DatabaseUnusable if the database cannot be reached, TableLocked if a session of the ERP holds a lock */
 export async function inspectDatabase<T>({ variable, url, read }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
-  const settings = isErp ? { lock_timeout: '2500' } : catalogPathSettings
+  const settings = isErp ? { lock_timeout: '2500' } : catalogSearchPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, isErp, settings })
   await using locking = isErp ? watchLockingSessions(url, sessionName) : null
   try {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPool, type Database } from './database.ts'
-import { catalogPathSettings } from './sessionSettings.ts'
+import { catalogSearchPathSettings } from './sessionSettings.ts'
 
 /** A session that holds a lock for which ours waits. What our role may not see is null. */
 export interface LockingSession {
@@ -52,7 +52,7 @@ export function watchLockingSessions(url: string, ownApplicationName: string) {
   const watching = wait(firstLookMs)
     .then(async () => {
       const name = `${ownApplicationName} locks`
-      const pool = createPool({ url, name, connections: 1, settings: catalogPathSettings })
+      const pool = createPool({ url, name, connections: 1, settings: catalogSearchPathSettings })
       try {
         for (;;) {
           const seen = await readLockingSessions(pool, ownApplicationName)

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
 import { watchLockingSessions } from './locks.ts'
 import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
-import { applySessionSettings, catalogPathSettings } from './sessionSettings.ts'
+import { applySessionSettings, catalogSearchPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
 /** Limits the wait for a lock, because all users of the table wait behind this session. */
@@ -30,7 +30,7 @@ export function inMigrationSession<T>(
         statement_timeout: '0',
         idle_in_transaction_session_timeout: '0',
         lock_timeout: `${lockMaxSeconds}s`,
-        ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
+        ...(variable === 'STATE_DATABASE_URL' && catalogSearchPathSettings),
       })
       await assertEncodingIsUsable(client, variable, url)
       return await work(client)

@@ -43,7 +43,7 @@ export class SessionPool extends pg.Pool {
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
   #isPooled = false
-  readonly rolePathSessions = new RolePathSessions(this)
+  readonly roleSearchPathSessions = new RoleSearchPathSessions(this)
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
@@ -83,7 +83,7 @@ export class SessionPool extends pg.Pool {
     return this.beginSqlFor('catalog')
   }
 
-  async connectWithPath(path: Path): Promise<pg.PoolClient> {
+  async connectWithSearchPath(path: Path): Promise<pg.PoolClient> {
     const client = await this.#connect()
     const current = this.#paths.get(client)
     if (current === undefined || current === path) return client
@@ -93,7 +93,7 @@ export class SessionPool extends pg.Pool {
     })
   }
 
-  async readRolePath(): Promise<string | null> {
+  async readRoleSearchPath(): Promise<string | null> {
     if (this.#rolePath === null && this.#options.isErp) (await this.#connect()).release()
     return this.#rolePath
   }
@@ -101,7 +101,7 @@ export class SessionPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
-    const connecting = this.connectWithPath('catalog')
+    const connecting = this.connectWithSearchPath('catalog')
     if (callback === undefined) return connecting
     connecting.then(
       (client) => callback(undefined, client, client.release.bind(client)),
@@ -151,7 +151,7 @@ async function releasingIfFailed(client: pg.PoolClient, work: () => Promise<void
   }
 }
 
-export class RolePathSessions {
+export class RoleSearchPathSessions {
   readonly #pool: SessionPool
   constructor(pool: SessionPool) {
     this.#pool = pool
@@ -162,7 +162,7 @@ export class RolePathSessions {
   }
 
   connect(): Promise<pg.PoolClient> {
-    return this.#pool.connectWithPath('role')
+    return this.#pool.connectWithSearchPath('role')
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {

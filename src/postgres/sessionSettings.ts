@@ -84,7 +84,7 @@ export async function isConnectedWithoutPooler(pool: pg.Pool): Promise<boolean> 
  * Keeps functions in the role's search path from replacing the server's. Statements that run the client's code use
  * `withSearchPathOfRole`.
  */
-export const catalogPathSettings = { search_path: 'pg_catalog' } as const
+export const catalogSearchPathSettings = { search_path: 'pg_catalog' } as const
 
 /** The application_name by which commands and other instances find a daemon. */
 export const daemonSessionNames = {

@@ -10,7 +10,7 @@ export const isReadOnlyError = (error: unknown): boolean => errorCodeOf(error) =
 export type WorkKind = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
 /** What to blame for an error. A piece is a row or a record on which the statement worked. */
-export type Blame =
+export type DatabaseErrorBlame =
   /** The error passes by itself. One piece may be the cause, so pieces are tried one by one. */
   | 'moment'
   /** The data of one piece, or a trigger that it fires. */
@@ -18,7 +18,7 @@ export type Blame =
   /** The server, a permission, or a missing table: each piece would fail. */
   | 'everyone'
 
-type Row = Blame | Record<WorkKind, Blame>
+type Row = DatabaseErrorBlame | Record<WorkKind, DatabaseErrorBlame>
 
 /**
  * Blames the piece if a statement wrote to the client's table, because the table's triggers may raise any state for one
@@ -82,7 +82,7 @@ export const blameBySqlState: Readonly<Record<string, Row>> = {
   XX: 'piece', // internal error, or a damaged row
 }
 
-export function blameForSqlState(state: string, work: WorkKind): Blame {
+export function classifySqlState(state: string, work: WorkKind): DatabaseErrorBlame {
   const row = blameBySqlState[state] ?? blameBySqlState[state.slice(0, 2)] ?? 'piece'
   return typeof row === 'string' ? row : row[work]
 }

@@ -62,7 +62,7 @@ export interface Admission {
   counted: boolean
   headers: Record<string, string>
   /** Removes a failed request from the limit's count. @returns the changed headers */
-  uncountFailure?: () => Record<string, string>
+  uncountFailedRequest?: () => Record<string, string>
   refusal: Answer | undefined
 }
 

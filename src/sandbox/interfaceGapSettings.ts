@@ -192,7 +192,7 @@ export const serverWideSettings = {
   ),
 }
 
-export const interfaceGapTopics = {
+export const interfaceGapSettingsByTopic = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,
   '**Records** (2.2, 2.5, 2.6)': ofRecords,

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 
 export type EnvironmentResult =
-  | { kind: 'value'; settings: SandboxSettings; borrowed: BorrowedVariable[] }
+  | { kind: 'value'; settings: SandboxSettings; borrowed: FallbackVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
 /** A variable of the daemon that the sandbox reads, because the sandbox's own variable is not set. */
-export interface BorrowedVariable {
+export interface FallbackVariable {
   from: string
   own: string
 }
@@ -20,7 +20,7 @@ export function readSettingsFromEnvironment(
   const overrides = Object.fromEntries(Object.entries(cliOptions).filter(([, value]) => value !== undefined))
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
-  const borrowed: BorrowedVariable[] = []
+  const borrowed: FallbackVariable[] = []
   for (const [key, { names, schema, secret }] of Object.entries(settingVariables)) {
     const [own = ''] = names
     const ofDaemon = env.SANDBOX_CLIENTS || env.SANDBOX_CLIENTS_FILE ? daemonClientVariables : []

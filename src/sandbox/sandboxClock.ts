@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
 /** The sandbox's clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
-export const latestClockUs = Date.UTC(2200, 0, 1) * 1000
+export const clockMaxUs = Date.UTC(2200, 0, 1) * 1000
 
 export type SandboxClock = Awaited<ReturnType<typeof createSandboxClock>>
 
@@ -25,10 +25,10 @@ export async function createSandboxClock(pool: pg.Pool, base: string) {
   return {
     nowUs,
     read: () => ({ now: formatPreciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
-    /** @returns false, without moving the clock, if it would pass `latestClockUs` */
+    /** @returns false, without moving the clock, if it would pass `clockMaxUs` */
     async advance(seconds: number): Promise<boolean> {
       const byUs = Math.round(seconds * 1_000_000)
-      if (nowUs() + byUs > latestClockUs) return false
+      if (nowUs() + byUs > clockMaxUs) return false
       await setOffset(offsetUs + byUs)
       return true
     },

@@ -100,8 +100,8 @@ async function record(parts: SandboxParts, served: Served, outcome: Outcome, act
   const { exchange, admission, style, fault } = served
   let delivery = applyFault(outcome.answer, action, style)
   let { counted } = admission
-  if (admission.uncountFailure && delivery.kind === 'answer' && delivery.status >= 400) {
-    delivery = { ...delivery, headers: { ...delivery.headers, ...admission.uncountFailure() } }
+  if (admission.uncountFailedRequest && delivery.kind === 'answer' && delivery.status >= 400) {
+    delivery = { ...delivery, headers: { ...delivery.headers, ...admission.uncountFailedRequest() } }
     counted = false
   }
   const { endpoint, method, path, address, idempotencyKey, maskedBody: body } = exchange

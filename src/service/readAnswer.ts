@@ -3,21 +3,21 @@ import { boundText } from '../boundText.ts'
 import {
   type Answer,
   type AnswerReading,
-  type GetMeaning,
+  type GetAnswerMeaning,
   type HttpStatusMeaning,
   isSuccessStatus,
   meaningOfHttpStatus,
   type Outcome,
-  type PauseCall,
-  type PostMeaning,
+  type PauseToRaise,
+  type PostAnswerMeaning,
   type ServiceRequest,
-  type TokenMeaning,
+  type TokenAnswerMeaning,
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, serviceResources } from '../resources.ts'
 import {
   findErrorMessage,
-  isServiceCode,
+  isServiceErrorCode,
   readAcceptance,
   readIdInSubmitAnswer,
   readTransactionStatus,
@@ -37,14 +37,14 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
 }
 
 export function readGetAnswer(answer: Answer, resource: Resource): AnswerReading {
-  return read(answer, resource, pauseCallOfGetAnswer(answer))
+  return read(answer, resource, findPauseForGetAnswer(answer))
 }
 
-export function pauseCallOfGetAnswer(answer: Answer): PauseCall | null {
+export function findPauseForGetAnswer(answer: Answer): PauseToRaise | null {
   return pauseFor(answer, ({ get }) => get)
 }
 
-function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
+function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): AnswerReading {
   if (answer.kind === 'no-answer')
     return {
       submittedId: null,
@@ -83,7 +83,7 @@ export function createHarmlessRequest(resource: Resource): ServiceRequest {
  * which is sent alone, gets that answer.
  */
 export function judgeTrialAnswer(answer: Answer): TrialVerdict {
-  const pause = pauseCallOfGetAnswer(answer)
+  const pause = findPauseForGetAnswer(answer)
   if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { get, outcome } = meaningOfHttpStatus(answer.status)
@@ -96,7 +96,7 @@ export function judgeTrialAnswer(answer: Answer): TrialVerdict {
  *
  * @see docs/why/contract.md, "What an answer means"; RFC 6749, 5.2
  */
-export function pauseCallOfTokenAnswer(answer: Answer): PauseCall {
+export function readPauseFromTokenAnswer(answer: Answer): PauseToRaise {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
   const { token, heedsCode } = meaningOfHttpStatus(answer.status)
   if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)
@@ -126,11 +126,11 @@ const generalised = ({ excerpt }: { excerpt: string }) =>
     .replace(/\d+/g, '#')
 
 interface PauseRow {
-  reason: PauseCall['reason']
+  reason: PauseToRaise['reason']
   hint?: string
 }
 
-const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
+const apiPauses: Partial<Record<PostAnswerMeaning | GetAnswerMeaning, PauseRow>> = {
   'token-refused': {
     reason: 'unauthorized',
     hint: 'a new token did not help: this machine’s address may not be on the service’s allow-list',
@@ -158,7 +158,7 @@ const proxyWantsPassword: PauseRow = {
 
 const issuer = 'the token issuer'
 
-const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
+const tokenPauses: Record<Exclude<TokenAnswerMeaning, 'answered'>, PauseRow> = {
   moved: { reason: 'unauthorized', hint: 'redirects are not followed: check SERVICE_AUTH_URL' },
   'wrong-address': { reason: 'unauthorized', hint: 'check SERVICE_AUTH_URL' },
   refused: {
@@ -170,11 +170,14 @@ const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
   unreachable: { reason: 'unreachable' },
 }
 
-function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMeaning | GetMeaning): PauseCall | null {
+function pauseFor(
+  answer: Answer,
+  meaningIn: (row: HttpStatusMeaning) => PostAnswerMeaning | GetAnswerMeaning,
+): PauseToRaise | null {
   if (answer.kind === 'no-answer') return answer.sent ? null : unanswered(answer.detail)
   const row = meaningOfHttpStatus(answer.status)
   const meaning = row.heedsCode && answer.code === 'E003' ? 'unavailable' : meaningIn(row)
-  if (meaning === 'nothing-there' && isServiceCode(answer.code)) return null
+  if (meaning === 'nothing-there' && isServiceErrorCode(answer.code)) return null
   const pause = answer.status === 407 ? proxyWantsPassword : apiPauses[meaning]
   return pause === undefined ? null : called(answer, pause)
 }
@@ -183,7 +186,7 @@ function pauseFor(answer: Answer, meaningIn: (row: HttpStatusMeaning) => PostMea
 const throttledMaxMs = 300_000
 
 /** `logDetail` is for the log, which may not quote the service. */
-function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
+function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseToRaise {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`
   return {
@@ -194,4 +197,9 @@ function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRo
   }
 }
 
-const unanswered = (detail: string): PauseCall => ({ reason: 'unreachable', askedMs: null, detail, logDetail: detail })
+const unanswered = (detail: string): PauseToRaise => ({
+  reason: 'unreachable',
+  askedMs: null,
+  detail,
+  logDetail: detail,
+})

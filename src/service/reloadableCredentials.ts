@@ -1,13 +1,13 @@
-import type { CredentialPart, Credentials } from '../config.ts'
+import type { CredentialKind, Credentials } from '../config.ts'
 
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
   /** @returns the part, or a text that says why it cannot be used */
-  read(part: CredentialPart): Partial<Credentials> | string
+  read(part: CredentialKind): Partial<Credentials> | string
   isValidAt(cert: string, nowMs: number): boolean
-  onRenewed(part: CredentialPart, credentials: Credentials): void
-  onBroken(part: CredentialPart, why: string): void
+  onRenewed(part: CredentialKind, credentials: Credentials): void
+  onBroken(part: CredentialKind, why: string): void
 }
 
 export type ReloadableCredentials = ReturnType<typeof createReloadableCredentials>
@@ -15,9 +15,9 @@ export type ReloadableCredentials = ReturnType<typeof createReloadableCredential
 /** Keeps the former credentials if a file cannot be used. */
 export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   let { credentials } = deps
-  const broken = new Map<CredentialPart, string>()
+  const broken = new Map<CredentialKind, string>()
 
-  function renewPart(part: CredentialPart): boolean {
+  function renewPart(part: CredentialKind): boolean {
     const read = readPart(part)
     if (typeof read === 'string') {
       const isNews = broken.get(part) !== read
@@ -32,7 +32,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
     return true
   }
 
-  function readPart(part: CredentialPart): Partial<Credentials> | string {
+  function readPart(part: CredentialKind): Partial<Credentials> | string {
     const read = deps.read(part)
     return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
@@ -63,7 +63,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
      *
      * @returns true if something changed
      */
-    renew: (parts: readonly CredentialPart[]): boolean => parts.map(renewPart).some(Boolean),
+    renew: (parts: readonly CredentialKind[]): boolean => parts.map(renewPart).some(Boolean),
     broken: (): string | null => (broken.size === 0 ? null : [...broken.values()].join('\n')),
   }
 }

@@ -65,7 +65,7 @@ const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invali
 export function readAcceptance(json: unknown, code: string | null): AcceptanceReading {
   const said = z.object({ status }).safeParse(json)
   if (said.success && refusals.test(said.data.status)) return 'no'
-  return isServiceCode(code) ? 'unclear' : 'yes'
+  return isServiceErrorCode(code) ? 'unclear' : 'yes'
 }
 
 /** @returns null if `json` is not a transaction's status */
@@ -126,7 +126,7 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
 }
 
 /** True for the service's own codes such as E001. */
-export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
+export const isServiceErrorCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
@@ -163,7 +163,7 @@ const volatile =
  * with the service's own code.
  */
 export function refusalFingerprint(answer: Answer): string | null {
-  if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))
+  if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceErrorCode(answer.code))
     return null
   const body = answer.excerpt.replace(volatile, '#').replace(/\s+/g, ' ').trim()
   return createHash('sha256').update(`${answer.status} ${body}`).digest('base64url').slice(0, 22)

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
-import { pauseCallOfTokenAnswer } from './readAnswer.ts'
+import { readPauseFromTokenAnswer } from './readAnswer.ts'
 
 /** A service may refuse a token for one method only. */
 type Method = 'GET' | 'POST'
@@ -77,7 +77,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
   function refused({ answer }: TokenAnswer): TokenVerdict {
     if (answer.kind === 'response' && isSuccessStatus(answer.status)) deps.breached('unreadable_answer')
     if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
-    return { kind: 'pause', pause: pauseCallOfTokenAnswer(answer) }
+    return { kind: 'pause', pause: readPauseFromTokenAnswer(answer) }
   }
 
   function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
@@ -167,7 +167,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
 }
 
 const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
-  fetched !== 'no-slot' && fetched.token === null && pauseCallOfTokenAnswer(fetched.answer).reason === 'unauthorized'
+  fetched !== 'no-slot' && fetched.token === null && readPauseFromTokenAnswer(fetched.answer).reason === 'unauthorized'
 
 function verdict({ accessToken }: Held): TokenVerdict {
   return { kind: 'token', accessToken }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { assertLedgerBelongsToService, bindLedgerToService, ForeignService } from '../../src/ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToService, ServiceMismatch } from '../../src/ledger/binding.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -42,7 +42,7 @@ test.each([
   )
   if (difference === null) expect(refused).toBeNull()
   else {
-    if (!(refused instanceof ForeignService)) throw new Error('it was not refused')
+    if (!(refused instanceof ServiceMismatch)) throw new Error('it was not refused')
     expect(refused.message).toContain(difference)
     // What status says of a daemon that did not start.
     const problem = { ...refused.problem, sinceMs: 0, seenMs: 0, times: 1, retryMs: null }
@@ -89,7 +89,7 @@ test('a record that is being asked for, or is sent again, is in the way', async 
 test('resolve asks nothing of a service that is not the ledger’s', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   const context = fixture.context(null, serviceEnvironment('https://production.example'))
-  await expect(resolve.action(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ForeignService)
+  await expect(resolve.action(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ServiceMismatch)
 })
 
 test('--service stands alone, or with --same', async () => {

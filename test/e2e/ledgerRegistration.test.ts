@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { ForeignLedger, LedgerRegistration } from '../../src/outbox/ledgerRegistration.ts'
+import { LedgerMismatch, LedgerRegistration } from '../../src/outbox/ledgerRegistration.ts'
 import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { openPool, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -37,9 +37,9 @@ test('after a restart of the server the daemon that served comes back before one
           () => 'let in',
           (error: unknown) => error,
         ),
-    (outcome) => outcome === 'let in' || outcome instanceof ForeignLedger,
+    (outcome) => outcome === 'let in' || outcome instanceof LedgerMismatch,
   )
-  expect(refused).toBeInstanceOf(ForeignLedger)
+  expect(refused).toBeInstanceOf(LedgerMismatch)
   await served.ensureRegistered()
 })
 
@@ -60,6 +60,6 @@ test('while the session of the daemon that serves is ended again and again, anot
       [rows[0]?.name],
     )
   await ending
-  await expect(newcomer).rejects.toThrow(ForeignLedger)
+  await expect(newcomer).rejects.toThrow(LedgerMismatch)
   await served.ensureRegistered()
 })

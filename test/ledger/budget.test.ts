@@ -12,7 +12,7 @@ import {
   raisePause,
   readSendingState,
 } from '../../src/ledger/pauses.ts'
-import type { PauseCall, Slot } from '../../src/model.ts'
+import type { PauseToRaise, Slot } from '../../src/model.ts'
 import { fitSlotsToBudget, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
 import { openPool } from '../support/postgres.ts'
 
@@ -361,7 +361,7 @@ describe('someone else spends from the same budget', () => {
 })
 
 describe('pauses', () => {
-  const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', hasLongBackoff = false) =>
+  const raise = (askedMs: number | null = null, reason: PauseToRaise['reason'] = 'throttled', hasLongBackoff = false) =>
     raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff }, pauseBackoff)
 
   /** For how long it was set, however long ago that was. */
@@ -385,7 +385,7 @@ describe('pauses', () => {
 
   test('ten answers 429 in flight at once count as one step', async () => {
     const backoff = { ...pauseBackoff, throttled: [30_000, 60_000, 120_000] } // longer than ten raises take
-    const call: PauseCall = { reason: 'throttled', askedMs: null, detail: 'said so', hasLongBackoff: false }
+    const call: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'said so', hasLongBackoff: false }
     const raiseTen = () => Promise.all(Array.from({ length: 10 }, () => raisePause(ledger.pool, call, backoff)))
     await raiseTen()
     expect(await lengthMs()).toBeLessThanOrEqual(30_000)
@@ -406,7 +406,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => addAnsweredRecordCounts(ledger.pool, [{ resource: 'data', met: null, judged: true }])
+  const through = () => addAnsweredRecordCounts(ledger.pool, [{ resource: 'data', met: null, hasServiceVerdict: true }])
 
   test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {

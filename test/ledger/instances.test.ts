@@ -4,7 +4,7 @@ import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import {
   deleteStaleInstances,
   readOrphanedSubmissions,
-  readUnheldSubmissions,
+  readOwnOrphanedSubmissions,
   writeHeartbeat,
 } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
@@ -115,7 +115,7 @@ test('what a living instance is sending is settled by that instance alone, and o
   const id = await sendingBy(owner)
   const held = new Set<string | null>()
   const forgotten = async (of: { id: string }) =>
-    (await readUnheldSubmissions(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
+    (await readOwnOrphanedSubmissions(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
   expect(await forgotten(owner)).toEqual([id])
   expect([await forgotten(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
   held.add((await ledger.row(id)).claim_id as string)

@@ -94,14 +94,19 @@ describe('a claim', () => {
       submissions: [],
       polls: [],
       slots: [],
-      proves: false,
+      isFirstAfterTrial: false,
     })
   })
 
   test('takes nothing while a pause stands', async () => {
     await ledger.capture([{}])
     await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
-    expect(await claim(dispatch, { submissions: 1 })).toEqual({ submissions: [], polls: [], slots: [], proves: false })
+    expect(await claim(dispatch, { submissions: 1 })).toEqual({
+      submissions: [],
+      polls: [],
+      slots: [],
+      isFirstAfterTrial: false,
+    })
   })
 
   test('for a trial takes what it needs, and only one does', async () => {
@@ -263,12 +268,12 @@ describe('a batch of outcomes', () => {
     expect((await claim(dispatch, { submissions: 3 })).submissions).toEqual([])
     await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
     const first = await claim(dispatch, { submissions: 3 })
-    expect([first.submissions.length, first.proves]).toEqual([1, true])
+    expect([first.submissions.length, first.isFirstAfterTrial]).toEqual([1, true])
     expect((await claim(ledger.dispatch(), { submissions: 3 })).submissions).toEqual([])
     await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, judged: true }], trialEnded: true }),
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, hasServiceVerdict: true }], trialEnded: true }),
     )
-    expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], proves: false })
+    expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], isFirstAfterTrial: false })
   })
 
   test('counts how often a record met a pause, and sees whether others got through and recovered since', async () => {
@@ -282,15 +287,15 @@ describe('a batch of outcomes', () => {
     const met = async () => (await ledger.read(submission.id)).met
     expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
     await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'orders', met: 'unauthorized', judged: true }] }),
+      outcomeBatch({ answeredRecords: [{ resource: 'orders', met: 'unauthorized', hasServiceVerdict: true }] }),
     )
     expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
     await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'throttled', judged: true }] }),
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'throttled', hasServiceVerdict: true }] }),
     )
     expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
     await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'unauthorized', judged: true }] }),
+      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'unauthorized', hasServiceVerdict: true }] }),
     )
     expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
     const again = (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
@@ -299,7 +304,7 @@ describe('a batch of outcomes', () => {
     expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
     await dispatch.writeOutcomes(
       outcomeBatch({
-        answeredRecords: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, judged: true })),
+        answeredRecords: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, hasServiceVerdict: true })),
       }),
     )
     expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })

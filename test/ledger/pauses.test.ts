@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { chooseBackoffStepsMs, createPauseBackoff } from '../../src/ledger/pauses.ts'
-import type { PauseCall } from '../../src/model.ts'
+import type { PauseToRaise } from '../../src/model.ts'
 
 const backoff = createPauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
-const steps = (reason: PauseCall['reason'], more: Partial<PauseCall> = {}) =>
+const steps = (reason: PauseToRaise['reason'], more: Partial<PauseToRaise> = {}) =>
   chooseBackoffStepsMs({ reason, askedMs: null, detail: '', ...more }, backoff)
 
 test('each reason has its own steps', () => {

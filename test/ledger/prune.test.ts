@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type PruneEnd, pruneOldSubmissions, runPruneRound } from '../../src/ledger/retention.ts'
+import { type PruneRoundResult, pruneOldSubmissions, runPruneRound } from '../../src/ledger/retention.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
@@ -134,7 +134,7 @@ describe('beside others', () => {
     return transaction
   }
 
-  async function round(turn: 'try' | 'wait'): Promise<PruneEnd> {
+  async function round(turn: 'try' | 'wait'): Promise<PruneRoundResult> {
     return runPruneRound(
       { ledger: ledger.pool, outbox: allThere },
       { retention: ninety, turn, goOn: () => true, onProgress() {} },

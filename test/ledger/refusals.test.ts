@@ -59,7 +59,7 @@ const waiting = async () => {
   return rows.length
 }
 const through = () =>
-  work.writeOutcomes(outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, judged: true }] }))
+  work.writeOutcomes(outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, hasServiceVerdict: true }] }))
 
 /** A session that holds a record, as an operator's command does before it takes the record's line. */
 async function lockedBy(id: string) {

@@ -156,9 +156,9 @@ test('in a ledger that went back in time nothing is told, also before that was s
   const known = createDataLossGuard({
     pool: ledger.pool,
     who: 'test',
-    reachMs: 1_000,
+    requestsEndAfterMs: 1_000,
     standby: 'none',
-    namedRows: noNamedRows,
+    rowSearch: noNamedRows,
   })
   expect(await readReportsToWriteBack({ ledger: ledger.pool, history: known }, fresh)).toHaveLength(1)
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')

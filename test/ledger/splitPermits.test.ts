@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countPermitsForSubmissions, countPermitsInHand, limitRequestsAfterTrial } from '../../src/ledger/budget.ts'
+import { countHeldAndTakenPermits, countPermitsForSubmissions, limitToOneSubmission } from '../../src/ledger/budget.ts'
 
 const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
 
@@ -29,19 +29,19 @@ test('submissions never get more than they want, nor leave polls less than half 
 
 test('permits are those in hand, for which no slots were asked, and those of the slots that were free', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 6 }
-  expect(countPermitsInHand(request, [])).toBe(4)
-  expect(countPermitsInHand(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
+  expect(countHeldAndTakenPermits(request, [])).toBe(4)
+  expect(countHeldAndTakenPermits(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
 })
 
 test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 10 }
-  expect(limitRequestsAfterTrial(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 6 })
-  expect(limitRequestsAfterTrial(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 5 })
+  expect(limitToOneSubmission(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 6 })
+  expect(limitToOneSubmission(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 5 })
   const oneInHand = { submissions: 1, polls: 0, rarePolls: 1, permits: 1 }
-  expect(limitRequestsAfterTrial(oneInHand, false)).toEqual({ submissions: 0, polls: 0, rarePolls: 1, permits: 0 })
+  expect(limitToOneSubmission(oneInHand, false)).toEqual({ submissions: 0, polls: 0, rarePolls: 1, permits: 0 })
 })
 
 test('without slots, a claim after a trial has only the permits in hand', () => {
   const request = { submissions: 1, polls: 0, rarePolls: 1, permits: 2 }
-  expect(countPermitsInHand(limitRequestsAfterTrial(request, false), [])).toBe(0)
+  expect(countHeldAndTakenPermits(limitToOneSubmission(request, false), [])).toBe(0)
 })

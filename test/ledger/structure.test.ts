@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   assertSchemaComplete,
   findMissingSchemaParts,
-  findSequencesBehindLogs,
+  findSequencesBehindTables,
   migrateLedger,
   readSchemaParts,
 } from '../../src/ledger/migrations.ts'
@@ -86,10 +86,10 @@ test('sequences that begin anew, as logical replication leaves them, are missed,
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
   )
-  const missing = await findSequencesBehindLogs(ledger.pool)
+  const missing = await findSequencesBehindTables(ledger.pool)
   expect(missing.map(({ name }) => name)).toContain('position of the sequence of submission.seq')
   for (const { sql } of missing) await ledger.pool.query(sql)
-  expect(await findSequencesBehindLogs(ledger.pool)).toEqual([])
+  expect(await findSequencesBehindTables(ledger.pool)).toEqual([])
   await ledger.capture([{}])
   expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
 })

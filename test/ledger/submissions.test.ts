@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { resetColumnsSql, selectColumnsSql } from '../../src/ledger/submissions.ts'
+import { resetColumnsByLifetimeSql, selectColumnsSql } from '../../src/ledger/submissions.ts'
 import { type ColumnName, submissionColumns } from '../../src/model.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -35,7 +35,7 @@ describe('what is forgotten', () => {
   async function rowAfter(lasting: 'step' | 'transaction' | 'start'): Promise<Record<string, unknown>> {
     const [id = ''] = await ledger.capture([{ id: randomUUID() }])
     await ledger.pool.query(used, [id])
-    await ledger.pool.query(`update outboxd.submission set ${resetColumnsSql(lasting)} where id = $1`, [id])
+    await ledger.pool.query(`update outboxd.submission set ${resetColumnsByLifetimeSql(lasting)} where id = $1`, [id])
     const { rows } = await ledger.pool.query(
       `select ${selectColumnsSql('s', names)}, s.met_pause, s.met_times, s.refused_polls, s.unknown_since
        from outboxd.submission s where s.id = $1`,
@@ -62,6 +62,8 @@ describe('what is forgotten', () => {
   })
 
   test('is something else where that is said', () => {
-    expect(resetColumnsSql('step', { error: "'taken back'" })).toContain("error = 'taken back', result = null")
+    expect(resetColumnsByLifetimeSql('step', { error: "'taken back'" })).toContain(
+      "error = 'taken back', result = null",
+    )
   })
 })

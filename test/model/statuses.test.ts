@@ -4,19 +4,19 @@ import { describe, expect, test } from 'vitest'
 import { decideSubmit, type SubmitVerdict } from '../../src/daemon/submit/decideSubmit.ts'
 import { decideTrack, type TrackVerdict } from '../../src/daemon/track/decideTrack.ts'
 import {
-  type GetMeaning,
+  type GetAnswerMeaning,
   type HttpStatusMeaning,
   httpStatusMeanings,
   meaningOfHttpStatus,
-  type PauseCall,
-  type PostMeaning,
-  type TokenMeaning,
+  type PauseToRaise,
+  type PostAnswerMeaning,
+  type TokenAnswerMeaning,
 } from '../../src/model.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
 import {
   judgeTrialAnswer,
-  pauseCallOfTokenAnswer,
   readGetAnswer,
+  readPauseFromTokenAnswer,
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../../src/service/readAnswer.ts'
@@ -27,11 +27,11 @@ interface Said<Kind> {
   /** What becomes of the record. */
   record: string
   /** The pause that everybody makes, if any. */
-  everyone: PauseCall['reason'] | null
+  everyone: PauseToRaise['reason'] | null
   kind: Kind
 }
 
-const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
+const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
   taken: { record: 'accepted with an id, else uncertain', everyone: null, kind: 'uncertain' },
   performed: {
     record: 'uncertain, or asked for by the id in Location',
@@ -73,7 +73,7 @@ const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?:
   'in-doubt': { record: 'in doubt: `UNCERTAIN_POLICY`', everyone: null, kind: 'uncertain' },
 }
 
-const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
+const get: Record<GetAnswerMeaning, Said<TrackVerdict['kind']>> = {
   answered: { record: 'its status decides; asked again if unreadable', everyone: null, kind: 'ask-again' },
   moved: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
   'token-refused': { record: 'asked again with a new token', everyone: 'unauthorized', kind: 'new-token' },
@@ -88,7 +88,7 @@ const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
   'ask-again': { record: 'asked more rarely', everyone: null, kind: 'ask-again' },
 }
 
-const token: Record<TokenMeaning, PauseCall['reason']> = {
+const token: Record<TokenAnswerMeaning, PauseToRaise['reason']> = {
   answered: 'unreachable',
   moved: 'unauthorized',
   'wrong-address': 'unauthorized',
@@ -180,7 +180,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
 
 test('an answer to a request for a token does what its row says, whatever the status', () => {
   for (const status of every)
-    expect(pauseCallOfTokenAnswer(response(status)).reason, String(status)).toBe(
+    expect(readPauseFromTokenAnswer(response(status)).reason, String(status)).toBe(
       token[meaningOfHttpStatus(status).token],
     )
 })
@@ -193,7 +193,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const now = { repeatedAfter401: true }
       expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
       expect(pauseOf(track(status, 'data', now, code))).toBe('unauthorized')
-      expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
+      expect(readPauseFromTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
       expect(judgeTrialAnswer(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
       expect(requestOutcomeOf(response(status, { code }))).toBe('unauthorized')
     }
@@ -205,7 +205,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       const usual = { post: post[meaning.post].everyone, get: get[meaning.get].everyone }
       const now = { repeatedAfter401: true }
       expect(pauseOf(track(status, 'data', now, code))).toBe(code === 'E003' ? 'unavailable' : usual.get)
-      expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe(
+      expect(readPauseFromTokenAnswer(response(status, { code })).reason).toBe(
         code === 'E003' ? 'unavailable' : token[meaning.token],
       )
       const verdict = submit(status, 'data', now, code)
@@ -221,7 +221,8 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       if (heedsCode && code === 'E003') {
         expect(pauseOf(submit(status, 'data', {}, code)), String(status)).toBe('unavailable')
         expect(pauseOf(track(status, 'data', {}, code)), String(status)).toBe('unavailable')
-        if (token !== 'answered') expect(pauseCallOfTokenAnswer(response(status, { code })).reason).toBe('unavailable')
+        if (token !== 'answered')
+          expect(readPauseFromTokenAnswer(response(status, { code })).reason).toBe('unavailable')
       }
       if (!heedsCode) expect([401, 407].includes(status) || post === 'performed' || post === 'moved').toBe(true)
     }

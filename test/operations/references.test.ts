@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findEachSubmissionByName } from '../../src/operations/references.ts'
+import { findEachSubmissionByReference } from '../../src/operations/references.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { openFixture } from '../commands/fixture.ts'
 
@@ -16,11 +16,11 @@ test('whole ids are found by one question, however many; a name of another kind 
       return fixture.ledger.pool.query(text, values)
     },
   }
-  const found = await findEachSubmissionByName(counted, [...ids.map((id) => id.toUpperCase()), 'outbox:777777'])
+  const found = await findEachSubmissionByReference(counted, [...ids.map((id) => id.toUpperCase()), 'outbox:777777'])
   if (found.kind !== 'found') throw new Error(found.problems.join())
   expect(found.submissions.map(({ id }) => id).toSorted()).toEqual([...ids, ...named].toSorted())
   expect(questions).toBe(2)
-  expect(await findEachSubmissionByName(counted, [ids[0] ?? '', idOf(9)])).toEqual({
+  expect(await findEachSubmissionByReference(counted, [ids[0] ?? '', idOf(9)])).toEqual({
     kind: 'missing',
     problems: [`there is no record ${idOf(9)}`],
   })

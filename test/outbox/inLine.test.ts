@@ -20,7 +20,7 @@ const forms = {
   'the order of transactions': yaml('none'),
 }
 
-const types = { known: ['data'], elsewhere: ['order'] }
+const types = { known: ['data'], knownToOthers: ['order'] }
 
 for (const [name, form] of Object.entries(forms)) {
   const claim = async (values: string, request: Partial<RowsRequest>) => {
@@ -45,7 +45,7 @@ for (const [name, form] of Object.entries(forms)) {
     const values = `('data', 'k'), ('order', 'k'), ('data', 'k'), ('invoice', null), ('data', 'l')`
     const claimed = await claim(values, { types })
     expect(claimed.outboxIds).toEqual(['1', '4', '5'])
-    expect(claimed.leftTypes).toEqual(['order'])
+    expect(claimed.typesLeftToOthers).toEqual(['order'])
   })
 
   test(`${name}: of one key no more than a few are taken, and others fill the room`, async () => {

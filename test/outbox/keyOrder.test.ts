@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createKeyOrderChooser, idCharsMax, type ScannedRow } from '../../src/outbox/keyOrder.ts'
+import { createCapturableRowChooser, idCharsMax, type ScannedRow } from '../../src/outbox/keyOrder.ts'
 
 const row = (outboxId: string, keyHash: string | null, some: Partial<ScannedRow> = {}): ScannedRow => ({
   outboxId,
@@ -15,7 +15,7 @@ function choose(
   rows: readonly ScannedRow[],
   { limit = 100, keyRowsMax = 100, skipped = [], held = [] }: Partial<Options> = {},
 ): { outboxIds: string[]; leftTypes: string[]; isFull: boolean } {
-  const choice = createKeyOrderChooser({ limit, keyRowsMax }, new Set(skipped), new Set(held))
+  const choice = createCapturableRowChooser({ limit, keyRowsMax }, new Set(skipped), new Set(held))
   for (const each of rows) choice.meet(each)
   return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes], isFull: choice.isFull() }
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { OutboxRecord } from '../../src/model.ts'
 import { SourceFailed } from '../../src/outbox/contentQueries.ts'
-import { readContentsOfAllRecords, readRecordContents } from '../../src/outbox/readRecordContents.ts'
+import { readContentsInBatches, readRecordContents } from '../../src/outbox/readRecordContents.ts'
 import { readWaitingRows } from '../../src/outbox/readRows.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'
 import { setup } from './setup.ts'
@@ -85,7 +85,7 @@ test('one record for which the query fails is found among many, and only that on
   await pool.query(`insert into sale select n, 5, n, 'new' from generate_series(4, 40) n`)
   const failing = sourcesOf('select s.id, 100 / (s.id - 17) as part from sale s where s.id = any($1)')
   const rows = await readWaitingRows(outbox, 50)
-  const read = await readContentsOfAllRecords(outbox, failing, rows)
+  const read = await readContentsInBatches(outbox, failing, rows)
   expect(read.map(({ outboxId }) => outboxId)).toEqual(rows.map(({ outboxId }) => outboxId))
   expect(read.filter(({ unreadable }) => unreadable !== null)).toMatchObject([
     {

@@ -41,7 +41,7 @@ test('a table without code of the client’s is used by the catalog’s names on
   })
   await pool.query('insert into app.source default values; insert into app.source default values')
   expect(await take()).toEqual({ ids: ['1', '2'], unmarked: [] })
-  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasClientCode: false })
+  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasCustomCode: false })
 })
 
 test('triggers, filters and types of the client’s are run by the role’s own search path', async () => {
@@ -57,7 +57,7 @@ test('triggers, filters and types of the client’s are run by the role’s own 
   await pool.query('insert into app.source select from generate_series(1, 3)')
   expect(await take()).toEqual({ ids: ['1', '2'], unmarked: [] }) // NEW is new: citext compares without case
   expect((await pool.query('select n::int from app.journal order by n')).rows).toEqual([{ n: 1 }, { n: 2 }])
-  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasClientCode: true })
+  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasCustomCode: true })
 })
 
 test.each([
@@ -91,5 +91,5 @@ test.each([
   })
   const outbox = new Outbox(pool, tableOf(`${yaml}\nid_unique: promised`), 1_000, pool)
   const { shape } = await outbox.inspect()
-  expect(shape.hasClientCode).toBe(isNeeded)
+  expect(shape.hasCustomCode).toBe(isNeeded)
 })

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   beginTransaction,
-  blameForDatabaseError,
+  classifyDatabaseError,
   createPool,
   inTransaction,
   isTransientError,
@@ -80,7 +80,7 @@ test('a connection to a server that became read-only is not given back, and the 
   await pool.end()
 })
 
-const isRefusal = (error: unknown) => blameForDatabaseError(error, 'outcome') === 'piece'
+const isRefusal = (error: unknown) => classifyDatabaseError(error, 'outcome') === 'piece'
 
 describe('an error', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { blameForDatabaseError } from '../../src/postgres/database.ts'
-import { blameBySqlState, blameForSqlState, type WorkKind } from '../../src/postgres/sqlState.ts'
+import { classifyDatabaseError } from '../../src/postgres/database.ts'
+import { blameBySqlState, classifySqlState, type WorkKind } from '../../src/postgres/sqlState.ts'
 
 const works: readonly WorkKind[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
 
@@ -28,7 +28,7 @@ test('each class of SQLSTATE that this PostgreSQL knows has a row, and no row st
 
 test('a state that nobody foresaw is about the piece, whatever the work', () => {
   for (const work of works)
-    expect([blameForSqlState('ZZ123', work), blameForSqlState('OB001', work)]).toEqual(['piece', 'piece'])
+    expect([classifySqlState('ZZ123', work), classifySqlState('OB001', work)]).toEqual(['piece', 'piece'])
 })
 
 test.each<[string, string, Record<WorkKind, string>]>([
@@ -48,7 +48,7 @@ test.each<[string, string, Record<WorkKind, string>]>([
   ['08006', 'a connection, or a trigger’s dblink', ofTable()],
 ])('%s, %s', (state, _, expected) => {
   const error = Object.assign(new Error('x'), { code: state, severity: 'ERROR' })
-  expect(Object.fromEntries(works.map((work) => [work, blameForDatabaseError(error, work)]))).toEqual(expected)
+  expect(Object.fromEntries(works.map((work) => [work, classifyDatabaseError(error, work)]))).toEqual(expected)
 })
 
 test.each([
@@ -57,7 +57,7 @@ test.each([
   ['a pipe that broke, whose word has five letters', { code: 'EPIPE' }, 'everyone'],
   ['a mistake of ours', {}, 'piece'],
 ] as const)('%s is about %s', (_, given, blame) => {
-  for (const work of works) expect(blameForDatabaseError(Object.assign(new Error('x'), given), work)).toBe(blame)
+  for (const work of works) expect(classifyDatabaseError(Object.assign(new Error('x'), given), work)).toBe(blame)
 })
 
 function all(blame: string): Record<WorkKind, string> {

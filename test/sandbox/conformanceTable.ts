@@ -227,7 +227,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ["client's timeout, 30 s today", 'config.test.ts: the defaults are those that users were promised'],
     [
       'targets, over 99 % of requests succeed; answers within 2 s',
-      'operations/serviceTargets.test.ts: a time is said against both targets',
+      'operations/serviceLevelTargets.test.ts: a time is said against both targets',
     ],
     [
       'Answers carry `X-RateLimit-Remaining`.',

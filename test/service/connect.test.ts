@@ -6,7 +6,7 @@ import { createServer, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { pauseCallOfGetAnswer } from '../../src/service/readAnswer.ts'
+import { findPauseForGetAnswer } from '../../src/service/readAnswer.ts'
 import { createAuthority, selfSigned } from '../support/certificates.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 import { freePort } from '../support/freePort.ts'
@@ -42,7 +42,7 @@ describe('what a service shows is not believed', () => {
     const { url, received } = await listen(createServer(options, answer))
     const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
     expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })
-    expect(pauseCallOfGetAnswer(refused)).toMatchObject({
+    expect(findPauseForGetAnswer(refused)).toMatchObject({
       reason: 'unreachable',
       detail: expect.stringContaining(says),
     })

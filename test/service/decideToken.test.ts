@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { pauseCallOfTokenAnswer } from '../../src/service/readAnswer.ts'
+import { readPauseFromTokenAnswer } from '../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 test.each([
@@ -21,13 +21,13 @@ test.each([
   [noAnswer({ sent: true, cause: 'timeout' }), 'unreachable', /asking for a token/],
   [noAnswer({ sent: false, cause: 'network' }), 'unreachable', /asking for a token/],
 ] as const)('%j: pause %s', (answer, reason, detail) => {
-  expect(pauseCallOfTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
+  expect(readPauseFromTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
 })
 
 test('whatever the answer, there is a pause with words', () => {
   fc.assert(
     fc.property(anyAnswer, (answer) => {
-      expect(pauseCallOfTokenAnswer(answer).detail).not.toBe('')
+      expect(readPauseFromTokenAnswer(answer).detail).not.toBe('')
     }),
   )
 })

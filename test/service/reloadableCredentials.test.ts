@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CredentialPart, Credentials } from '../../src/config.ts'
+import type { CredentialKind, Credentials } from '../../src/config.ts'
 import { createReloadableCredentials } from '../../src/service/reloadableCredentials.ts'
 
 test('what is another is taken and told, what is the same is not', () => {
@@ -52,7 +52,7 @@ test('a proxy whose file is empty of a sudden is kept: nothing goes out another 
 function setup() {
   const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: '0 to 30', key: 'k', proxy: 'p' }
   const { clientId, clientSecret, ca, cert, key, proxy } = initial
-  const files: Record<CredentialPart, Partial<Credentials> | string> = {
+  const files: Record<CredentialKind, Partial<Credentials> | string> = {
     secret: { clientId, clientSecret },
     authority: { ca },
     certificate: { cert, key },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
-import type { Step, Submission } from '../../src/model.ts'
+import type { Submission, SubmissionStep } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
 
 /** A table to try steps on: does it take the row that a step makes? */
@@ -11,13 +11,16 @@ export interface AnyRow extends AsyncDisposable {
   /** A submission whose poll is in hand, accepted or probing, with that past. */
   polled(history: Partial<Submission>, probing: boolean): Promise<Submission>
   /** Writes a step as the daemon does. @returns the state in the table */
-  write(submission: Submission, step: Pick<Step, 'change' | 'cause'>): Promise<unknown>
+  write(submission: Submission, step: Pick<SubmissionStep, 'change' | 'cause'>): Promise<unknown>
 }
 
 export async function openAnyRow(): Promise<AnyRow> {
   const ledger = await openLedger()
 
-  async function write(submission: Submission, { change, cause }: Pick<Step, 'change' | 'cause'>): Promise<unknown> {
+  async function write(
+    submission: Submission,
+    { change, cause }: Pick<SubmissionStep, 'change' | 'cause'>,
+  ): Promise<unknown> {
     const nextJobId = 'pollInMs' in change ? randomUUID() : null
     await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
     return (await ledger.row(submission.id)).state

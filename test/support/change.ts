@@ -1,7 +1,7 @@
-import type { Change, LastingValues, State, StepValues } from '../../src/model.ts'
+import type { Change, KeptColumnValues, State, StepColumnValues } from '../../src/model.ts'
 
 /** A change of which only what a test is about is said; also one that no step makes. */
-export interface GivenChange extends Partial<LastingValues>, Partial<StepValues> {
+export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColumnValues> {
   state: State
   dueInMs?: number
   pollInMs?: number

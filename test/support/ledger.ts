@@ -4,7 +4,7 @@ import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
   forgetSkippedRow,
-  readDueCaptureWork,
+  readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
   stopCaptureOfType,
@@ -99,7 +99,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       const take = () => captureLock.withLock((turn) => turn.insert(kept))
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
-      if (inserted.inConflict.size > 0) throw new Error(`captured before: ${[...inserted.inConflict]}`)
+      if (inserted.conflictingIds.size > 0) throw new Error(`captured before: ${[...inserted.conflictingIds]}`)
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}) {
@@ -109,7 +109,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         instance: { id: randomUUID(), who: 'test' },
         history: historyOf(pool),
         leaseMs: 60_000,
-        reachMs: 36_000,
+        requestsEndAfterMs: 36_000,
         backoff: pauseBackoff,
         keyOnFailure: 'continue',
         ...given,
@@ -194,14 +194,14 @@ const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
 const historyOf = (pool: pg.Pool) =>
-  createDataLossGuard({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
+  createDataLossGuard({ pool, who: 'test', requestsEndAfterMs: 36_000, standby: 'none', rowSearch: noNamedRows })
 
 /** What capture does with a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
   const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
   return {
     withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
-    readDueCaptureWork: () => readDueCaptureWork(pool),
+    readDueCaptureWork: () => readDueCaptureRetries(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
     stopCaptureOfType: (type: string, error: unknown) => stopCaptureOfType(pool, type, (error as SourceFailed).detail),

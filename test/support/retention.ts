@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
-import { type PruneDeps, type PrunedCounts, type PruneEnd, runPruneRound } from '../../src/ledger/retention.ts'
+import { type PruneDeps, type PrunedCounts, type PruneRoundResult, runPruneRound } from '../../src/ledger/retention.ts'
 
 /** An outbox whose rows are never deleted. */
 export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }
@@ -10,7 +10,7 @@ export async function pruneAll(
   pool: pg.Pool,
   retention: { days: number | null; payloadDays: number | null },
   outbox: PruneDeps['outbox'] = allThere,
-): Promise<PrunedCounts & { end: PruneEnd }> {
+): Promise<PrunedCounts & { end: PruneRoundResult }> {
   await chainAll(pool)
   let pruned: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
   const end = await runPruneRound(

@@ -23,7 +23,7 @@ const tenRows = {
   keyRowsMax: batchRows,
   exceptKeys: [],
   skipped: [],
-  types: { known: [], elsewhere: [] },
+  types: { known: [], knownToOthers: [] },
 }
 
 sayWhere('bench:backlog')

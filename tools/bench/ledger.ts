@@ -4,7 +4,7 @@ import { readAuditEntries } from '../../src/ledger/audit/readAuditEntries.ts'
 import { readOperatorLog } from '../../src/ledger/audit/readOperatorActs.ts'
 import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
-import { readOrphanedSubmissions, readUnheldSubmissions } from '../../src/ledger/instances.ts'
+import { readOrphanedSubmissions, readOwnOrphanedSubmissions } from '../../src/ledger/instances.ts'
 import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
@@ -104,7 +104,7 @@ async function statements(): Promise<void> {
     ['daemon', 'planned polls', () => readPlannedPolls(daemon, 1_000)],
     ['daemon', 'reports due', () => readDueReports(daemon, { freshMax: 500, againMax: 100 })],
     ['daemon', 'orphans', () => readOrphanedSubmissions(daemon, randomUUID())],
-    ['daemon', 'forgotten attempts', () => readUnheldSubmissions(daemon, randomUUID(), () => false)],
+    ['daemon', 'forgotten attempts', () => readOwnOrphanedSubmissions(daemon, randomUUID(), () => false)],
     [
       'daemon',
       'lost jobs (rolled back)',

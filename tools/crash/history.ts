@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import { restoredCausePrefix } from '../../src/ledger/retention.ts'
+import { unprunedCausePrefix } from '../../src/ledger/retention.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
 
@@ -141,7 +141,7 @@ export async function gatherHistory(
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
          transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
          exists (
-           select from outboxd.submission_event e where e.submission_id = s.id and e.cause like '${restoredCausePrefix}%'
+           select from outboxd.submission_event e where e.submission_id = s.id and e.cause like '${unprunedCausePrefix}%'
          ) as "isPruned"
        from outboxd.submission s
        union all

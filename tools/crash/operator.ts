@@ -10,7 +10,7 @@ import {
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import { shortenAutomaticPauses } from '../../src/ledger/pauses.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
-import { openDatabases, operatorWithDatabases } from '../../src/operations/databases.ts'
+import { createOperator, openDatabases } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
 import type { Surroundings } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
@@ -34,7 +34,7 @@ const resolvedMost = 2
  */
 export async function settleBlockingRecords(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
-  const operator = operatorWithDatabases(databases, { who: 'operator crash', reason: 'crash campaign' })
+  const operator = createOperator(databases, { who: 'operator crash', reason: 'crash campaign' })
   if (resume) await shortenAutomaticPauses(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
 import { allowedChangesByTable } from '../../src/ledger/operator/grants.ts'
 import { createMappingJsonSchema, fieldSchemas, mappingFileSchema } from '../../src/mapping/mappingSchema.ts'
-import { ageMetricOf, type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
+import { deriveAgeMetric, type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
@@ -73,7 +73,7 @@ function metricsPage(): string {
   const metrics = Object.values(metricRows) as MetricRow[]
   const firstWithLabels = new Map<string, string>()
   const rows = metrics.map((metric) => {
-    const names = metric.kind === 'moment' ? [metric.name, ageMetricOf(metric).name] : [metric.name]
+    const names = metric.kind === 'moment' ? [metric.name, deriveAgeMetric(metric).name] : [metric.name]
     const labels = labelsText(metric)
     const same = firstWithLabels.get(labels)
     if (labels !== '' && same === undefined) firstWithLabels.set(labels, metric.name)

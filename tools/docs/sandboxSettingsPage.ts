@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import {
   allowedWordsOfSetting,
   interfaceGapSettings,
-  interfaceGapTopics,
+  interfaceGapSettingsByTopic,
 } from '../../src/sandbox/interfaceGapSettings.ts'
 import { settingVariables } from '../../src/sandbox/readEnvironment.ts'
 import { optionsSchema } from '../../src/sandbox/sandboxSettings.ts'
@@ -22,7 +22,7 @@ export function sandboxSettingsTables(): { fixed: string; live: string; notShown
   const own = (Object.keys(settingVariables) as Name[]).filter((name) => !(name in interfaceGapSettings))
   const simpleRow = (name: Name) => row(nameAndOption(name), defaultOf(name), describe(name))
   const simpleHead = ['| setting | default | |', '|---|---|---|']
-  const notShown = Object.entries(interfaceGapTopics).flatMap(([topic, shape]) => [
+  const notShown = Object.entries(interfaceGapSettingsByTopic).flatMap(([topic, shape]) => [
     row(topic, '', ''),
     ...Object.entries<z.ZodType>(shape).map(([name, schema]) =>
       row(name, valuesOf(name as Name, schema), describe(name as Name)),

@@ -3,7 +3,7 @@ import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/h
 import {
   assertMigrated,
   findMissingSchemaParts,
-  findSequencesBehindLogs,
+  findSequencesBehindTables,
   type SchemaPart,
 } from '../../ledger/migrations.ts'
 import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
@@ -31,7 +31,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
       const missing = await findMissingSchemaParts(db)
       if (missing.length > 0) return problem(missingMessage(missing), ...missing.map(({ sql }) => statement(sql)))
-      const behind = await findSequencesBehindLogs(db)
+      const behind = await findSequencesBehindTables(db)
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)

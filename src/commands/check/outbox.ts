@@ -31,7 +31,7 @@ import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { secondLedgerMessage } from '../../outbox/secondLedger.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
-import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
+import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaimedRows.ts'
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -134,7 +134,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const history = await withOutbox(databases, readInitialBacklog)
   const found = await withOutbox(databases, (outbox) =>
     compareTableWithLedger(outbox, {
-      isWaitingToo: history !== null,
+      shouldIncludeWaiting: history !== null,
       reportAgain: null,
       goOn: () => performance.now() < untilMs,
     }),
@@ -164,7 +164,7 @@ const namedMessage = (outboxId: string) =>
 /** Enough for a check, because the daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
 
-function judgeTrial(trial: WriteBackTrial): Judged {
+function judgeTrial(trial: WriteBackTryResult): Judged {
   switch (trial.kind) {
     case 'never-written':
       return ['ok', 'nothing is written to the table']

@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
-import { ForeignService } from '../../ledger/binding.ts'
+import { ServiceMismatch } from '../../ledger/binding.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
@@ -10,11 +10,11 @@ import type { ServiceClient } from '../../service/client.ts'
 import {
   createHarmlessRequest,
   describeAnswer,
+  findPauseForGetAnswer,
   isSameAnswer,
-  pauseCallOfGetAnswer,
-  pauseCallOfTokenAnswer,
+  readPauseFromTokenAnswer,
 } from '../../service/readAnswer.ts'
-import { isServiceCode } from '../../service/responses.ts'
+import { isServiceErrorCode } from '../../service/responses.ts'
 import { formatDuration } from '../../time.ts'
 import {
   type CertificateExpiry,
@@ -52,7 +52,7 @@ export async function checkService(
     if (asked.kind === 'asked') return asked.result
     return [makeUncheckedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
   } catch (error) {
-    if (error instanceof ForeignService) return [makeFinding(what, 'problem', error.message)]
+    if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]
     throw error
   }
 }
@@ -84,7 +84,7 @@ async function ask(
   const { answer, token } = asked
   if (token === null)
     return [
-      makeFinding('token', 'problem', pauseCallOfTokenAnswer(answer).detail),
+      makeFinding('token', 'problem', readPauseFromTokenAnswer(answer).detail),
       makeUncheckedFinding(what, 'there is no token'),
     ]
   const lifetime =
@@ -106,7 +106,7 @@ async function ask(
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {
   const problem = (message: string) => makeFinding(what, 'problem', message)
-  const pause = pauseCallOfGetAnswer(answer)
+  const pause = findPauseForGetAnswer(answer)
   if (pause !== null) return problem(pause.detail)
   if (answer.kind === 'no-answer') return problem(`asked for a transaction: ${answer.detail}`)
   const summary = describeAnswer(answer)
@@ -127,14 +127,16 @@ type Response = Answer & { kind: 'response' }
 function isFromService(answer: Response, otherPathAnswer: Answer | null): boolean {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt)) return false // a web page
-  if (isServiceCode(code)) return true
+  if (isServiceErrorCode(code)) return true
   if (status === 404 && canBeCompared(otherPathAnswer)) return !isSameAnswer(answer, otherPathAnswer)
   return typeof json === 'object' && json !== null
 }
 
 /** False for an answer that asks to wait, or a server error, because the service gives such answers for any path. */
 const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Response =>
-  otherPathAnswer?.kind === 'response' && otherPathAnswer.status < 500 && pauseCallOfGetAnswer(otherPathAnswer) === null
+  otherPathAnswer?.kind === 'response' &&
+  otherPathAnswer.status < 500 &&
+  findPauseForGetAnswer(otherPathAnswer) === null
 
 export function readConfiguredCertificateExpiries({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateExpiry[] {
   const ends = [

@@ -19,7 +19,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
 }
 
 /** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside that file; otherwise null. */
-export function pathOfFileBesideMappings(env: Environment, file: EnvironmentFile | null): string | null {
+export function findEnvFileBesideMappings(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.setsMappingsByDefault && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 

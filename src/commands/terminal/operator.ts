@@ -2,12 +2,7 @@ import { hostname, userInfo } from 'node:os'
 import { type DatabaseConfig, readDatabaseConfig } from '../../config.ts'
 import type { Operator, WhoAndReason } from '../../ledger/operator/operator.ts'
 import { findReasonProblem, normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import {
-  type Databases,
-  type LedgerPoolOptions,
-  openDatabases,
-  operatorWithDatabases,
-} from '../../operations/databases.ts'
+import { createOperator, type Databases, type LedgerPoolOptions, openDatabases } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { type CommandContext, printUsageErrors } from './context.ts'
 
@@ -37,9 +32,9 @@ function userName(): string {
 }
 
 const whoHelp = 'your name, for the log (default: your user name)'
-export const asOption = ['--as <name>', whoHelp] as const
+export const actorNameOption = ['--as <name>', whoHelp] as const
 /** In 0.1, `recover` had this option in place of --as. */
-export const byOption = ['--by <name>', 'the same as --as NAME'] as const
+export const legacyByOption = ['--by <name>', 'the same as --as NAME'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 
@@ -63,7 +58,7 @@ export async function withOperator(
   const problems = [...optionProblems, ...findActorProblems(options)]
   if (problems.length > 0) return printUsageErrors(context, problems)
   return withDatabases(context, (databases, config) =>
-    work(databases, operatorWithDatabases(databases, actorFromOptions(context, options)), config),
+    work(databases, createOperator(databases, actorFromOptions(context, options)), config),
   )
 }
 

@@ -19,10 +19,10 @@ import {
 import {
   formatPercent,
   type ServicePerformance,
+  serviceLevelTargets,
   servicePerformanceOf,
-  serviceTargets,
   sumRequestCounts,
-} from '../../operations/serviceTargets.ts'
+} from '../../operations/serviceLevelTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import {
   cutAndEscapeText,
@@ -35,7 +35,7 @@ import {
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
-import { type ConsoleParts, nowVersionPath, shareRecentRead } from '../parts.ts'
+import { type ConsoleParts, nowPageVersionPath, shareRecentRead } from '../parts.ts'
 import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
 import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
@@ -52,10 +52,10 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     })
   }
   let readPage = readAnew()
-  app.get(nowVersionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
+  app.get(nowPageVersionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
   app.get('/', async ({ viewer }, reply) => {
     const { view, version } = await readPage()
-    const head = { title: 'Now', current: '/', viewer, live: { path: nowVersionPath, version } } as const
+    const head = { title: 'Now', current: '/', viewer, live: { path: nowPageVersionPath, version } } as const
     return sendPage(reply, renderPage(head, renderView(view, pauseForms(viewer))))
   })
   addPauseRoutes(app, parts, () => {
@@ -142,7 +142,7 @@ export function serviceTargetsSection(recent: RecentRequestCounts): HtmlSafeStri
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',
-  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${serviceTargets.answerSeconds} s` }],
+  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${serviceLevelTargets.answerSeconds} s` }],
   rows,
 )}`
 }
@@ -151,8 +151,8 @@ function rowOf(name: string, { counts, successShare, fastShare }: ServicePerform
   return [
     name,
     counts.requests.toLocaleString('en'),
-    against(successShare, serviceTargets.successShare),
-    against(fastShare, serviceTargets.fastShare),
+    against(successShare, serviceLevelTargets.successShare),
+    against(fastShare, serviceLevelTargets.fastShare),
   ]
 }
 

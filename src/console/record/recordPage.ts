@@ -5,7 +5,11 @@ import {
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
-import { explainMissingRecord, findSubmissionsByName, parsePossibleReferences } from '../../operations/references.ts'
+import {
+  explainMissingRecord,
+  findSubmissionsByReference,
+  parsePossibleReferences,
+} from '../../operations/references.ts'
 import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
@@ -30,7 +34,7 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
 
   app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => {
     const opened = await databases()
-    const { submissions = [] } = (await findSubmissionsByName(opened.ledger, params.id, severalMax + 1)) ?? {}
+    const { submissions = [] } = (await findSubmissionsByReference(opened.ledger, params.id, severalMax + 1)) ?? {}
     const [submission] = submissions
     if (submissions.length > 1) {
       const isCut = submissions.length > severalMax

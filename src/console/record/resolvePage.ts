@@ -1,7 +1,7 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { findReasonProblem } from '../../operations/actor.ts'
-import { operatorWithDatabases } from '../../operations/databases.ts'
+import { createOperator } from '../../operations/databases.ts'
 import { discardRules } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
 import {
@@ -46,7 +46,7 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     if (would.kind === 'left') throw new RequestRefused(409, would.reason)
     if (fields.confirmed === undefined)
       return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
-    const operator = operatorWithDatabases(databases, { who: viewer.who, reason })
+    const operator = createOperator(databases, { who: viewer.who, reason })
     const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
     const outcome = await resolveSubmission(asking, settling, answer)
     if (outcome.kind === 'left') throw new RequestRefused(409, outcome.reason)

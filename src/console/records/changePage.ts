@@ -13,7 +13,7 @@ import {
   readReplayCostMessage,
   type SkippedRecord,
 } from '../../operations/bulkChange.ts'
-import { operatorWithDatabases } from '../../operations/databases.ts'
+import { createOperator } from '../../operations/databases.ts'
 import { discardRules, discardSubmissions } from '../../operations/discard.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
@@ -168,7 +168,7 @@ async function carryOut(
   const rules = rulesOf(fields)
   const seen = readSeen(trimmedFieldText(fields, 'seen') ?? '')
   const databases = await parts.databases()
-  const operator = operatorWithDatabases(databases, actor)
+  const operator = createOperator(databases, actor)
   const found = await findSubmissions(databases.ledger, { kind: 'ids', ids: [...seen.keys()] }, seen.size)
   const asSeen = found.filter(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),

@@ -12,7 +12,7 @@ import {
   type CaptureRowsDeps,
   type CaptureRowsResult,
   captureRows,
-  type RowSelection,
+  type RowSource,
   toCapturedRecord,
   toRejectedRecord,
 } from './captureRows.ts'
@@ -177,10 +177,10 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
       triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
-      const { known, elsewhere } = typesIn(session, deps.knownTypes())
+      const { known, knownToOthers } = typesIn(session, deps.knownTypes())
       const types = {
         known: known.filter((type) => !heldTypes.includes(type)),
-        elsewhere: elsewhere && [...elsewhere, ...heldTypes],
+        knownToOthers: knownToOthers && [...knownToOthers, ...heldTypes],
       }
       const rows = await deps.claim({
         limit,
@@ -189,7 +189,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
         skipped: [...session.skipped, ...leftToReport],
         types,
       })
-      await session.leave(rows.leftTypes.filter((type) => !heldTypes.includes(type)))
+      await session.leaveTypesToOthers(rows.typesLeftToOthers.filter((type) => !heldTypes.includes(type)))
       return rows
     },
     async read(rows) {
@@ -224,8 +224,8 @@ export function decideClaimLimits(
 
 const lineShare = 40
 
-function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): RowsRequest['types'] {
-  return { known, elsewhere: typesKnown?.filter((type) => !known.includes(type)) ?? null }
+function typesIn({ mappedTypes }: CaptureSession, known: readonly string[]): RowsRequest['types'] {
+  return { known, knownToOthers: mappedTypes?.filter((type) => !known.includes(type)) ?? null }
 }
 
 /**
@@ -253,13 +253,13 @@ async function captureAlone(
   return forget(deps, outboxId, result)
 }
 
-function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
+function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
   return {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
-      const { known, elsewhere } = typesIn(session, deps.knownTypes())
+      const { known, knownToOthers } = typesIn(session, deps.knownTypes())
       // An instance that knows the row's type may have skipped the row. This instance may not know the type.
-      const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
+      const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (knownToOthers?.includes(type) ?? true)
       return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },
   }

@@ -4,7 +4,7 @@ import type {
   CaptureSession,
   ClaimedRows,
   FieldFault,
-  Insertion,
+  InsertResult,
   OutboxRecord,
   RowStatus,
   RowsRequest,
@@ -33,7 +33,7 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
-export interface RowSelection {
+export interface RowSource {
   /** Resolves to null if CAPTURE_WINDOW is full. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
@@ -62,7 +62,7 @@ export type CaptureRowsResult =
  *
  * @throws errors that concern all rows, such as a lost connection
  */
-export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSelection): Promise<CaptureRowsResult> {
+export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSource): Promise<CaptureRowsResult> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
   let captured: (Marking & { rows: ClaimedRows | null; read: number }) | 'waits' | null = null
@@ -77,7 +77,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSel
       outboxIds = all.map((record) => record.outboxId)
       const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
       if (inserted === null) return 'waits'
-      const records = all.filter((record) => !inserted.inConflict.has(record.outboxId))
+      const records = all.filter((record) => !inserted.conflictingIds.has(record.outboxId))
       return { rows, read: all.length, records, discarded: inserted.discarded }
     })
     if (captured === null) return { kind: 'busy' }
@@ -92,9 +92,9 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSel
   }
 }
 
-const nothingInserted: Insertion = { inConflict: new Set(), discarded: new Map() }
+const nothingInserted: InsertResult = { conflictingIds: new Set(), discarded: new Map() }
 
-interface Marking extends Pick<Insertion, 'discarded'> {
+interface Marking extends Pick<InsertResult, 'discarded'> {
   records: readonly CapturedRecord[]
 }
 
@@ -108,7 +108,7 @@ async function mark(
     records.map((record) => toCaptureMark(record, discarded.get(record.outboxId) ?? null)),
   )
   if (unmarked.length > 0) await deps.reportLater(unmarked)
-  return rows.isRemembered ? [] : unmarked
+  return rows.isUnmarkable ? [] : unmarked
 }
 
 export type MappedRecord =

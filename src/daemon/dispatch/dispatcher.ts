@@ -18,7 +18,7 @@ import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
   type AttemptInterpretation,
   interpretAttempt,
-  interpretHarmlessTrial,
+  interpretTrialWithoutRecord,
   type JudgedTrial,
   noFailureStreaks,
   resetUnansweredStreaks,
@@ -72,7 +72,7 @@ export interface JudgedAnswer {
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Ready records are counted up to this. More hardly change a poll's price, and counting costs more than sending. */
-export const readyCountMax = 1_000
+export const readyRecordsCountedMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
   const requests = createInFlightTracker(deps)
@@ -107,7 +107,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
     const room = before.maxInFlight - before.inFlight
-    const demand = await deps.countDueRequests(Math.max(room, readyCountMax) + before.pollsInFlight)
+    const demand = await deps.countDueRequests(Math.max(room, readyRecordsCountedMax) + before.pollsInFlight)
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.permitsFree = demand.permitsFree
@@ -154,7 +154,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     for (const submission of isTimely ? claim.submissions : []) {
       const permit = deps.slotPool.acquire('submissions')
       const working = deps.submit(submission, accessToken, () => permit.isValid() && deps.mayClaim())
-      follow({ submission, job: null, trial: claim.proves, permit, accessToken, ageMs }, working)
+      follow({ submission, job: null, trial: claim.isFirstAfterTrial, permit, accessToken, ageMs }, working)
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.slotPool.acquire('polls')
@@ -247,7 +247,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       const answer = await deps.sendHarmlessTrial(accessToken, permit.isValid).finally(permit.release)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
-      await write(interpretHarmlessTrial(asked, streaks, circumstances(ageMs)), accessToken)
+      await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), accessToken)
     },
     pausesCalled: () => called,
     /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */

@@ -6,9 +6,9 @@ import {
   type MadeRequest,
   meaningOfHttpStatus,
   type Outcome,
-  type PauseCall,
+  type PauseToRaise,
   type PollJob,
-  type PostMeaning,
+  type PostAnswerMeaning,
   type Refusal,
   type RemainingRequests,
   type Submission,
@@ -93,7 +93,7 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-export function interpretHarmlessTrial(
+export function interpretTrialWithoutRecord(
   asked: { answer: Answer; judged: JudgedTrial } | null,
   streaks: FailureStreaks,
   circumstances: AttemptContext,
@@ -120,7 +120,7 @@ export function resetUnansweredStreaks({ tokensRefused }: FailureStreaks): Failu
 function trialResult(
   judged: JudgedTrial | null,
   streaks: FailureStreaks,
-): { clears: boolean; pause: PauseCall | null; streaks: FailureStreaks } {
+): { clears: boolean; pause: PauseToRaise | null; streaks: FailureStreaks } {
   if (judged === null) return { clears: false, pause: null, streaks }
   const { verdict, hasTokenExpired } = judged
   switch (verdict.kind) {
@@ -141,7 +141,7 @@ function pauseFor(
   { job, trial, attempted: { step, answer, breach } }: EndedAttempt,
   streaks: FailureStreaks,
   { maxInFlight }: AttemptContext,
-): { pause: PauseCall | null; streaks: FailureStreaks } {
+): { pause: PauseToRaise | null; streaks: FailureStreaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, streaks }
   // An answer without an id leaves the record in doubt, too.
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
@@ -175,15 +175,15 @@ function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptConte
 }
 
 /** This pause keeps a hanging service from putting one record after another in doubt. */
-const silence: PauseCall = callAfter('several requests in a row were not answered')
+const silence: PauseToRaise = callAfter('several requests in a row were not answered')
 
-function answeredInstead(summary: string, status: number): PauseCall {
+function answeredInstead(summary: string, status: number): PauseToRaise {
   const seen = 'several requests in a row got no usable answer from the service'
   const { logDetail } = callAfter(`${seen}, the last: ${status}`)
   return { ...callAfter(`${seen}, the last: ${summary}`), logDetail, answeredByOther: true }
 }
 
-function callAfter(seen: string): PauseCall & { logDetail: string } {
+function callAfter(seen: string): PauseToRaise & { logDetail: string } {
   const detail = `${seen}; no record is sent until the service answers a test request (outboxd check)`
   return { reason: 'unreachable', askedMs: null, detail, logDetail: detail }
 }
@@ -200,7 +200,7 @@ function isSilentAnswer(answer: Answer): boolean {
 }
 
 const isAboutTransport = (status: number): boolean => transportMeanings.has(meaningOfHttpStatus(status).post)
-const transportMeanings: ReadonlySet<PostMeaning> = new Set([
+const transportMeanings: ReadonlySet<PostAnswerMeaning> = new Set([
   'token-refused',
   'forbidden',
   'nothing-there',
@@ -216,7 +216,7 @@ function answeredRecordsOfAttempt(
   const { status, json, code } = answer
   const accepted = isSuccessStatus(status) && step.change.state !== 'uncertain'
   const refused = status >= 400 && status < 500 && json !== undefined && !isAboutTransport(status) && code !== 'E003'
-  return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
+  return accepted || refused ? [{ resource, met: met?.reason ?? null, hasServiceVerdict: fingerprint === null }] : []
 }
 
 function refusalsOfAttempt(

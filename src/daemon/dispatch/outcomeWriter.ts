@@ -11,7 +11,7 @@ export interface OutcomeWriterDeps<Written> {
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
   takeReturnable(): OutcomeBatch['slots']
   /** @see src/postgres/sqlState.ts */
-  blameForDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
+  classifyDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
   onTextsLeftOut(error: unknown, batch: OutcomeBatch): void
@@ -105,7 +105,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
       } catch (error) {
         deps.onFailed(error, batch)
         for (const piece of pieces) piece.error = error
-        const blame = deps.blameForDatabaseError(error)
+        const blame = deps.classifyDatabaseError(error)
         if (blame !== 'everyone') return blame
         await deps.waitMs(retryMs)
       }

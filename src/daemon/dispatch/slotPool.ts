@@ -1,5 +1,5 @@
 import type { ReturnableSlot, Slot } from '../../model.ts'
-import { permitValidMs, slotHoldMs } from '../../slotReach.ts'
+import { permitValidMs, slotUsableMs } from '../../slotDurations.ts'
 
 export interface Permit {
   isValid(): boolean
@@ -24,7 +24,7 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
  */
 export function createSlotPool(windowMs: number) {
   const held = new Set<HeldSlot>()
-  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < slotHoldMs(windowMs)
+  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < slotUsableMs(windowMs)
 
   const returnable = () =>
     [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))

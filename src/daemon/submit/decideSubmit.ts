@@ -2,9 +2,9 @@ import {
   type Answer,
   type AnswerReading,
   type Breach,
-  type MetPause,
   meaningOfHttpStatus,
-  type PauseCall,
+  type PauseStreak,
+  type PauseToRaise,
   type Submission,
   type UncertainPolicy,
 } from '../../model.ts'
@@ -34,7 +34,7 @@ export type SubmitVerdict =
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
   /** Send again with a new idempotency key. `pause` is set if the service is down. */
-  | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
+  | { kind: 'renew-key'; pause: PauseToRaise | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Poll the id from Location, or, if `transactionId` is null, the id that the mapping sends. */
@@ -45,7 +45,7 @@ export type SubmitVerdict =
    * All sending pauses, and the record stays queued. `times` counts how often the record met this pause while other
    * records got through. `mayHaveArrived` is true after a redirect.
    */
-  | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
+  | { kind: 'pause'; pause: PauseToRaise; times: number; mayHaveArrived: boolean }
 
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
@@ -195,7 +195,7 @@ const pausesMax = 3
 function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
-  pause: PauseCall,
+  pause: PauseToRaise,
   { met, earlierInDoubt }: SubmitHistory,
 ): SubmitVerdict {
   const times = timesMet(pause, met)
@@ -207,7 +207,7 @@ function paused(
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-function timesMet({ reason }: PauseCall, met: MetPause | null): number {
+function timesMet({ reason }: PauseToRaise, met: PauseStreak | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times
 }

@@ -5,8 +5,8 @@ import {
   isSameId,
   type RequestDeps,
   type ServiceRequest,
-  type Step,
   type Submission,
+  type SubmissionStep,
   type UncertainPolicy,
 } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
@@ -71,8 +71,8 @@ export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,
   { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
-): Step {
-  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+): SubmissionStep {
+  const step = (change: Change, cause: string): SubmissionStep => ({ change, cause, pause: null })
   const answered = { repeatedAfter401: false }
   const earlierMay = submission.inDoubt || submission.serverErrors > 0
   const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
@@ -147,6 +147,6 @@ export function toSubmitStep(
 
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
-export function stepOfUnsentAttempt(why: string): Step {
+export function stepOfUnsentAttempt(why: string): SubmissionStep {
   return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

@@ -5,7 +5,7 @@ import {
   type Breach,
   isSameId,
   meaningOfHttpStatus,
-  type PauseCall,
+  type PauseToRaise,
   type Submission,
   type TransactionStatus,
 } from '../../model.ts'
@@ -48,7 +48,7 @@ export type TrackVerdict =
     }
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
   | { kind: 'new-token'; ofAge: boolean; reason: string }
-  | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
+  | { kind: 'pause'; pause: PauseToRaise; refusedPolls: number }
 
 const unknownMaxMs = 600_000
 const backoffMinMs = 1_000
@@ -85,7 +85,7 @@ export function decideTrack(answer: Answer, reading: TrackReading, circumstances
 }
 
 /** If other records get through, a pause of all sending would return at each poll of this transaction. */
-function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
+function refused(summary: string, pause: PauseToRaise, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
   const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
   if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }

@@ -30,7 +30,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
   function priceMs(resource: Resource): number {
     const known = prices.get(resource)
     if (known !== undefined) return known
-    const price = pollPriceMs(pressure, awaitedAgesMs[resource], models[resource])
+    const price = computePollPriceMs(pressure, awaitedAgesMs[resource], models[resource])
     prices.set(resource, price)
     return price
   }
@@ -80,7 +80,7 @@ export interface BudgetPressure {
  *
  * @param awaitedAgesMs ages at which accepted transactions were last seen pending, if known
  */
-export function pollPriceMs(
+export function computePollPriceMs(
   pressure: BudgetPressure,
   awaitedAgesMs: readonly number[],
   model: ProcessingTimes,
@@ -181,7 +181,7 @@ export function findPollsToMoveEarlier(
   })
 }
 
-export interface PollLearningDeps {
+export interface PollPlanUpdaterDeps {
   planner: Pick<PollPlanner, 'learn' | 'mayReplan' | 'replan'>
   windowMs: number
   readProcessingTimes(limit: number): Promise<Parameters<PollPlanner['learn']>[0]>
@@ -195,7 +195,7 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-export function createPollLearning(deps: PollLearningDeps) {
+export function createPollPlanUpdater(deps: PollPlanUpdaterDeps) {
   const { planner, windowMs } = deps
   let completions = 0
   let learnedFrom: number | null = null

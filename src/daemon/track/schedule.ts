@@ -5,15 +5,20 @@ import { ageMsAtFractionalBin, fractionalBinOfAge, type ProcessingTimes } from '
  * `notDoneAgeMs`. Minimises the expected delay plus the price of the polls.
  *
  * @param notDoneAgeMs age since acceptance; 0 before the first poll
- * @param priceMs price of a poll in milliseconds of delay; see docs/why/schedule.md
+ * @param pollPriceMs price of a poll in milliseconds of delay; see docs/why/schedule.md
  * @param random in [0, 1), new for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
-export function nextPollDelayMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
+export function nextPollDelayMs(
+  model: ProcessingTimes,
+  notDoneAgeMs: number,
+  pollPriceMs: number,
+  random: number,
+): number {
   const ageMs = Math.max(0, notDoneAgeMs)
   const explores = ageMs === 0 && random < EXPLORING_SHARE
   const pollsLeast = Math.max(POLLS_LEAST + POLLS_UNLEARNED / (1 + model.observations), explores ? EXPLORING_POLLS : 0)
-  const step = Math.min(stepOf(priceMs, model), stepFor(model, pollsLeast))
+  const step = Math.min(stepOf(pollPriceMs, model), stepFor(model, pollsLeast))
   const plan = planFor(model, Math.floor(step + random))
   const position = fractionalBinOfAge(ageMs, model.windowMs)
   const bin = Math.min(plan.next.length - 1, Math.floor(position))
@@ -23,8 +28,8 @@ export function nextPollDelayMs(model: ProcessingTimes, notDoneAgeMs: number, pr
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
-export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
-  const plan = planFor(model, Math.round(stepOf(priceMs, model)))
+export function expectedPollCount(model: ProcessingTimes, notDoneAgeMs: number, pollPriceMs: number): number {
+  const plan = planFor(model, Math.round(stepOf(pollPriceMs, model)))
   const bin = Math.min(plan.polls.length - 2, Math.floor(fractionalBinOfAge(Math.max(0, notDoneAgeMs), model.windowMs)))
   return plan.polls[bin] ?? 1
 }

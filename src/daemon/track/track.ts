@@ -1,4 +1,4 @@
-import type { AttemptResult, Change, RequestDeps, ServiceRequest, Step, Submission } from '../../model.ts'
+import type { AttemptResult, Change, RequestDeps, ServiceRequest, Submission, SubmissionStep } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict } from './decideTrack.ts'
 
@@ -56,12 +56,12 @@ export function toTrackStep(
   submission: Submission,
   verdict: TrackVerdict,
   now: { nextPollDelayMs: number; freshKey: string; askedMs: number; answeredMs: number },
-): Step {
+): SubmissionStep {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay = stayAsked(submission)
   const answered = { ...polled, refusedPolls: 0 }
   const done = { ...answered, doneMs: Math.round(now.answeredMs) }
-  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+  const step = (change: Change, cause: string): SubmissionStep => ({ change, cause, pause: null })
   switch (verdict.kind) {
     case 'completed':
       return step({ ...done, state: 'completed', result: verdict.result }, 'completed')
@@ -154,7 +154,7 @@ export function toTrackStep(
  * Ends a probe for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the
  * request was performed.
  */
-function notKnown(submission: Submission): Step {
+function notKnown(submission: Submission): SubmissionStep {
   const { id, transactionId } = submission
   const polls = submission.polls + 1
   if (transactionId === null || transactionId === id)
@@ -171,11 +171,11 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-function markPollAsRare(step: Step): Step {
+function markPollAsRare(step: SubmissionStep): SubmissionStep {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-export function stepOfUnsentPoll(submission: Submission, why: string): Step {
+export function stepOfUnsentPoll(submission: Submission, why: string): SubmissionStep {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,

@@ -99,7 +99,7 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
 }
 
 /** The requests up to the limit of the window, counted after a window without requests. */
-export interface CountToLimit {
+export interface RequestsUntilLimit {
   letIn: number
   /** False if the limit was not reached within a window. */
   isLimitReached: boolean
@@ -108,16 +108,16 @@ export interface CountToLimit {
 }
 
 /** Two or three counts of the requests that the service lets in. After the first count, extra requests follow. */
-export interface LimitCounts {
-  counts: readonly CountToLimit[]
-  /** The extra requests. `stayed` is true if they were in the window throughout the second count. */
-  between: { sent: number; refused: number; stayed: boolean }
+export interface LimitMeasurement {
+  counts: readonly RequestsUntilLimit[]
+  /** The extra requests. `stayedInWindow` is true if they were in the window throughout the second count. */
+  extraRequests: { sent: number; refused: number; stayedInWindow: boolean }
 }
 
 const betweenCounts = 4
 const countMaxOf = ({ requests }: RateLimit) => Math.max(130, Math.ceil(requests * 1.3))
 
-const limitCountsSample: Sample<LimitCounts> = {
+const limitCountsSample: Sample<LimitMeasurement> = {
   name: 'requests until the limit is reached, twice',
   async take(parts) {
     const { windowMs } = parts.config.rateLimit
@@ -141,12 +141,12 @@ const limitCountsSample: Sample<LimitCounts> = {
     await waitUntilMs(secondMs)
     const second = await countToLimit(parts, send, gapMs)
     const sent = first.isLimitReached ? betweenCounts : 0
-    const between = { sent, refused, stayed: lastEndMs() < betweenMs + windowMs }
-    const two: LimitCounts = { counts: [first, second], between }
+    const extraRequests = { sent, refused, stayedInWindow: lastEndMs() < betweenMs + windowMs }
+    const two: LimitMeasurement = { counts: [first, second], extraRequests }
     const isWhole = second.letIn === 0 || !(first.isLimitReached || second.isLimitReached)
-    if (isWhole || (tookMs < windowMs / 4 && interpretLimitCounts(two)?.isAgreed)) return two
+    if (isWhole || (tookMs < windowMs / 4 && inferLimitFromCounts(two)?.isAgreed)) return two
     await waitUntilMs(nextStartMs(secondMs, 1 / 3, lastEndMs(), windowMs))
-    return { counts: [first, second, await countToLimit(parts, send, gapMs)], between }
+    return { counts: [first, second, await countToLimit(parts, send, gapMs)], extraRequests }
   },
 }
 
@@ -164,7 +164,7 @@ async function countToLimit(
   parts: QuestionContext,
   send: () => Promise<Exchange>,
   gapMs: number,
-): Promise<CountToLimit> {
+): Promise<RequestsUntilLimit> {
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
   const untilMs = parts.nowMs() + rateLimit.windowMs
@@ -198,19 +198,22 @@ interface LimitFromCounts {
 }
 
 /** @returns null if the limit was never reached */
-export function interpretLimitCounts({ counts, between }: LimitCounts): LimitFromCounts | null {
+export function inferLimitFromCounts({ counts, extraRequests }: LimitMeasurement): LimitFromCounts | null {
   const [first, second] = counts
   const reached = counts.filter(({ isLimitReached, letIn }) => isLimitReached && letIn > 0)
   if (first === undefined || reached.length === 0) return null
   // The extra requests may lower the second count: the accepted ones use the limit, the refused ones may use it.
   const missing = second?.isLimitReached ? first.letIn - second.letIn : 0
-  const extra = missing > 0 && [between.sent - between.refused, between.sent].includes(missing) ? missing : 0
-  const numberOf = (count: CountToLimit) => count.letIn + (count === second ? extra : 0)
+  const extra =
+    missing > 0 && [extraRequests.sent - extraRequests.refused, extraRequests.sent].includes(missing) ? missing : 0
+  const numberOf = (count: RequestsUntilLimit) => count.letIn + (count === second ? extra : 0)
   const limit = Math.min(...reached.map(numberOf))
   const same = reached.filter((count) => numberOf(count) === limit && count.tokenRequests === 0)
   const isSeen =
-    between.refused > 0 && between.stayed && [first, second].every((count) => same.some((one) => one === count))
-  return { limit, isAgreed: same.length > 1, isRefusalCounted: isSeen ? extra === between.sent : null }
+    extraRequests.refused > 0 &&
+    extraRequests.stayedInWindow &&
+    [first, second].every((count) => same.some((one) => one === count))
+  return { limit, isAgreed: same.length > 1, isRefusalCounted: isSeen ? extra === extraRequests.sent : null }
 }
 
 export async function askRateLimit(parts: QuestionContext): Promise<Finding> {
@@ -222,13 +225,13 @@ export async function askRateLimit(parts: QuestionContext): Promise<Finding> {
   return { ...finding, set: bothLimits({ ...rateLimit, requests }, second) }
 }
 
-export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Finding {
+export function judgeRateLimit(seen: LimitMeasurement, configured: RateLimit): Finding {
   const { requests, windowMs } = configured
   const said = seen.counts
     .map(({ letIn, isLimitReached }) => (isLimitReached ? letIn : `more than ${letIn}`))
     .join(' and ')
   const why = `requests that the service accepted in a row: ${said}`
-  const read = interpretLimitCounts(seen)
+  const read = inferLimitFromCounts(seen)
   if (read === null) {
     const isFull = seen.counts.length > 1 && seen.counts.every(({ letIn }) => letIn >= countMaxOf(configured))
     if (!isFull) return unknownFinding(`${why} within ${windowMs / 1000} s: the limit was not reached`)
@@ -249,12 +252,12 @@ export function judgeRateLimit(seen: LimitCounts, configured: RateLimit): Findin
   return (isAgreed ? sureFinding : likelyFinding)(String(limit), why, { differs: limit !== requests, set, advice })
 }
 
-export function judgeRateWindow(seen: LimitCounts, windowMs: number): Finding {
+export function judgeRateWindow(seen: LimitMeasurement, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const [first, second] = seen.counts
   if (!first?.isLimitReached || second === undefined) return unknownFinding('the limit was not reached')
   const why = `${first.letIn} requests were let in until the limit was reached, and ${second.letIn} more after ${seconds} s`
-  if (interpretLimitCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
+  if (inferLimitFromCounts(seen)?.isAgreed) return likelyFinding(`up to ${seconds} s`, why)
   if (second.letIn > 0) return unknownFinding(why)
   return likelyFinding(`longer than ${seconds} s`, why, {
     differs: true,
@@ -267,9 +270,9 @@ export const askRateWindow = async (parts: QuestionContext): Promise<Finding> =>
 
 export async function askWhetherThrottledRequestsUseLimit(parts: QuestionContext): Promise<Finding> {
   const seen = await parts.sample(limitCountsSample)
-  const doesCount = interpretLimitCounts(seen)?.isRefusalCounted ?? null
+  const doesCount = inferLimitFromCounts(seen)?.isRefusalCounted ?? null
   const counts = seen.counts.map(({ letIn }) => letIn).join(' and ')
-  const why = `${seen.between.refused} of ${seen.between.sent} requests were refused between two counts to the limit of ${counts}`
+  const why = `${seen.extraRequests.refused} of ${seen.extraRequests.sent} requests were refused between two counts to the limit of ${counts}`
   if (doesCount === null) return unknownFinding(why)
   if (!doesCount) return likelyFinding('no', why)
   const advice = ['give every other client of these credentials a backoff: each 429 makes the next wait longer']

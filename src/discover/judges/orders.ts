@@ -11,10 +11,10 @@ import {
 import { type Finding, likelyFinding, type QuestionContext, type Sample, sureFinding } from '../question.ts'
 import {
   findAcceptedShape,
+  type IdempotencyKeyShape,
   idempotencyKeyHeaders,
-  type KeyShape,
   requireAcceptedShape,
-  type ShapeSearch,
+  type ShapeSearchResult,
   testRecordSample,
   usualIdempotencyHeaders,
 } from '../testRecord.ts'
@@ -22,18 +22,18 @@ import { askHowRecordIsAccepted, judgeStatusValues } from './records.ts'
 import { judgeUnknownCustomer } from './refusals.ts'
 
 interface OrderShape {
-  key: KeyShape
+  key: IdempotencyKeyShape
   ownId: boolean
 }
 
 /** Does for orders what `testRecordSample` does for records (docs/reference/interface.md, 4.4). */
-const orderSample: Sample<ShapeSearch<OrderShape>> = {
+const orderSample: Sample<ShapeSearchResult<OrderShape>> = {
   name: 'a test order',
   async take(parts) {
     const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
-    const ours: KeyShape = { headers: [idempotencyHeader], form }
+    const ours: IdempotencyKeyShape = { headers: [idempotencyHeader], form }
     const { shape } = await parts.sample(testRecordSample)
-    const keys: KeyShape[] = [
+    const keys: IdempotencyKeyShape[] = [
       shape?.key ?? ours,
       { ...ours, form: 'bare' },
       { headers: usualIdempotencyHeaders, form: 'quoted' },
@@ -69,7 +69,7 @@ const observeOrder = (parts: QuestionContext, change: OrderChange): Promise<Obse
     () => postOrder(parts),
   )
 
-export const askAnswerToOrder = (parts: QuestionContext): Promise<Finding> =>
+export const askAnswerToNewOrder = (parts: QuestionContext): Promise<Finding> =>
   askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
 /** The built-in control has an item with sku, quantity and price. */

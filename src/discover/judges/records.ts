@@ -11,7 +11,12 @@ import {
   statusAndCodeText,
   transactionStatusIn,
 } from '../exchange.ts'
-import { assertControlAccepted, describeObservations, followTwoTransactions, isAcceptedRecord } from '../observe.ts'
+import {
+  assertControlRecordAccepted,
+  describeObservations,
+  followTwoTransactions,
+  isAcceptedRecord,
+} from '../observe.ts'
 import {
   CannotAsk,
   type Finding,
@@ -27,7 +32,7 @@ import {
   otherAmountType,
   type RecordChange,
   type RecordShape,
-  type ShapeSearch,
+  type ShapeSearchResult,
   submitTestRecord,
   submitTestRecordTwice,
   testRecordSample,
@@ -42,7 +47,7 @@ export const askAnswerToSubmission = (parts: QuestionContext): Promise<Finding> 
 
 export async function askHowRecordIsAccepted(
   parts: QuestionContext,
-  control: Sample<ShapeSearch<unknown>>,
+  control: Sample<ShapeSearchResult<unknown>>,
   submit: (parts: QuestionContext) => Promise<AnsweredExchange>,
   expected: { resource: Resource; status: number; pair: 'submit_ok' | 'order_ok' },
 ): Promise<Finding> {
@@ -239,7 +244,7 @@ export async function askLargestBody(parts: QuestionContext): Promise<Finding> {
     bytes = refused === null ? 2 * bytes : Math.round((taken + refused.bytes) / 2)
   }
   if (refused === null) return sureFinding(`more than ${taken}`, `${taken} bytes were accepted`)
-  await assertControlAccepted(() => submitTestRecord(parts))
+  await assertControlRecordAccepted(() => submitTestRecord(parts))
   const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${statusAndCodeText(refused.answer)}`
   if (taken === 0) return unknownFinding(why)
   if (taken >= parts.config.payloadMaxBytes) return likelyFinding(String(taken), why)

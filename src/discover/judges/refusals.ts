@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Contract } from '../../config.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
-import { isServiceCode } from '../../service/responses.ts'
+import { isServiceErrorCode } from '../../service/responses.ts'
 import {
   describeAnswer,
   isRefusal,
@@ -45,7 +45,7 @@ const firstCallSample: Sample<FirstCall> = {
 }
 
 /** @throws QuestionsStopped if the service did not let the first call in */
-export async function requireFirstCallLetIn(parts: QuestionContext): Promise<void> {
+export async function requireFirstCallAllowed(parts: QuestionContext): Promise<void> {
   const { stop } = await parts.sample(firstCallSample)
   if (stop !== null) throw new QuestionsStopped(stop)
 }
@@ -191,8 +191,8 @@ export async function askWhetherErrorCodesAreRead(parts: QuestionContext): Promi
   const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))
     .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))
-  const read = refusals.find(({ code }) => isServiceCode(code))
-  const hidden = refusals.find(({ code, text }) => /\bE00[123]\b/.test(text) && !isServiceCode(code))
+  const read = refusals.find(({ code }) => isServiceErrorCode(code))
+  const hidden = refusals.find(({ code, text }) => /\bE00[123]\b/.test(text) && !isServiceErrorCode(code))
   const why = (seen: Response) => describeAnswer(seen)
   if (hidden !== undefined)
     return likelyFinding('not read', why(hidden), {

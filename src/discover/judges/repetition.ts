@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Contract } from '../../config.ts'
 import { type AnsweredExchange, describeAnswer, statusAndCodeText } from '../exchange.ts'
-import { assertControlAccepted, isAcceptedRecord, sendAgainIfEarlierAttemptArrived, sendTwice } from '../observe.ts'
+import {
+  assertControlRecordAccepted,
+  isAcceptedRecord,
+  sendAgainIfEarlierAttemptArrived,
+  sendTwice,
+} from '../observe.ts'
 import {
   type Finding,
   NoUsableAnswer,
@@ -12,7 +17,7 @@ import {
 } from '../question.ts'
 import {
   findAcceptedRecordShape,
-  type KeyShape,
+  type IdempotencyKeyShape,
   submitTestRecord,
   submitTestRecordTwice,
   transactionIdIn,
@@ -34,7 +39,7 @@ interface Repeats {
 
 interface KeyTry {
   header: string
-  form: KeyShape['form']
+  form: IdempotencyKeyShape['form']
   /** Null if records with this key are refused. */
   repeats: Repeats | null
   said: string
@@ -65,7 +70,7 @@ const keysSample: Sample<KeysSeen> = {
     const first = tried.find(isRecognised) ?? tried.find(({ repeats }) => repeats !== null)
     if (first === undefined || first.repeats === null)
       throw new NoUsableAnswer('records with an idempotency key in only one header are refused')
-    const key: KeyShape = { headers: [first.header], form: first.form }
+    const key: IdempotencyKeyShape = { headers: [first.header], form: first.form }
     return {
       tried,
       ofHeader: tried.filter(({ header }) => header === first.header),
@@ -75,8 +80,13 @@ const keysSample: Sample<KeysSeen> = {
   },
 }
 
-async function tryKey(parts: QuestionContext, header: string, form: KeyShape['form'], ownId: boolean): Promise<KeyTry> {
-  const key: KeyShape = { headers: [header], form }
+async function tryKey(
+  parts: QuestionContext,
+  header: string,
+  form: IdempotencyKeyShape['form'],
+  ownId: boolean,
+): Promise<KeyTry> {
+  const key: IdempotencyKeyShape = { headers: [header], form }
   // With a new id each time, the service can recognise a repetition only by its key.
   const repeats = await repeat(parts, key, ownId)
   if (isAcceptedRecord(repeats.first))
@@ -89,7 +99,7 @@ async function tryKey(parts: QuestionContext, header: string, form: KeyShape['fo
   return { header, form, repeats: null, said: statusAndCode }
 }
 
-async function repeat(parts: QuestionContext, key: KeyShape, newIds: boolean): Promise<Repeats> {
+async function repeat(parts: QuestionContext, key: IdempotencyKeyShape, newIds: boolean): Promise<Repeats> {
   const number = parts.nextNumber()
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}${number}` } : {}
   let [keyText, id] = ['', '']
@@ -213,7 +223,7 @@ export async function askIdempotencyKeyForm(parts: QuestionContext): Promise<Fin
   return sureFinding(first.form, why, { differs: first.form !== parts.config.service.idempotencyKeyForm, set })
 }
 
-export async function askHowOwnIdIsTreated(parts: QuestionContext): Promise<Finding> {
+export async function askHowSubmissionIdIsTreated(parts: QuestionContext): Promise<Finding> {
   const advice = [
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
@@ -232,7 +242,7 @@ export async function askHowOwnIdIsTreated(parts: QuestionContext): Promise<Find
     return answer
   })
   if (!isAcceptedRecord(first)) {
-    await assertControlAccepted(() => submitTestRecord(parts))
+    await assertControlRecordAccepted(() => submitTestRecord(parts))
     return sureFinding('refused', describeAnswer(first.answer))
   }
   const kept = answers.filter((each, i) => transactionIdIn(each) === ids[i])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { serviceResources } from '../../resources.ts'
-import { isServiceCode } from '../../service/responses.ts'
+import { isServiceErrorCode } from '../../service/responses.ts'
 import {
   accessTokenIn,
   describeAnswer,
@@ -154,7 +154,7 @@ export async function askTokenLifetime(parts: QuestionContext): Promise<Finding>
     await parts.waitMs(Math.max(0, grant.startedAtMs + dueMs - parts.nowMs()))
     const look = await callWith(parts, accessToken)
     if (isLetIn(look)) goodForMs = look.startedAtMs - grant.startedAtMs
-    else if (look.answer.kind === 'response' && !isServiceCode(look.answer.code) && goodForMs !== null) {
+    else if (look.answer.kind === 'response' && !isServiceErrorCode(look.answer.code) && goodForMs !== null) {
       const held = { expiresIn, goodForMs, overAfterMs: endedAtMs(look) - grant.startedAtMs }
       return judgeTokenLifetime(held, parts.config.service)
     }

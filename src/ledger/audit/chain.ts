@@ -131,7 +131,7 @@ export interface BlockContents {
 export const computeBlockDigest = ({ leaves, eventIds, submissionIds, actIds }: BlockContents): Buffer =>
   sha256(Buffer.concat([leaves, Buffer.from(JSON.stringify([eventIds, submissionIds, actIds]))]))
 
-export interface BlockHead {
+export interface BlockHeader {
   number: string
   lastEvent: string
   lastAct: string
@@ -142,20 +142,21 @@ export interface BlockHead {
 
 export const computeBlockHash = (
   hashBefore: Buffer,
-  { number, lastEvent, lastAct, events, acts, digest }: BlockHead,
+  { number, lastEvent, lastAct, events, acts, digest }: BlockHeader,
 ): Buffer =>
   sha256(Buffer.concat([hashBefore, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
-export interface BlockEnd {
+export interface ChainPosition {
   number: string
   lastEvent: string
   lastAct: string
   hash: Buffer
 }
 
-export const beforeFirstBlock: BlockEnd = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
+export const beforeFirstBlock: ChainPosition = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
 
-export const blockEndColumnsSql = 'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
+export const chainPositionColumnsSql =
+  'number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash'
 
 /** The chain's last block, which operators store elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
@@ -163,7 +164,7 @@ export interface ChainHead {
   hash: string
 }
 
-export interface ChainRound {
+export interface ChainAppendResult {
   /** `elsewhere`: another instance extends the chain. */
   end: 'through' | 'begun' | 'elsewhere'
   blocks: number
@@ -180,11 +181,11 @@ const waitMaxMs = 2_000
 const lookAgainMs = 20
 
 /** Locks neither log, so that no writer of the logs waits. */
-export async function appendLogsToChain(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
+export async function appendLogsToChain(ledger: pg.Pool, goOn: () => boolean): Promise<ChainAppendResult> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
   let endOfDay: ChainHead | null = null
-  let end: ChainRound['end'] | null = settled === null ? 'through' : null
+  let end: ChainAppendResult['end'] | null = settled === null ? 'through' : null
   while (settled !== null && end === null && goOn()) {
     const made = await inTransaction(ledger, (db) => appendBlock(db, settled))
     if (made.kind === 'appended') {
@@ -239,7 +240,7 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
     submissionIds: events.map(({ submissionId }) => submissionId),
     actIds: acts.map(({ id }) => id),
   }
-  const head: BlockHead = {
+  const head: BlockHeader = {
     number: String(BigInt(last.number) + 1n),
     lastEvent: events.at(-1)?.id ?? last.lastEvent,
     lastAct: acts.at(-1)?.id ?? last.lastAct,
@@ -260,9 +261,9 @@ async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   return { kind: 'appended', endOfDay: isNewDay ? { number: last.number, hash: last.hash.toString('hex') } : null }
 }
 
-async function readLastBlock(db: Database): Promise<BlockEnd & { isOfToday: boolean }> {
-  const { rows } = await db.query<BlockEnd & { isOfToday: boolean }>(
-    `select ${blockEndColumnsSql}, date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
+async function readLastBlock(db: Database): Promise<ChainPosition & { isOfToday: boolean }> {
+  const { rows } = await db.query<ChainPosition & { isOfToday: boolean }>(
+    `select ${chainPositionColumnsSql}, date_trunc('day', made_at, 'UTC') = date_trunc('day', clock_timestamp(), 'UTC') as "isOfToday"
      from outboxd.chain_block order by chain_block.number desc limit 1`,
   )
   return rows[0] ?? { ...beforeFirstBlock, isOfToday: true }

@@ -8,7 +8,7 @@ export type RecordName = { id: string } | { outboxId: string }
 /**
  * A record that an operator's act concerns. The act does not store the key, so that `erase` removes the key here, too.
  */
-export interface ActRecord {
+export interface RecordOfAct {
   /** The submission's id, or `outbox:N` if the row was not captured. */
   id: string
   outboxId: string
@@ -29,7 +29,7 @@ export interface AuditedAct {
   untilMs: number | null
   detail: Record<string, unknown> | null
   /** Records whose values were shown, searched or downloaded. */
-  records: ActRecord[]
+  records: RecordOfAct[]
 }
 
 export interface ActFilter {
@@ -110,7 +110,7 @@ export interface OperatorLogEntry {
   account: string | null
   untilMs: number | null
   /** Records that were changed, or whose values were shown. */
-  records: ActRecord[]
+  records: RecordOfAct[]
   /** Number of further records, or `all`. */
   unnamed: string | null
 }

@@ -1,13 +1,13 @@
 import type { Database } from '../../postgres/database.ts'
-import { restoredCausePrefix } from '../retention.ts'
+import { unprunedCausePrefix } from '../retention.ts'
 import {
   type BlockContents,
-  type BlockEnd,
-  type BlockHead,
+  type BlockHeader,
   beforeFirstBlock,
-  blockEndColumnsSql,
   type ChainEntry,
   type ChainHead,
+  type ChainPosition,
+  chainPositionColumnsSql,
   computeBlockDigest,
   computeBlockHash,
   readActChainEntries,
@@ -28,7 +28,7 @@ export interface ChainVerdict {
   waiting: number
 }
 
-interface Block extends BlockHead, BlockEnd {
+interface Block extends BlockHeader, ChainPosition {
   eventIds: string[] | null
   submissionIds: string[] | null
   leaves: Buffer | null
@@ -70,11 +70,11 @@ export async function verifyChain(
   return verdict
 }
 
-export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
+export type LastDayVerification = { end: 'begun' } | { end: 'through'; broken: string | null }
 
 /** Returns a function that verifies the last 25 hours in parts. Each call continues where the last call stopped. */
-export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
-  let next: BlockEnd | null = null
+export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Promise<LastDayVerification> {
+  let next: ChainPosition | null = null
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
     const verdict = emptyVerdict()
@@ -89,7 +89,7 @@ export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Pr
   }
 }
 
-async function* verifyBlocks(db: Database, from: BlockEnd, verdict: ChainVerdict): AsyncGenerator<Block> {
+async function* verifyBlocks(db: Database, from: ChainPosition, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
     const blocks = await readBlocks(db, before.number)
@@ -102,9 +102,9 @@ async function* verifyBlocks(db: Database, from: BlockEnd, verdict: ChainVerdict
   }
 }
 
-async function readBlockBeforeLastDay(db: Database): Promise<BlockEnd> {
-  const { rows } = await db.query<BlockEnd>(
-    `select ${blockEndColumnsSql} from outboxd.chain_block
+async function readBlockBeforeLastDay(db: Database): Promise<ChainPosition> {
+  const { rows } = await db.query<ChainPosition>(
+    `select ${chainPositionColumnsSql} from outboxd.chain_block
      where made_at < clock_timestamp() - interval '25 hours' order by chain_block.number desc limit 1`,
   )
   return rows[0] ?? beforeFirstBlock
@@ -112,7 +112,7 @@ async function readBlockBeforeLastDay(db: Database): Promise<BlockEnd> {
 
 async function readBlocks(db: Database, after: string): Promise<Block[]> {
   const { rows } = await db.query<Block>(
-    `select ${blockEndColumnsSql}, events, acts, event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves,
+    `select ${chainPositionColumnsSql}, events, acts, event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves,
        act_ids::text[] as "actIds", digest
      from outboxd.chain_block where number > $1 order by chain_block.number limit ${blocksAtOnce}`,
     [after],
@@ -120,7 +120,12 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: ChainVerdict): Promise<string | null> {
+async function findBreak(
+  db: Database,
+  before: ChainPosition,
+  block: Block,
+  verdict: ChainVerdict,
+): Promise<string | null> {
   const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
   const isNext = BigInt(number) === BigInt(before.number) + 1n
   if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
@@ -141,7 +146,7 @@ async function findBreak(db: Database, before: BlockEnd, block: Block, verdict: 
 }
 
 /** Compares each body with the digest that the log got when the body was last sent. Leaves out replayed submissions. */
-async function findChangedBody(db: Database, before: BlockEnd, block: Block): Promise<string | null> {
+async function findChangedBody(db: Database, before: ChainPosition, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
@@ -204,7 +209,7 @@ async function findDeleted(
      from unnest($1::bigint[], $2::uuid[]) m(id, submission_id) join outboxd.submission s on s.id = m.submission_id
      where not exists (select from outboxd.submission_event e where e.submission_id = s.id and e.id > m.id
        and e.from_state = e.to_state and e.attempt = 0
-       and (e.who not like 'operator%' or e.cause like '${restoredCausePrefix}%'))
+       and (e.who not like 'operator%' or e.cause like '${unprunedCausePrefix}%'))
      order by m.id limit 1`,
     [missing.map(({ id }) => id), missing.map(({ submissionId }) => submissionId)],
   )

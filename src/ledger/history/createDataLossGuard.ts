@@ -7,7 +7,7 @@ import {
   type InstanceMemory,
   type JudgedHistory,
   type LastClaim,
-  markHistoryUnchanged,
+  noteHistorySeenUnchanged,
   raiseHistoryProblem,
   readAndJudgeHistory,
   updateStandbyPause,
@@ -47,17 +47,17 @@ export interface RowWithTransactionSearch {
 export interface DataLossGuardDeps {
   pool: pg.Pool
   who: string
-  reachMs: number
+  requestsEndAfterMs: number
   standby: LedgerStandby
-  namedRows: RowWithTransactionSearch
+  rowSearch: RowWithTransactionSearch
 }
 
 const markEveryMs = 10_000
 
-export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: DataLossGuardDeps) {
+export function createDataLossGuard({ pool, who, requestsEndAfterMs, standby, rowSearch }: DataLossGuardDeps) {
   let remembered: InstanceMemory = emptyInstanceMemory
 
-  const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
+  const judge = (db: Database, findNamed = rowSearch.find): Promise<JudgedHistory> =>
     readAndJudgeHistory(db, remembered, { standby, findNamed })
 
   function remember(view: HistoryReading): void {
@@ -75,7 +75,7 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
 
   async function attend(view: HistoryReading): Promise<void> {
     remember(view)
-    if (Math.abs(view.markedForMs) > markEveryMs) await markHistoryUnchanged(pool)
+    if (Math.abs(view.markedForMs) > markEveryMs) await noteHistorySeenUnchanged(pool)
     if (isMissed(view) !== view.isStandbyMissed) await updateStandbyPause(pool, isMissed(view))
   }
 
@@ -88,7 +88,7 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
     },
     isComplete: async (db: Database) => (await judge(db)).verdict.kind === 'stands',
     mayCapture: async (db: Database) =>
-      remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
+      remembered.hasRecords || (await judge(db, rowSearch.findNow)).verdict.kind === 'stands',
     /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
     async rememberClaim(last: LastClaim): Promise<void> {
       if (standby === 'synchronous' && !(await hasSynchronousCommits(pool)))
@@ -107,7 +107,9 @@ export function createDataLossGuard({ pool, who, reachMs, standby, namedRows }: 
           await inTransaction(pool, (db) => acceptHistoryAsDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
-          await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, reachMs }))
+          await inTransaction(pool, (db) =>
+            raiseHistoryProblem(db, verdict.detail, { who, requestsEndAfterMs: requestsEndAfterMs }),
+          )
           remembered = emptyInstanceMemory
           return verdict
         case 'waits':

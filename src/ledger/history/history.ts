@@ -4,9 +4,9 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import { restartSlotsAfterClockSetBack } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import {
+  type DataLossVerdict,
   type HistoryIdentity,
   type HistoryReading,
-  type HistoryVerdict,
   judgeDataLoss,
   type LedgerStandby,
   type RememberedHistory,
@@ -73,7 +73,7 @@ async function readHistory(
 
 export interface JudgedHistory {
   reading: HistoryReading | null
-  verdict: HistoryVerdict
+  verdict: DataLossVerdict
 }
 
 /** Reads rows of the outbox only if the ledger has no records. */
@@ -124,7 +124,7 @@ export async function readSuspectedLoss(db: Database, restoredBy: string | null 
 }
 
 /** Notes when the history was last found unchanged, and the last event, which must exist from now on. */
-export async function markHistoryUnchanged(pool: pg.Pool): Promise<void> {
+export async function noteHistorySeenUnchanged(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
     await db.query(
@@ -154,7 +154,7 @@ const standby = 'standby'
 export async function raiseHistoryProblem(
   db: Database,
   detail: string,
-  { who, reachMs }: { who: string; reachMs: number },
+  { who, requestsEndAfterMs }: { who: string; requestsEndAfterMs: number },
 ): Promise<void> {
   await db.query(waitForNoStandby)
   const { rows } = await db.query<{ lastMark: string }>(
@@ -178,7 +178,7 @@ export async function raiseHistoryProblem(
        spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
        free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
      where permits > 0`,
-    [reachMs],
+    [requestsEndAfterMs],
   )
 }
 

@@ -45,7 +45,7 @@ export type LedgerStandby = 'none' | 'synchronous'
 /** An outbox row that names a transaction. A ledger without records has lost the record of such a row. */
 export type RowSearchResult = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
 
-export type HistoryVerdict =
+export type DataLossVerdict =
   | { kind: 'stands' }
   | { kind: 'agrees'; isPromoted: boolean }
   /** The ledger has no records, so the outbox's rows decide. */
@@ -70,7 +70,7 @@ const promotedWithinMs = 120_000
 export function judgeDataLoss(
   reading: HistoryReading,
   { memory, standby, named }: { memory: RememberedHistory | null; standby: LedgerStandby; named: RowSearchResult },
-): HistoryVerdict {
+): DataLossVerdict {
   if (reading.isFound) return { kind: 'waits' }
   const { agreed, now } = reading
   const other = otherDatabase(agreed, now)
@@ -109,7 +109,7 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
   return null
 }
 
-function unlessNamed(named: RowSearchResult, verdict: HistoryVerdict): HistoryVerdict {
+function unlessNamed(named: RowSearchResult, verdict: DataLossVerdict): DataLossVerdict {
   if (named.kind === 'none') return verdict
   if (named.kind === 'unknown') return { kind: 'asks' }
   return {
@@ -123,7 +123,7 @@ const putBack = 'rows of a backup were restored into existing tables, or outboxd
 function decidePromotion(
   { agreed, now, markedForMs, hasTarget }: HistoryReading,
   standby: LedgerStandby,
-): HistoryVerdict {
+): DataLossVerdict {
   const what = `the server’s timeline is ${now.timeline}, before ${agreed.timeline}`
   if (hasTarget) return { kind: 'found', detail: `${what}: a backup was recovered to a point in time` }
   if (standby !== 'synchronous')

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { queueSchema } from '../queue.ts'
+import { queueSchemaName } from '../queue.ts'
 
 /** `run`: for daemons, and for commands that change something. */
 export type RoleKind = 'run' | 'read'
@@ -94,7 +94,7 @@ export async function readMissingGrantStatements(db: Database): Promise<string[]
      granted_table as (select schema, name, act, nth from wanted where not has_table_privilege(oid, act)),
      granted_sequence as (select schema from sequence where not has_sequence_privilege(oid, 'usage'))
      select statement from (${statements('current_user')}) missing order by n, statement`,
-    [queueSchema, 'run' satisfies RoleKind, actsByTable],
+    [queueSchemaName, 'run' satisfies RoleKind, actsByTable],
   )
   return rows.map(({ statement }) => statement)
 }
@@ -117,7 +117,7 @@ export async function readLedgerGrantStatements(db: Database, role: string, kind
        union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $4::text), 4
        from revoked group by schema, acts
      ) all_of_them order by n, statement`,
-    [queueSchema, kind, actsByTable, role],
+    [queueSchemaName, kind, actsByTable, role],
   )
   return rows.map(({ statement }) => statement)
 }

@@ -29,7 +29,7 @@ export interface Actor {
 export type WhoAndReason = Omit<Actor, 'account'>
 
 /** Acts that are not steps of a submission: commands without `outboxd`, or acts of the console. */
-export type Act =
+export type OperatorAct =
   | 'pause'
   | 'resume'
   | 'resume --all'
@@ -68,7 +68,7 @@ export function logValueAccess(
 export async function logOperatorAct(
   db: Database,
   { who, reason, account }: Actor,
-  act: Act,
+  act: OperatorAct,
   detail: Record<string, unknown> | null,
 ): Promise<void> {
   await db.query(

@@ -10,7 +10,7 @@ import {
   raiseHistoryProblem,
 } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
-import { type PollQueue, queueSchema } from '../queue.ts'
+import { type PollQueue, queueSchemaName } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -122,7 +122,7 @@ const lostDataMessage = (why: string | null): string =>
  * Tracks records by the transactions that their rows name. Safe to repeat.
  * @returns false if the operator has seen a different finding, so that nothing was done
  */
-export function recoverNamedTransactions(
+export function recoverByTransactionsInRows(
   operator: Operator,
   records: readonly RecordNamingTransaction[],
   seenAtMs: number,
@@ -254,7 +254,7 @@ export async function finishRecovery(
   await db.query(
     // A new job id makes the fence refuse the answer to a poll that is under way, which would undo this.
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1,
-       job_id = case when job_id in (select id from ${queueSchema}.job where state in ('active', 'retry')) then gen_random_uuid() else job_id end
+       job_id = case when job_id in (select id from ${queueSchemaName}.job where state in ('active', 'retry')) then gen_random_uuid() else job_id end
      where state = 'accepted'`,
   )
   await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
@@ -294,9 +294,9 @@ async function decideQueued(
  * Stops all daemons, because the operator says that the ledger was restored and no daemon can notice that. Runs in a
  * transaction.
  */
-export async function declareLedgerRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
+export async function declareLedgerRestored(db: Database, requestsEndAfterMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, reachMs })
+  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, requestsEndAfterMs: requestsEndAfterMs })
   await logOperatorAct(db, actor, 'recover --restored', null)
 }
 

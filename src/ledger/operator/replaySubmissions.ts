@@ -3,7 +3,7 @@ import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { computeRequestDigest, newerOutboxIdOfDocumentSql } from '../documents.ts'
-import { resetColumnsSql } from '../submissions.ts'
+import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, writeDecisions } from './decisions.ts'
 import { type Operator, withSubmissionsLocked } from './operator.ts'
 
@@ -96,7 +96,7 @@ const replaySql = decisionSql({
     request_digest = case when s.document is not null then r."requestDigest" end,
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKeys" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
-    ${resetColumnsSql('start')}, accepted_at = null, ended_at = null`,
+    ${resetColumnsByLifetimeSql('start')}, accepted_at = null, ended_at = null`,
   cause: `'replay'`,
   detail: `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
     'transactionId', f.transaction_id, 'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../postgres/database.ts'
 import type { PollQueue } from '../queue.ts'
-import { resetColumnsSql } from '../submissions.ts'
+import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
 import { type DecidedSubmission, decisionSql, writeDecisions } from './decisions.ts'
 import { type Actor, type Operator, type SeenRecord, withOpenQueue, withSubmissionsLocked } from './operator.ts'
@@ -79,7 +79,7 @@ const arrived = {
   // `accepted_at` is the time of sending, because this poll comes late. A short age would teach the schedule that
   // processing is quick.
   set: `state = case when s.tracked then 'accepted' else 'completed' end,
-    transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsSql('transaction')},
+    transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsByLifetimeSql('transaction')},
     held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
     job_id = case when s.tracked then r."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
     ended_at = case when not s.tracked then clock_timestamp() end`,
@@ -118,7 +118,7 @@ const notArrivedSql = decisionSql({
   allowed: settleableSql,
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
-    in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsSql('start')},
+    in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
     accepted_at = null, job_id = null, poll_at = null, ended_at = null`,
   cause: `'resolved: not arrived'`,
   detail: former,
@@ -128,7 +128,7 @@ const notArrivedSql = decisionSql({
 const takeBackSql = decisionSql({
   allowed: 's.id_by_person and s.emptied_at is null',
   set: `state = 'uncertain', in_doubt = true, transaction_id = null, id_by_person = false,
-    ${resetColumnsSql('transaction', {
+    ${resetColumnsByLifetimeSql('transaction', {
       error: "'an operator withdrew the transaction id of this record. The record may still have arrived'",
     })},
     accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp()`,

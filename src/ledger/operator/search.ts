@@ -3,9 +3,9 @@ import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
   causeDigestSql,
-  errorShapeSql,
   filterParameters,
   matchingSubmissionsSql,
+  normalizedErrorSql,
   type SubmissionFilter,
   selectSubmissionIds,
 } from './selectSubmissions.ts'
@@ -90,7 +90,7 @@ export async function countFailureCauses(
 }
 
 const columns = `s.outbox_id as "outboxId", s.state, s.error_code as code, s.may_have_arrived as "mayHaveArrived", s.type,
-  ${errorShapeSql} as shape, ${causeDigestSql} as cause`
+  ${normalizedErrorSql} as shape, ${causeDigestSql} as cause`
 
 const causesSql = `
   select cause, count(*)::int as count, min(state) as state, min(upper(code)) as code, "mayHaveArrived", min(shape) as shape,

@@ -121,12 +121,12 @@ export const hasKeySql = (valueSql: string): string => hasText('s.key', valueSql
  * The error of submission `s` without quoted text and without words that have digits. Error codes, names such as
  * `field1` and the HTTP status stay.
  */
-export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
+export const normalizedErrorSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-export const causeDigestSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
+export const causeDigestSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${normalizedErrorSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
   and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKeySql('$4')})

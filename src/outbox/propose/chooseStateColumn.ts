@@ -2,10 +2,10 @@ import type { State } from '../../model.ts'
 import { quoteForYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { type CatalogColumn, type CatalogTable, isTimeColumn } from './catalogTable.ts'
 import {
-  findBusinessValues,
   findSendingStatusColumn,
   findSentColumnCandidates,
   findStatusValue,
+  findValuesNotAboutSending,
   isSentMarkColumn,
   isStatusName,
   knownValuesDefaultFirst,
@@ -73,7 +73,7 @@ const meanings = {
 const states = Object.keys(meanings) as (keyof typeof meanings)[]
 
 function byStatus(column: CatalogColumn): StateChoice {
-  const business = findBusinessValues(column.knownValues ?? [])
+  const business = findValuesNotAboutSending(column.knownValues ?? [])
   const warning = `"${column.name}" has words that may be about your business (${business.join(', ')}). If this is the ERP's own status, choose another column`
   return chosen(column, statusLines(column), business.length === 0 ? [] : [warning])
 }

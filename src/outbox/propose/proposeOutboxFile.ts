@@ -12,9 +12,9 @@ import {
 import { chooseStateColumn, type StateChoice } from './chooseStateColumn.ts'
 import {
   chooseExampleValue,
-  findBusinessValues,
   findDocumentStatusColumn,
   findSentColumnCandidates,
+  findValuesNotAboutSending,
   isNameAboutSending,
 } from './sentColumns.ts'
 
@@ -217,7 +217,8 @@ function filterLines({ columns }: CatalogTable, isOutbox: boolean, state: StateC
   const workflow = findDocumentStatusColumn(columns.filter((column) => column !== state.column))
   if (workflow === null) return []
   const words = workflow.knownValues ?? []
-  if (state.candidates.includes(workflow) && words.length > 0 && findBusinessValues(words).length === 0) return []
+  if (state.candidates.includes(workflow) && words.length > 0 && findValuesNotAboutSending(words).length === 0)
+    return []
   const seen = words.length > 0 ? ` The column has ${words.map((word) => `'${word}'`).join(', ')}` : ''
   const example = `${quoteNameIfNeeded(workflow.name)} = '${chooseExampleValue(words)}'`
   return [

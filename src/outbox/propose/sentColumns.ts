@@ -83,7 +83,7 @@ export const findStatusValue = (words: readonly string[], state: StatusWordState
   statusWords[state].flatMap((known) => words.filter((word) => normalizeName(word) === known))[0] ?? null
 
 /** Finds values about the business, such as draft and released. */
-export const findBusinessValues = (words: readonly string[]): string[] =>
+export const findValuesNotAboutSending = (words: readonly string[]): string[] =>
   words.filter((word) => !allStatusWords.includes(normalizeName(word)))
 
 /** Chooses a value for an example of rows that are to be sent. */
@@ -115,6 +115,6 @@ function mayTellOfSending(column: CatalogColumn): boolean {
   if (knownValues === null) return false
   if (findStatusValue(knownValues, 'queued') !== null || findStatusValue(knownValues, 'completed') !== null) return true
   return isStatusName(name)
-    ? findBusinessValues(knownValuesDefaultFirst(column)).length === 0
+    ? findValuesNotAboutSending(knownValuesDefaultFirst(column)).length === 0
     : isNameAboutSending(name)
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { SandboxParts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
-import { formatIsoTime, latestClockUs } from '../sandboxClock.ts'
+import { clockMaxUs, formatIsoTime } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
 import { checkExpectations } from '../scenario/checkExpectations.ts'
 import { type Expectation, expectationSchema } from '../scenario/scenarioSchema.ts'
@@ -127,7 +127,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   app.post('/clock', async ({ body }, reply) => {
     const { advanceSeconds } = clockBody.parse(parseJsonBody(body))
     if (await parts.oneAtATime(() => clock.advance(advanceSeconds))) return clock.read()
-    return sendRefusal(reply, 400, `The clock cannot go beyond ${formatIsoTime(latestClockUs)}.`)
+    return sendRefusal(reply, 400, `The clock cannot go beyond ${formatIsoTime(clockMaxUs)}.`)
   })
   app.post('/tokens/revoke', async ({ query }) => {
     await parts.tokens.revoke(clientOf(query))

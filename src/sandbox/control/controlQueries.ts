@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { queueName, queueSchema } from '../storage/orderEvents.ts'
+import { queueName, queueSchemaName } from '../storage/orderEvents.ts'
 import { timestampOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 
 export async function readRequestCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
@@ -21,7 +21,7 @@ export async function deleteAllRequests(pool: pg.Pool, alsoRecords: boolean): Pr
   await pool.query('truncate sandbox.ledger restart identity')
   if (!alsoRecords) return
   await pool.query('truncate sandbox.transactions, sandbox.orders')
-  await pool.query(`delete from ${queueSchema}.job where name = $1`, [queueName])
+  await pool.query(`delete from ${queueSchemaName}.job where name = $1`, [queueName])
 }
 
 export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRecords: boolean): Promise<void> {
@@ -32,7 +32,7 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, alsoRe
     ), transactions as (
       delete from sandbox.transactions where $2 and client = $1
     ), events as (
-      delete from ${queueSchema}.job
+      delete from ${queueSchemaName}.job
       where $2 and name = $3 and id in (select event_id from sandbox.orders where client = $1)
     )
     delete from sandbox.orders where $2 and client = $1

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { queueName, queueSchema } from '../storage/orderEvents.ts'
+import { queueName, queueSchemaName } from '../storage/orderEvents.ts'
 
 interface Page {
   limit: number
@@ -109,7 +109,7 @@ export function readEvents(pool: pg.Pool, { limit, client }: Page): Promise<Rows
     and ($2::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $2))`
   // Orders by created_on, the system's time, because the sandbox's clock may stand still.
   const list = {
-    schema: queueSchema,
+    schema: queueSchemaName,
     table: 'job',
     columns: 'id, state, data as event',
     where,

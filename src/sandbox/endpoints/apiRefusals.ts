@@ -32,7 +32,7 @@ export function unknownIdAnswer(
   return refusalAnswer((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
 }
 
-export function duplicateAnswer(parts: SandboxParts, what: string, client: string): Answer {
+export function refuseDuplicate(parts: SandboxParts, what: string, client: string): Answer {
   return refusalAnswer(parts.liveSettingsOf(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, {
     code: 'E002',
   })
@@ -77,7 +77,7 @@ export async function answerUsedIdempotencyKey(
   if (before === undefined) return undefined
   return mode === 'replay' && before.sameRequest
     ? replay(before)
-    : duplicateAnswer(parts, 'the idempotency key', client)
+    : refuseDuplicate(parts, 'the idempotency key', client)
 }
 
 type BodyResult<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }

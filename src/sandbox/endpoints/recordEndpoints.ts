@@ -6,8 +6,8 @@ import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedRequest, findOrder, findTransaction, type StoredRecord } from '../storage/findStored.ts'
 import {
   answerUsedIdempotencyKey,
-  duplicateAnswer,
   parseRecordBody,
+  refuseDuplicate,
   refuseUnknownCustomer,
   refuseWhileDown,
   unknownIdAnswer,
@@ -120,7 +120,7 @@ async function refuse(
     refuseUnknownCustomer(parts, customerId, client) ?? (await answerUsedIdempotencyKey(parts, exchange, replay))
   if (refusal || ownId === undefined) return refusal
   const find = of === 'order' ? findOrder : findTransaction
-  return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
+  return (await find(parts.pool, client, ownId)) && refuseDuplicate(parts, `the ${of} id ${ownId}`, client)
 }
 
 type Find<S> = (pool: SandboxParts['pool'], client: string, id: string) => Promise<S | undefined>

@@ -61,7 +61,7 @@ function refusePage({ clock }: SandboxParts, { header }: Arrival): Admission | u
 function toAdmission({ counted, remaining, uncount }: RateDecision, live: LiveSettings, answering: 'api' | 'token') {
   const headers = remainingHeader(remaining, live, answering)
   const givenBack = () => remainingHeader(uncount(), live, answering)
-  return { counted, headers, ...(counted && !live.rateLimitFailures ? { uncountFailure: givenBack } : {}) }
+  return { counted, headers, ...(counted && !live.rateLimitFailures ? { uncountFailedRequest: givenBack } : {}) }
 }
 
 /** @see docs/reference/interface.md, 8 */

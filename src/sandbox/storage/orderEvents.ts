@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { OrderCreatedEvent } from '../endpoints/endpoints.ts'
 
-export const queueSchema = 'sandbox_queue'
+export const queueSchemaName = 'sandbox_queue'
 export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
@@ -13,7 +13,7 @@ export type OrderEventQueue = Awaited<ReturnType<typeof openOrderEventQueue>>
 export async function openOrderEventQueue(pool: pg.Pool) {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
-    schema: queueSchema,
+    schema: queueSchemaName,
     supervise: false,
     schedule: false,
   })

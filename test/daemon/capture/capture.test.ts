@@ -6,7 +6,7 @@ import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
-import { beginTransaction, blameForDatabaseError } from '../../../src/postgres/database.ts'
+import { beginTransaction, classifyDatabaseError } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
 
@@ -44,7 +44,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     newId: randomUUID,
     newKey: randomUUID,
     faultOf: (error, isMark) => ({
-      blame: blameForDatabaseError(error, isMark ? 'mark' : 'claim'),
+      blame: classifyDatabaseError(error, isMark ? 'mark' : 'claim'),
       type: null,
       message: String(error),
       code: errorCodeOf(error),

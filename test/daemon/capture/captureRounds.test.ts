@@ -35,18 +35,18 @@ function setup(given: {
     queued: 0,
     waitingKeys: [],
     skipped: [],
-    typesKnown: null,
+    mappedTypes: null,
     heldTypes: [],
     hasHistory: state.hasHistory,
-    leave: async () => {},
-    insert: async () => (state.mayTake ? { inConflict: new Set(), discarded: new Map() } : null),
+    leaveTypesToOthers: async () => {},
+    insert: async () => (state.mayTake ? { conflictingIds: new Set(), discarded: new Map() } : null),
   }
   const claimed = (count: number): ClaimedRows => {
     const rows = Array.from({ length: count }, (_, i) => rowOf(i))
     return {
       outboxIds: rows.map(({ outboxId }) => outboxId),
-      leftTypes: [],
-      isRemembered: false,
+      typesLeftToOthers: [],
+      isUnmarkable: false,
       read: async () => rows,
       mark: async () => [],
       [Symbol.asyncDispose]: async () => {},

@@ -6,7 +6,7 @@ import type {
   Answer,
   AttemptResult,
   ClaimRequest,
-  PauseCall,
+  PauseToRaise,
   RequestDemand,
   Submission,
   TokenVerdict,
@@ -22,7 +22,7 @@ type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 
 const windowMs = 60_000
 
-const worked = (answer: Answer | null, pause: PauseCall | null = null): AttemptResult => ({
+const worked = (answer: Answer | null, pause: PauseToRaise | null = null): AttemptResult => ({
   step: { change: asChange({ state: 'failed' }), cause: 'test', pause },
   answer,
   breach: null,
@@ -143,7 +143,7 @@ function setup(
           return { submission: polled, job: { id: `job ${polled.id}`, retryCount: 0 } }
         }),
         slots: Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 })),
-        proves: ledger.proof === 'wanted' && submissions > 0,
+        isFirstAfterTrial: ledger.proof === 'wanted' && submissions > 0,
       }
     },
     async requeueUnsentClaim(id) {
@@ -449,7 +449,7 @@ describe('a trial', () => {
 
   test('a poll that calls for a pause neither ends a pause nor prolongs the pause of others: it may be that one alone', async () => {
     const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
-    const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
+    const pause: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()
     await answer(worked(response(429), pause))
     expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
@@ -656,7 +656,7 @@ describe('the token', () => {
 
   test('that cannot be had raises its pause, and nothing is claimed', async () => {
     const { dispatcher, state, claims, settled } = setup({ ready: 1 })
-    const pause: PauseCall = { reason: 'unauthorized', askedMs: null, detail: 'x' }
+    const pause: PauseToRaise = { reason: 'unauthorized', askedMs: null, detail: 'x' }
     state.token = { kind: 'pause', pause }
     expect(await dispatcher.runOnce()).toBe(1_000)
     expect(claims).toEqual([])

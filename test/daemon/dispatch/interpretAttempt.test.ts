@@ -3,22 +3,22 @@ import {
   type EndedAttempt,
   type FailureStreaks,
   interpretAttempt,
-  interpretHarmlessTrial,
+  interpretTrialWithoutRecord,
   type JudgedTrial,
   noFailureStreaks,
   resetUnansweredStreaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
-import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
+import type { Answer, AttemptResult, PauseToRaise, State } from '../../../src/model.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
 const circumstances = { maxInFlight: 8, permitsFree: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
-const throttled: PauseCall = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
+const throttled: PauseToRaise = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
 const job = { id: 'job', retryCount: 0 }
 
-const result = (answer: Answer | null, pause: PauseCall | null = null, state: State = 'queued'): AttemptResult => ({
+const result = (answer: Answer | null, pause: PauseToRaise | null = null, state: State = 'queued'): AttemptResult => ({
   step: { change: { state } as AttemptResult['step']['change'], cause: 'in words', pause },
   answer,
   breach: null,
@@ -142,7 +142,11 @@ describe('a poll that is sent as a trial', () => {
 
 describe('a question as a trial', () => {
   const ask = (answer: Answer | null, before: Partial<FailureStreaks> = {}, isTokenOutlived = false) =>
-    interpretHarmlessTrial(answer && { answer, judged: judge(answer, isTokenOutlived) }, streaks(before), circumstances)
+    interpretTrialWithoutRecord(
+      answer && { answer, judged: judge(answer, isTokenOutlived) },
+      streaks(before),
+      circumstances,
+    )
 
   test.each([
     ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],

@@ -40,7 +40,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
       return idsOf(batch)
     },
     takeReturnable: () => spent.splice(0),
-    blameForDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
+    classifyDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
     onWritten: (ids) => written.push(...ids),
     onFailed: () => {},
     onTextsLeftOut: (_, batch) => bared.push(batch),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createSlotPool, type Permit } from '../../../src/daemon/dispatch/slotPool.ts'
-import { slotLeaseMs } from '../../../src/slotReach.ts'
+import { slotLeaseMs } from '../../../src/slotDurations.ts'
 
 const windowMs = 60_000
 

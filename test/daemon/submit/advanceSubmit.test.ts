@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
 import { stepOfUnsentAttempt, toSubmitStep } from '../../../src/daemon/submit/submit.ts'
-import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
+import { type PauseToRaise, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 
 const now = { firstPollMs: 7_000, freshKey: '00000000-0000-7000-8000-0000000000ff' }
-const pause: PauseCall = { reason: 'throttled', askedMs: 3_000, detail: 'too many' }
+const pause: PauseToRaise = { reason: 'throttled', askedMs: 3_000, detail: 'too many' }
 const advance = (verdict: SubmitVerdict, given: Partial<Submission> = {}) =>
   toSubmitStep(submission(given), verdict, now)
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
 import { stepOfUnsentPoll, toTrackStep } from '../../../src/daemon/track/track.ts'
-import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
+import { type PauseToRaise, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 
@@ -13,7 +13,7 @@ const now = {
   askedMs: 5_000.4,
   answeredMs: 5_012.6,
 }
-const pause: PauseCall = { reason: 'unavailable', askedMs: null, detail: 'E003' }
+const pause: PauseToRaise = { reason: 'unavailable', askedMs: null, detail: 'E003' }
 const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job', polls: 2 }
 const probing: Partial<Submission> = {
   ...accepted,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createPollLearning } from '../../../src/daemon/track/pollPlanner.ts'
+import { createPollPlanUpdater } from '../../../src/daemon/track/pollPlanner.ts'
 import type { MovedPoll } from '../../../src/model.ts'
 
 function setup(given: { moves?: MovedPoll[]; windowMs?: number } = {}) {
   const state = { mayReplan: false, readFails: false }
   const calls: string[] = []
-  const learning = createPollLearning({
+  const learning = createPollPlanUpdater({
     planner: {
       learn: () => calls.push('learn'),
       mayReplan: () => state.mayReplan,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BudgetPressure, pollPriceMs } from '../../../src/daemon/track/pollPlanner.ts'
+import { type BudgetPressure, computePollPriceMs } from '../../../src/daemon/track/pollPlanner.ts'
 import { fitProcessingTimes } from '../../../src/daemon/track/processingTimes.ts'
 import { expectedPollCount } from '../../../src/daemon/track/schedule.ts'
 
@@ -21,7 +21,7 @@ const humps = fitProcessingTimes(
   windowMs,
 )
 const price = (pressure: Partial<BudgetPressure>, awaited: number[] = [], of = model) =>
-  pollPriceMs({ ...calm, ...pressure }, awaited, of)
+  computePollPriceMs({ ...calm, ...pressure }, awaited, of)
 
 test('while submissions wait a poll costs at least a slot of delay for each of them', () => {
   for (const submissionsWaiting of [1, 50, 1_000, 100_000])
@@ -62,10 +62,10 @@ test('more that wait, are under way or come never make it cheaper', () => {
       fc.integer({ min: 0, max: 200 }),
       (capacity, waiting, accepted, inflow) => {
         const pressure = { capacity, submissionsWaiting: waiting, accepted, inflow }
-        const before = pollPriceMs(pressure, [], model)
+        const before = computePollPriceMs(pressure, [], model)
         expect(Number.isFinite(before)).toBe(true)
         for (const more of [{ submissionsWaiting: waiting + 5 }, { accepted: accepted + 5 }])
-          expect(pollPriceMs({ ...pressure, ...more }, [], model)).toBeGreaterThanOrEqual(before * 0.9)
+          expect(computePollPriceMs({ ...pressure, ...more }, [], model)).toBeGreaterThanOrEqual(before * 0.9)
       },
     ),
     { numRuns: 100 },

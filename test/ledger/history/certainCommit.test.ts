@@ -69,7 +69,7 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   await waitFor('gone')
   await commitsHang()
   const history = createDataLossGuard({
-    ...{ pool: ledger.pool, who: 'test', reachMs: 1_000, standby: 'synchronous', namedRows: noNamedRows },
+    ...{ pool: ledger.pool, who: 'test', requestsEndAfterMs: 1_000, standby: 'synchronous', rowSearch: noNamedRows },
   })
   const dispatch = ledger.dispatch({ history })
   const claimId = randomUUID()

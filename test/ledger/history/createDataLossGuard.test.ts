@@ -33,7 +33,7 @@ beforeEach(async () => {
 })
 
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
-  createDataLossGuard({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
+  createDataLossGuard({ pool, who: 'daemon 1', requestsEndAfterMs: 1_000, standby, rowSearch: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -234,13 +234,13 @@ test('a claim that is not there any more is known by the daemon that made it, al
 test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
   await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
   let found: RowSearchResult = { kind: 'named', outboxId: '2' }
-  const namedRows = { find: noNamedRows.find, findNow: async () => found }
+  const rowSearch = { find: noNamedRows.find, findNow: async () => found }
   const history = createDataLossGuard({
     pool: ledger.pool,
     who: 'daemon 1',
-    reachMs: 1_000,
+    requestsEndAfterMs: 1_000,
     standby: 'none',
-    namedRows,
+    rowSearch,
   })
   const instance = { id: 'daemon', who: 'daemon 1' }
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
@@ -250,7 +250,7 @@ test('a ledger without records takes no rows with which one that names a transac
     expect(await capture()).toEqual({ hasHistory: true, inserted: null })
   expect(await ledger.countStates()).toEqual({})
 
-  const taken = { hasHistory: true, inserted: { inConflict: new Set(), discarded: new Map() } }
+  const taken = { hasHistory: true, inserted: { conflictingIds: new Set(), discarded: new Map() } }
   found = { kind: 'none' }
   expect(await capture()).toEqual(taken)
   found = { kind: 'named', outboxId: '2' }

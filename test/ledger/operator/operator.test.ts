@@ -6,7 +6,7 @@ import { queueReplays, type Replay, readReplayableSubmissions } from '../../../s
 import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { findSubmissions } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
-import { type Databases, openDatabases, operatorWithDatabases } from '../../../src/operations/databases.ts'
+import { createOperator, type Databases, openDatabases } from '../../../src/operations/databases.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
 
@@ -16,7 +16,7 @@ let operator: Operator
 beforeAll(async () => {
   fixture = await openFixture()
   databases = await open(fixture.ledger.url)
-  operator = operatorWithDatabases(databases, { who: 'operator test', reason: 'x' })
+  operator = createOperator(databases, { who: 'operator test', reason: 'x' })
 })
 afterAll(async () => {
   await databases[Symbol.asyncDispose]()

@@ -61,7 +61,11 @@ async function readNewestId({ pool }: BenchDatabase): Promise<string> {
 }
 
 /** Reads how long the records after the id `newest` waited, from their commit to the end in the ledger. */
-async function readBatch({ pool }: BenchDatabase, newest: string, records: number): Promise<BurstRunFigures['batches'][0]> {
+async function readBatch(
+  { pool }: BenchDatabase,
+  newest: string,
+  records: number,
+): Promise<BurstRunFigures['batches'][0]> {
   const { rows } = await pool.query<{ polls: number; waitMs: number }>(
     `select s.polls, extract(epoch from s.ended_at - o.created_at)::float8 * 1000 as "waitMs"
      from outbox o join outboxd.submission s on s.outbox_id = o.id::text

@@ -3,7 +3,7 @@ import type { ObservedProcessingTime } from '../../../src/daemon/track/processin
 import type { Schedule } from '../simulation.ts'
 import { randomFrom } from './workloads.ts'
 
-/** The daemon's own, from no data: it learns and moves polls once a tick, as `createPollLearning` does. */
+/** The daemon's own, from no data: it learns and moves polls once a tick, as `createPollPlanUpdater` does. */
 export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
   const observations: ObservedProcessingTime[] = []
   const planner = createPollPlanner(windowMs, limit, randomFrom(seed))

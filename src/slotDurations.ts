@@ -1,15 +1,15 @@
 /** Durations that begin when a slot is taken (docs/why/budget.md). This file imports nothing. */
 
 /** How long an instance may use the slot's permits. A claim takes some ten round trips to the database. */
-export const slotHoldMs = (windowMs: number): number => Math.max(windowMs / 60, 500)
+export const slotUsableMs = (windowMs: number): number => Math.max(windowMs / 60, 500)
 
 /** How long a request may wait before it leaves. */
-export const permitValidMs = (windowMs: number): number => slotHoldMs(windowMs) + Math.max(windowMs / 12, 2_000)
+export const permitValidMs = (windowMs: number): number => slotUsableMs(windowMs) + Math.max(windowMs / 12, 2_000)
 
 /** After this time, each request of the slot has its answer or has timed out. */
-export const slotRequestsEndAfterMs = (windowMs: number, requestTimeoutMs: number): number =>
+export const computeRequestsEndAfterMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(permitValidMs(windowMs)) + requestTimeoutMs
 
 /** A slot stays taken until its last request has ended, plus one window. */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  slotRequestsEndAfterMs(windowMs, requestTimeoutMs) + windowMs
+  computeRequestsEndAfterMs(windowMs, requestTimeoutMs) + windowMs

@@ -4,7 +4,7 @@ import {
   missedTargetMessages,
   servicePerformanceMessage,
   servicePerformanceOf,
-} from '../../src/operations/serviceTargets.ts'
+} from '../../src/operations/serviceLevelTargets.ts'
 
 const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
 const message = (...given: Parameters<typeof counts>) =>

@@ -6,7 +6,7 @@ import {
 } from '../ledger/requestCounts.ts'
 
 /** From docs/reference/interface.md, section 8. */
-export const serviceTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }
+export const serviceLevelTargets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowRequestMs / 1000 }
 
 export interface ServicePerformance {
   counts: RequestCounts
@@ -28,8 +28,8 @@ export function servicePerformanceMessage({ counts, successShare, fastShare }: S
   const fast =
     fastShare === null
       ? ''
-      : `, ${against(fastShare, serviceTargets.fastShare)} answered within ${serviceTargets.answerSeconds} s`
-  return `of ${counts.requests} requests ${against(successShare, serviceTargets.successShare)} succeeded${fast}`
+      : `, ${against(fastShare, serviceLevelTargets.fastShare)} answered within ${serviceLevelTargets.answerSeconds} s`
+  return `of ${counts.requests} requests ${against(successShare, serviceLevelTargets.successShare)} succeeded${fast}`
 }
 
 function against(share: number, target: number): string {
@@ -55,14 +55,14 @@ export function missedTargetMessages({ requests, failed, answered, slow }: Reque
       ? `In the last hour ${failed} of ${requests} requests failed at the service (target: under 1 %). \`outboxd check\` shows what it answers now.`
       : null,
     isAlarming(slow, answered)
-      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause --reason TEXT\` keeps records from becoming uncertain.`
+      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceLevelTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause --reason TEXT\` keeps records from becoming uncertain.`
       : null,
   ].filter((message) => message !== null)
 }
 
 export function servicePerformanceJson({ lastHour, lastDay, last28Days }: RecentRequestCounts) {
   return {
-    targets: serviceTargets,
+    targets: serviceLevelTargets,
     lastHour: timeJson(lastHour),
     lastDay: timeJson(lastDay),
     last28Days: timeJson(last28Days),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  interpretLimitCounts,
+  inferLimitFromCounts,
   judgePerSecondLimit,
   judgeRateLimit,
   judgeRateWindow,
@@ -9,7 +9,7 @@ import {
 /** The limit is what two counts come to, or unknown. */
 
 const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({ letIn, tokenRequests, isLimitReached })
-const between = (sent: number, refused: number) => ({ sent, refused, stayed: true })
+const between = (sent: number, refused: number) => ({ sent, refused, stayedInWindow: true })
 
 test.each([
   ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: false }],
@@ -40,13 +40,13 @@ test.each([
     { isAgreed: true, isRefusalCounted: true },
   ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
-] as const)('%s', (_, counts, between, read) => {
-  expect(interpretLimitCounts({ counts, between })).toMatchObject(read)
+] as const)('%s', (_, counts, extraRequests, read) => {
+  expect(inferLimitFromCounts({ counts, extraRequests })).toMatchObject(read)
 })
 
 test('429s that left the window before the next count ended do not show whether they count', () => {
-  const left = { ...between(4, 4), stayed: false }
-  expect(interpretLimitCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
+  const left = { ...between(4, 4), stayedInWindow: false }
+  expect(inferLimitFromCounts({ counts: [count(60), count(60)], extraRequests: left })).toMatchObject({
     limit: 60,
     isRefusalCounted: null,
   })
@@ -55,7 +55,7 @@ test('429s that left the window before the next count ended do not show whether 
 const configured = { requests: 100, windowMs: 60_000 }
 
 test('two counts that differ are unknown, and the smaller is kept all the same', () => {
-  const counts = { counts: [count(87), count(60)], between: between(4, 4) }
+  const counts = { counts: [count(87), count(60)], extraRequests: between(4, 4) }
   const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({
     found: null,
@@ -64,7 +64,7 @@ test('two counts that differ are unknown, and the smaller is kept all the same',
   })
 })
 
-const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, between: between(4, 4) })
+const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, extraRequests: between(4, 4) })
 
 test('a window is longer if nothing is free when it should be over, and then no limit of 0 is set', () => {
   const counts = counted(count(60), count(0))

@@ -8,13 +8,13 @@ import type { OutboxTable } from './outboxTable.ts'
  * Says up to where a table is settled: no transaction, running or future, can commit a row there. Read this position
  * before the rows.
  */
-export interface SettledPositionReader {
-  read(): Promise<SettledPosition>
+export interface StablePositionReader {
+  read(): Promise<StablePosition>
   /** True if the sequence's numbers started again since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
-export interface SettledPosition {
+export interface StablePosition {
   /**
    * Identifies the table by oids, order and partitions. If one of these changes, the table is read from its beginning.
    */
@@ -27,11 +27,7 @@ export interface SettledPosition {
   sequenceFile: string | null
 }
 
-export function createSettledPositionReader(
-  db: Database,
-  table: OutboxTable,
-  shape: TableShape,
-): SettledPositionReader {
+export function createStablePositionReader(db: Database, table: OutboxTable, shape: TableShape): StablePositionReader {
   return table.sequence === null ? byTransaction(db, shape) : bySequence(db, shape, table.sequence)
 }
 
@@ -46,13 +42,13 @@ const partsKey = (qualified: string) =>
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
 /** Goes by transaction numbers. Rows of transactions before the oldest running one are settled. */
-function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
+function byTransaction(db: Database, shape: TableShape): StablePositionReader {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
     async read() {
-      const { rows } = await db.query<SettledPosition>(sql)
-      return rows[0] as SettledPosition
+      const { rows } = await db.query<StablePosition>(sql)
+      return rows[0] as StablePosition
     },
     hasRestartedSince: async () => false, // no transaction number is given twice
   }
@@ -62,7 +58,7 @@ function byTransaction(db: Database, shape: TableShape): SettledPositionReader {
  * Goes by the numbers of a sequence. The highest number is settled when every transaction that wrote the table at that
  * time has ended (see `tableWriterTransactionsSql`). A number that the sequence has not drawn yet settles nothing.
  */
-function bySequence(db: Database, shape: TableShape, sequence: string): SettledPositionReader {
+function bySequence(db: Database, shape: TableShape, sequence: string): StablePositionReader {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",

@@ -19,11 +19,11 @@ import {
 import type { LoopPart } from './loop.ts'
 import { createMaintenanceParts } from './maintenance.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
-import { createPollLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
+import { createPollPlanner, createPollPlanUpdater, type PollPlanner } from './track/pollPlanner.ts'
 
-export type LoopParts = ReturnType<typeof createLoopParts>
+export type DaemonParts = ReturnType<typeof createDaemonParts>
 
-export function createLoopParts(daemon: DaemonContext) {
+export function createDaemonParts(daemon: DaemonContext) {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
   const planner = createPollPlanner(windowMs, requests, Math.random)
@@ -80,7 +80,7 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
 }
 
 function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonContext, planner: PollPlanner) {
-  return createPollLearning({
+  return createPollPlanUpdater({
     planner,
     windowMs: config.rateLimit.windowMs,
     readProcessingTimes: (limit) => readProcessingTimes(ledger, limit),
