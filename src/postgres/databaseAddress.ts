@@ -17,7 +17,8 @@ export interface DatabaseAddressDeps {
 export const createFixedDatabaseAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
 /**
- * Takes over only a new user name and password. A new database is refused, because daemons would then use two ledgers, and neither ledger would have all that was sent.
+ * Takes over only a new user name and password. A new database is refused, because daemons would then use two ledgers,
+ * and neither ledger would have all that was sent.
  */
 export function createRenewableDatabaseAddress({
   url,

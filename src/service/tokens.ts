@@ -141,8 +141,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
     isRefusedForAge,
 
     /**
-     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. If the record was
-     * refused before, maybe by another instance, that token may have been accepted for other records meanwhile.
+     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. If the record
+     * was refused before, maybe with another instance's token, it does not matter whether others were accepted since.
      */
     isRefusedAgain(accessToken: string, answer: Answer, method: Method, wasRefusedBefore: boolean): boolean {
       const token = remembered.find((each) => each.accessToken === accessToken)
