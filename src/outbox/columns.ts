@@ -40,8 +40,12 @@ export const baseTypeJoinSql = `cross join lateral (
       ) select type from below where base operator(pg_catalog.=) 0
     ) base`
 
+/** Selects the oids of a table and of its partitions and inheriting tables, at any depth, as `id`. */
 export const tableAndPartitionOidsSql = (qualifiedName: string): string =>
-  `select ${literalSql(qualifiedName)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualifiedName)}::regclass)`
+  `with recursive part as (
+      select ${literalSql(qualifiedName)}::regclass::oid as id
+      union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
+    ) select id from part`
 
 /** Formats a time in UTC as ISO 8601 text with microseconds. */
 export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`

@@ -8,7 +8,6 @@ import {
   createCapturableRowChooser,
   isTypeOfOtherInstancesSql,
   type ScannedRow,
-  shortenedIdSql,
 } from './keyOrder.ts'
 import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
@@ -51,8 +50,8 @@ export class CursorScan {
   /** True if the sampled rows behind the cursor differ and were already added to `#differences`. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
-  /** The next scan continues here, because the last scan found nothing to capture. */
-  #resumeAt: CursorPosition | null = null
+  /** The next scan continues here, because the last scans chose no row. They left rows of these types to others. */
+  #resumeAt: { position: CursorPosition; leftTypes: ReadonlySet<string> } | null = null
 
   constructor(table: ScannedTable) {
     this.#table = table
@@ -64,13 +63,13 @@ export class CursorScan {
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-    // A scan from the cursor meets a skipped row before later rows of its key. A resumed scan may begin after the
-    // skipped row, so it reads the keys first.
-    const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
-    const choice = createCapturableRowChooser(request, skipped, held)
+    const choice = createCapturableRowChooser(request, skipped)
+    const leftBefore = this.#resumeAt?.leftTypes ?? new Set<string>()
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
-    return { outboxIds: choice.outboxIds, typesLeftToOthers: [...choice.leftTypes] }
+    const leftTypes = choice.leftTypes.union(leftBefore)
+    if (this.#resumeAt !== null) this.#resumeAt = { ...this.#resumeAt, leftTypes }
+    return { outboxIds: choice.outboxIds, typesLeftToOthers: [...leftTypes] }
   }
 
   async #readPages(
@@ -80,26 +79,63 @@ export class CursorScan {
   ): Promise<CursorPosition | null> {
     let passed: CursorPosition | null = null
     let isPassing = this.#resumeAt === null
-    let at = this.#resumeAt ?? this.#cursor?.position ?? null
+    let at = this.#resumeAt?.position ?? this.#cursor?.position ?? null
+    // A page's rows may have an earlier row of their key that was not met: a resumed scan begins behind it, or it was
+    // committed after its page was read.
+    let mayOvertake = this.#resumeAt !== null
     this.#resumeAt = null
     for (let page = 1; !choice.isFull(); page++) {
       const rows = await this.#readPage(at, upTo, request)
       const { known, repeated } = await this.#meet(rows)
-      for (const row of rows) {
-        const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
-        isPassing &&= isKnown && row.settled === true
-        if (isPassing) passed = row.position
-        if (!isKnown) choice.meet(row)
+      const isKnown = ({ outboxId }: PageRow) => known.has(outboxId) || repeated.has(outboxId)
+      const uncaptured = rows.filter((row) => !isKnown(row))
+      if (mayOvertake && at !== null) await this.#holdKeysOfEarlierRows(choice, uncaptured, at)
+      for (const [i, row] of rows.entries()) {
+        isPassing &&= isKnown(row) && row.settled === true
+        if (isPassing && isCursorStop(rows, i)) passed = row.position
+        if (!isKnown(row)) choice.meet(row)
         if (choice.isFull()) break
       }
       at = rows.at(-1)?.position ?? at
+      mayOvertake ||= rows.at(-1)?.settled !== true
       if (rows.length < pageMax) break
       if (page < pagesMax) continue
-      // Resumes only if no row was chosen or left to others, because later rows of its key would overtake it.
-      if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) this.#resumeAt = at
+      // Starts at the cursor if a row was chosen, because the cursor may pass it then.
+      if (!isPassing && choice.outboxIds.length === 0 && at !== null)
+        this.#resumeAt = { position: at, leftTypes: new Set() }
       break
     }
     return passed
+  }
+
+  /**
+   * Holds the keys of a page's rows if an earlier row of the key is neither in the ledger nor chosen.
+   *
+   * Reads the table between the cursor and the page again. This is later than the page was read, so it finds every row
+   * that was committed before a row of the page.
+   */
+  async #holdKeysOfEarlierRows(
+    choice: CapturableRowChooser,
+    uncaptured: readonly PageRow[],
+    upTo: CursorPosition,
+  ): Promise<void> {
+    const { db, memory } = this.#table
+    const chosen = new Set(choice.outboxIds)
+    const keyHashes = choice.findFreeKeyHashes(uncaptured)
+    let after = this.#cursor?.position ?? null
+    while (keyHashes.size > 0) {
+      const values = [pageMax, [...keyHashes], ...this.#valuesOf(after), ...upTo]
+      const { rows } = await db.query<EarlierRow>(this.statements.earlierOfKeys, values)
+      const { known } = await memory.findCapturedRows(rows)
+      const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
+      for (const { outboxId, keyHash } of rows) {
+        if (known.has(outboxId) || repeated.has(outboxId) || chosen.has(outboxId)) continue
+        choice.hold(keyHash)
+        keyHashes.delete(keyHash)
+      }
+      if (rows.length < pageMax) break
+      after = rows.at(-1)?.position ?? after
+    }
   }
 
   async #advance(passed: CursorPosition | null, { outbox, sequenceFile }: StablePosition): Promise<void> {
@@ -239,17 +275,20 @@ export class CursorScan {
   #valuesOf(position: CursorPosition | null): (string | null)[] {
     return this.#table.rows.sort.map((_, i) => position?.[i] ?? null)
   }
+}
 
-  async #readHeldKeys(skipped: ReadonlySet<string>): Promise<Set<string>> {
-    if (skipped.size === 0) return new Set()
-    const { db } = this.#table
-    const { keyHashes, keyHashesByText } = this.statements
-    const { rows } = await db.query<{ keyHash: string }>(keyHashes, [[...skipped]]).catch((error: unknown) => {
-      if (!isInvalidValueError(error)) throw error
-      return db.query<{ keyHash: string }>(keyHashesByText, [[...skipped]]) // without an index
-    })
-    return new Set(rows.map(({ keyHash }) => keyHash))
-  }
+/**
+ * True if the cursor may stop at a row of a page: the last row of its transaction. With `sequence`, each row's first
+ * sort value is its own.
+ *
+ * An UPDATE or DELETE that is open or undone changes a row's place within its transaction (cmin), so the row could move
+ * behind a cursor that stops there. The cursor stops within a transaction only if it fills a page, because otherwise
+ * each scan would read all rows of a large transaction again.
+ */
+function isCursorStop(rows: readonly PageRow[], i: number): boolean {
+  const first = (row: PageRow | undefined) => row?.position[0]
+  if (i < rows.length - 1) return first(rows[i + 1]) !== first(rows[i])
+  return rows.length < pageMax || first(rows[0]) === first(rows[i])
 }
 
 const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at) > BigInt(number ?? 0)
@@ -294,6 +333,11 @@ interface PageRow extends StampedRow, ScannedRow {
   settled: boolean | null
 }
 
+interface EarlierRow extends StampedRow {
+  keyHash: string
+  position: string[]
+}
+
 const sampleMax = 20
 
 function cursorScanStatements(rows: RowExpressions) {
@@ -301,21 +345,25 @@ function cursorScanStatements(rows: RowExpressions) {
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
   /** True after a position, and for all rows if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
+  const position = `array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}]`
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
     select ${seen}, ${keyHash} as "keyHash",
       ${key} = any($3::text[]) as excepted, case when ${isTypeOfOtherInstancesSql(type, 4)} then ${type} end as "leftType",
-      array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
+      ${position} as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
+    /** Selects the waiting rows of the keys in $2 after a position (excluded) up to another (included). */
+    earlierOfKeys: `
+    select ${idText} as "outboxId", '' as stamp, null as "createdAt", ${keyHash} as "keyHash", ${position} as position
+    from ${from} where ${waits}${after(3)} and (${order}) <= (${bounds(sort.length + 3)})
+      and ${keyHash} = any($2::bigint[]) order by ${order} limit $1`,
     /** Selects the newest waiting rows between `sameUpto` (excluded; null: the start) and the cursor (included). */
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
-    keyHashes: `select distinct ${keyHash} as "keyHash" from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
-    keyHashesByText: `select distinct ${keyHash} as "keyHash" from ${from} where ${shortenedIdSql(idText)} = any($1::text[]) and ${key} is not null`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
     types: typeCountsSql(from, type, `${waits}${after(2)}`),

@@ -15,20 +15,31 @@ export type CapturableRowChooser = ReturnType<typeof createCapturableRowChooser>
 export function createCapturableRowChooser(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skippedIds: ReadonlySet<string>,
-  heldKeyHashes: ReadonlySet<string>,
 ) {
-  const goes = createKeyOrderFilter(keyRowsMax, heldKeyHashes)
+  const goes = createKeyOrderFilter(keyRowsMax)
+  const heldKeyHashes = new Set<string>()
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()
+  const mayGo = ({ outboxId, excepted, leftType }: ScannedRow) =>
+    leftType === null && !skippedIds.has(outboxId.slice(0, idCharsMax)) && excepted !== true
   return {
     outboxIds,
     leftTypes,
     isFull: () => outboxIds.length >= limit,
-    meet({ outboxId, keyHash, excepted, leftType }: ScannedRow) {
+    meet(row: ScannedRow) {
+      const { outboxId, keyHash, leftType } = row
       if (leftType !== null) leftTypes.add(leftType)
-      const mayGo = leftType === null && !skippedIds.has(outboxId.slice(0, idCharsMax)) && excepted !== true
-      if (goes(keyHash, mayGo)) outboxIds.push(outboxId)
+      if (goes(keyHash, mayGo(row))) outboxIds.push(outboxId)
+      else if (keyHash !== null) heldKeyHashes.add(keyHash)
     },
+    /** Makes all further rows of a key wait. */
+    hold(keyHash: string) {
+      goes(keyHash, false)
+      heldKeyHashes.add(keyHash)
+    },
+    /** Returns the keys of the rows that may be captured if no earlier row of their key waits. */
+    findFreeKeyHashes: (rows: readonly ScannedRow[]): Set<string> =>
+      new Set(rows.filter(mayGo).flatMap(({ keyHash }) => keyHash ?? [])).difference(heldKeyHashes),
   }
 }
 
@@ -36,14 +47,10 @@ export function createCapturableRowChooser(
  * Keeps the rows of a key in order. After `keyRowsMax` rows of a key, or a row that has to wait, all later rows of the
  * key wait.
  *
- * @param held hashes of keys that have to wait
  * @returns a function that decides about the next row; `mayGo` is false if the row itself has to wait
  */
-export function createKeyOrderFilter(
-  keyRowsMax: number,
-  held: Iterable<string> = [],
-): (keyHash: string | null, mayGo: boolean) => boolean {
-  const lengths = new Map([...held].map((keyHash) => [keyHash, Number.POSITIVE_INFINITY]))
+export function createKeyOrderFilter(keyRowsMax: number): (keyHash: string | null, mayGo: boolean) => boolean {
+  const lengths = new Map<string, number>()
   return (keyHash, mayGo) => {
     if (keyHash === null) return mayGo
     const length = lengths.get(keyHash) ?? 0

@@ -36,10 +36,8 @@ const outboxKey = (qualified: string) =>
 
 /** A digest of the partitions, because a partition that is attached later brings rows that were written long ago. */
 const partsKey = (qualified: string) =>
-  `coalesce((with recursive part as (
-      select inhrelid as id from pg_inherits where inhparent = ${literalSql(qualified)}::regclass::oid
-      union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
-    ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
+  `coalesce((select '.' || md5(string_agg(id::text, ',' order by id))
+    from (${tableAndPartitionOidsSql(qualified)}) part where id <> ${literalSql(qualified)}::regclass::oid), '')`
 
 /** Goes by transaction numbers. Rows of transactions before the oldest running one are settled. */
 function byTransaction(db: Database, shape: TableShape): StablePositionReader {

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
+import type pg from 'pg'
 import { expect, test, vi } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
-import { setup, tableOf } from './setup.ts'
+import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
+import { anyRows, setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
 const common = `
@@ -62,15 +65,98 @@ for (const [name, form] of Object.entries(forms)) {
     const late = await connect()
     await late.query('begin')
     await late.query('insert into source default values')
-    await pool.query(`insert into source (key) select null from generate_series(1, 45000)`)
-    await pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
-      select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(2, 45001) n`)
+    await insertKnownRows(pool, 2, 45_001)
     await pool.query('insert into source default values')
     const taken = [await capture(), await capture()].flat()
     expect(taken).toEqual(['45002'])
     await late.query('commit')
     const later = [await capture(), await capture()].flat()
     expect(later).toEqual(['1'])
+  })
+
+  test(`${name}: many known rows behind a row left to others do not hide the new ones, and its type is told each time`, async () => {
+    const { pool, outbox } = await setup(form)
+    await pool.query(`insert into source (type) values ('held')`)
+    await insertKnownRows(pool, 2, 45_001)
+    await pool.query('insert into source default values')
+    const types = { known: ['data'], knownToOthers: ['held'] }
+    const taken: string[] = []
+    for (let n = 0; n < 2; n++) {
+      await using claimed = await claimRows(outbox, { ...anyRows, types })
+      expect(claimed.typesLeftToOthers).toEqual(['held'])
+      taken.push(...claimed.outboxIds)
+    }
+    expect(taken).toEqual(['45002'])
+  })
+
+  test(`${name}: a row of a key that had to wait is not overtaken when the scan continues behind many known rows`, async () => {
+    const { pool, capture } = await setup(form)
+    await pool.query(`insert into source (key) values ('k')`)
+    await insertKnownRows(pool, 2, 45_001)
+    await pool.query(`insert into source (key) values ('k')`)
+    expect(await capture(100, ['k'])).toEqual([])
+    const taken = [await capture(), await capture(), await capture(), await capture()].flat()
+    expect(taken).toEqual(['1', '45002'])
+  })
+
+  test(`${name}: a row that commits late is not overtaken when the scan continues behind many known rows`, async () => {
+    const { pool, capture, connect } = await setup(form)
+    const late = await connect()
+    await late.query(`begin; insert into source (key) values ('k')`)
+    await insertKnownRows(pool, 2, 45_001)
+    expect(await capture()).toEqual([])
+    await late.query('commit')
+    await pool.query(`insert into source (key) values ('k')`)
+    const taken = [await capture(), await capture(), await capture(), await capture()].flat()
+    expect(taken).toEqual(['1', '45002'])
+  })
+
+  test(`${name}: a row that commits while a scan reads is not overtaken`, async () => {
+    const { pool, capture, connect } = await setup(form)
+    const late = await connect()
+    await late.query(`begin; insert into source (key) values ('k')`)
+    await insertKnownRows(pool, 2, 2_101)
+    const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
+    let pages = 0
+    const reading = vi.spyOn(pool, 'query').mockImplementation((async (...given: unknown[]) => {
+      const answer = await query(...given)
+      if (String(given[0]).includes('as settled') && pages++ === 0) {
+        await late.query('commit')
+        await query(`insert into source (key) values ('k'), ('l')`)
+      }
+      return answer
+    }) as never)
+    expect(await capture()).toEqual(['2103'])
+    reading.mockRestore()
+    expect(await capture()).toEqual(['1', '2102'])
+  })
+
+  test(`${name}: rows behind many known rows are found, even if more than a batch wait for a row that is skipped`, async () => {
+    const { pool, outbox } = await setup(form)
+    await pool.query(`insert into source (key) values ('k')`)
+    await insertKnownRows(pool, 2, 45_001)
+    await pool.query(
+      `insert into source (key) select 'k' from generate_series(1, 5); insert into source default values`,
+    )
+    const claim = async () => {
+      const skipped = [{ outboxId: '1', isCaptured: false }]
+      await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, skipped })
+      return claimed.outboxIds
+    }
+    expect([await claim(), await claim()]).toEqual([[], ['45007']])
+  })
+
+  test(`${name}: a row that conflicts does not hold its key back behind many known rows`, async () => {
+    const { pool, outbox } = await setup(form)
+    await pool.query(`insert into source (key) values ('stuck')`)
+    await insertKnownRows(pool, 2, 45_001)
+    await pool.query(`update source set key = 'k' where id = 45001; insert into source (key) values ('k')`)
+    const claim = async () => {
+      const skipped = [{ outboxId: '45001', isCaptured: false }]
+      await using claimed = await claimRows(outbox, { ...anyRows, exceptKeys: ['stuck'], skipped })
+      return claimed.outboxIds
+    }
+    expect([await claim(), await claim()]).toEqual([[], ['45002']])
   })
 
   test(`${name}: transactions that commit in any order lose no row`, async () => {
@@ -148,6 +234,71 @@ test('a position in a sequence: a number drawn in an insert that has not yet wri
   expect(await capture()).toEqual(['1'])
 })
 
+test('a position in a sequence: a writer of an inheriting table is waited for', async () => {
+  const { pool, capture, connect } = await setup({
+    ddl: `${ddl}; create table child () inherits (source)`,
+    yaml: `${common}\nsequence: id\nid_unique: promised`,
+  })
+  const late = await connect()
+  await late.query(`begin; insert into child (id) values (nextval(pg_get_serial_sequence('source', 'id')))`)
+  await pool.query('insert into source default values')
+  expect(await capture()).toEqual(['2'])
+  expect(await capture()).toEqual([])
+  await pool.query('insert into source default values')
+  expect(await capture()).toEqual(['3'])
+  await late.query('commit')
+  expect(await capture()).toEqual(['1'])
+})
+
+test('the start position now is read when no session writes an inheriting table', async () => {
+  const { pool, outbox, connect } = await setup({
+    ddl: `${ddl}; create table child () inherits (source)`,
+    yaml: `${common}\nsequence: id\nid_unique: promised`,
+  })
+  const late = await connect()
+  await late.query(`begin; insert into child (id) values (nextval(pg_get_serial_sequence('source', 'id')))`)
+  await pool.query('insert into source default values')
+  const position = readPositionForStartNow(outbox)
+  const first = await Promise.race([position, late.query('select pg_sleep(0.5)').then(() => 'the writer')])
+  expect(first).toBe('the writer')
+  await late.query('commit')
+  expect(await position).toEqual({ id: '3', at: null })
+})
+
+for (const end of ['rollback', 'select'])
+  test(`the order of transactions: a row is not missed if a DELETE of it ${end === 'rollback' ? 'was undone' : 'is open'}`, async () => {
+    const { pool, capture, connect } = await setup(forms['the order of transactions'])
+    const erp = await connect()
+    const insert = `insert into source (key) values ('k')`
+    await erp.query('begin')
+    for (let row = 1; row <= 5; row++) await erp.query(insert)
+    await erp.query('commit')
+    expect(await capture(2)).toEqual(['1', '2'])
+    const isSettled =
+      'select from source where xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
+    await expect.poll(async () => (await pool.query(isSettled)).rowCount, { timeout: 50_000 }).toBe(5)
+    expect(await capture(1, ['k'])).toEqual([])
+    // Postgres keeps the number of the DELETE in place of the number of the row's INSERT.
+    await erp.query('begin')
+    await erp.query('delete from source where id = 3')
+    await erp.query(end)
+    expect(await capture()).toEqual(['3', '4', '5'])
+  })
+
+test('the order of transactions: the position passes the full pages of a large transaction', async () => {
+  const { pool, capture } = await setup(forms['the order of transactions'])
+  await pool.query('insert into source select from generate_series(1, 4500)')
+  await markKnown(pool, 1, 4_499)
+  const isSettled =
+    'select from source where xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
+  await expect.poll(async () => (await pool.query(isSettled)).rowCount, { timeout: 50_000 }).toBe(4_500)
+  expect(await capture()).toEqual(['4500'])
+  const { rows } = await pool.query('select position[3] as id from outboxd.outbox_cursor')
+  expect(rows).toEqual([{ id: '4000' }])
+  expect(await capture()).toEqual([])
+  expect((await pool.query('select position[3] as id from outboxd.outbox_cursor')).rows).toEqual([{ id: '4500' }])
+})
+
 test('ids that are drawn ahead of their inserts are refused as a sequence, and safe without', async () => {
   const cached = `${ddl}; alter table source alter id set cache 50`
   const { outbox } = await setup({ ddl: cached, yaml: `${common}\nsequence: id` })
@@ -196,6 +347,17 @@ test('a table created anew under the same name is read from its beginning', asyn
   )
   expect(await capture()).toEqual(['6', '7'])
 })
+
+/** Inserts rows without a key that the ledger has. */
+async function insertKnownRows(pool: pg.Pool, first: number, last: number): Promise<void> {
+  await pool.query(`insert into source (key) select null from generate_series(${first}, ${last})`)
+  await markKnown(pool, first, last)
+}
+
+async function markKnown(pool: pg.Pool, first: number, last: number): Promise<void> {
+  await pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
+    select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(${first}, ${last}) n`)
+}
 
 /** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
 async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Promise<void> {

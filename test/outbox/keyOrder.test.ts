@@ -15,7 +15,8 @@ function choose(
   rows: readonly ScannedRow[],
   { limit = 100, keyRowsMax = 100, skipped = [], held = [] }: Partial<Options> = {},
 ): { outboxIds: string[]; leftTypes: string[]; isFull: boolean } {
-  const choice = createCapturableRowChooser({ limit, keyRowsMax }, new Set(skipped), new Set(held))
+  const choice = createCapturableRowChooser({ limit, keyRowsMax }, new Set(skipped))
+  for (const keyHash of held) choice.hold(keyHash)
   for (const each of rows) choice.meet(each)
   return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes], isFull: choice.isFull() }
 }
@@ -48,6 +49,14 @@ test('a row without a key stays alone', () => {
 test('of one key no more than keyRowsMax are taken, and none of a keyHash that is held', () => {
   const rows = [row('1', 'k'), row('2', 'k'), row('3', 'k'), row('4', 'held'), row('5', 'l')]
   expect(choose(rows, { keyRowsMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
+})
+
+test('keys are free whose rows may go, and of which no row has had to wait', () => {
+  const choice = createCapturableRowChooser({ limit: 100, keyRowsMax: 1 }, new Set(['5']))
+  choice.hold('held')
+  for (const each of [row('1', 'long'), row('2', 'long'), row('3', 'k')]) choice.meet(each)
+  const rows = [row('4', 'held'), row('5', 'skipped'), row('6', 'long'), row('7', 'k'), row('8', 'new'), row('9', null)]
+  expect([...choice.findFreeKeyHashes(rows)]).toEqual(['k', 'new'])
 })
 
 test('the types that are left to others are told, each once', () => {
