@@ -12,7 +12,6 @@ import {
 import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
-import type { ClaimedRows } from '../model.ts'
 import { redactError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
@@ -25,17 +24,30 @@ import { createSleepUntilNotify } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
 
-export function createCapturePart(daemon: DaemonContext): LoopPart {
+type CaptureContext = Pick<
+  DaemonContext,
+  'clock' | 'config' | 'databases' | 'mappings' | 'log' | 'telemetry' | 'wakeups'
+>
+
+export function createCapturePart(daemon: CaptureContext): LoopPart {
   const { databases } = daemon
-  return createCaptureRounds({
-    capture: captureDeps(daemon),
+  // Each round reads the mappings once. Otherwise a reload could map the result of the former query with new fields.
+  let mappings = daemon.mappings()
+  const rounds = createCaptureRounds({
+    capture: captureDeps({ ...daemon, mappings: () => mappings }),
     sleep: sleepOf(daemon),
     publishMappedTypes: (types) => publishMappedTypes(databases.ledger, databases.instance.id, types),
     random: Math.random,
   })
+  return {
+    runOnce() {
+      mappings = daemon.mappings()
+      return rounds.runOnce()
+    },
+  }
 }
 
-function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
+function sleepOf({ clock, databases: { listener, outbox }, wakeups }: CaptureContext) {
   return createSleepUntilNotify({
     setSleepFlag: async () => (await listener?.setSleepFlag()) ?? 'unavailable',
     isSleepFlagSet: () => listener?.isSleepFlagSet() ?? false,
@@ -46,14 +58,14 @@ function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonCont
   })
 }
 
-function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: DaemonContext): CaptureDeps {
+function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: CaptureContext): CaptureDeps {
   const { ledger, outbox } = databases
   return {
     queuedMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
     elapsedMs: clock.stopwatch(),
-    claim: (request) => databases.runIfOwnFileInUse(() => claimRows(outbox, request), noRows),
-    claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), noRows),
+    claim: (request) => databases.runIfOwnFileInUse(() => claimRows(outbox, request), null),
+    claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), null),
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readDueCaptureWork() {
@@ -90,15 +102,6 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     onRowSkipped: (outboxId, error) =>
       log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
   }
-}
-
-const noRows: ClaimedRows = {
-  outboxIds: [],
-  typesLeftToOthers: [],
-  isUnmarkable: false,
-  read: async () => [],
-  mark: async () => [],
-  async [Symbol.asyncDispose]() {},
 }
 
 /** @param isMarking true if rows were being marked, which the table's own triggers may refuse */

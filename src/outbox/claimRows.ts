@@ -31,6 +31,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
   })
 }
 
+/** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
 export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRows> {
   const table = await outbox.open()
   const { scan } = table
@@ -118,7 +119,10 @@ interface LockedRow {
   keyHash: string | null
 }
 
-const roundsMax = 5
+/** The second round reads at least this many rows. Each further round reads twice as many as the round before. */
+const secondRoundRowsMin = 500
+/** Bounds a claim of up to 500 rows to 63,500 rows that are read, because the rows that wait are locked, too. */
+const roundsMax = 7
 const leftTypesAmongMax = 2_000
 
 type ClaimStatements = ReturnType<typeof waitingRowLockStatements>
@@ -141,7 +145,7 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
     lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
-      for no key update of o skip locked`,
+      for no key update of o nowait`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
           bool_or(${id} <> all($2::${idType}[]) and ${shortenedIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
@@ -156,14 +160,18 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
 /**
  * Locks up to `limit` waiting rows, lowest first. Leaves out a row if an earlier row of its key waits and was not
  * locked: the earlier row is skipped, left to another instance, or locked by another session.
+ *
+ * Later rounds read more than `limit` rows, because thousands of rows may wait, and a few rows that wait must not stop
+ * other keys while `limit` is small.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request
   const closed = new Set<string>()
   let chosen: LockedRow[] = []
+  let rowsMax = limit
   for (let round = 1; ; round++) {
     const { rows } = await db.query<LockedRow>(statements.lock, [
-      limit,
+      rowsMax,
       cutIdsOf(skipped),
       types.known,
       types.knownToOthers,
@@ -173,8 +181,9 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
     ])
     const overtaking = await findOvertaking(db, statements, rows, skipped)
     chosen = takeInKeyOrder(rows, overtaking, keyRowsMax)
-    const hasEnough = chosen.length === rows.length || rows.length < limit || round >= roundsMax
-    if (hasEnough) return idsOf(chosen)
+    const hasEnough = chosen.length >= limit || rows.length < rowsMax || round >= roundsMax
+    if (hasEnough) return idsOf(chosen).slice(0, limit)
+    rowsMax = Math.max(secondRoundRowsMin, 2 * rowsMax)
     const kept = new Set(chosen)
     for (const row of rows) if (!kept.has(row) && row.keyHash !== null) closed.add(row.keyHash)
   }

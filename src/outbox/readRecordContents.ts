@@ -110,15 +110,19 @@ async function groupRecords(
   return groups.values()
 }
 
-/** @throws SourceFailed with this type if the view cannot be read, so that other types of the batch go on */
+/**
+ * @throws SourceFailed if the view cannot be read. Unless the error may pass, it blames this type, so that other types
+ * of the batch go on.
+ */
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
     return await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, documents))
   } catch (error) {
     if (!didSessionSurviveError(error)) throw error
-    const failed = new QueryFailed('reading outboxd_capture.captured', String(errorCodeOf(error)), error as Error)
-    throw new SourceFailed(type, 'type', failed)
+    const code = String(errorCodeOf(error))
+    const blame = classifySqlState(code, 'claim') === 'moment' ? 'moment' : 'type'
+    throw new SourceFailed(type, blame, new QueryFailed('reading outboxd_capture.captured', code, error as Error))
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
+import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
 import { mayHaveWaitingRows, readOutboxRecord, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, setup } from './setup.ts'
 
@@ -33,6 +33,41 @@ test('keys that wait behind a locked row do not use up the room of others', asyn
   await erp.query('begin')
   await erp.query('select from outbox where id = 1 for update')
   expect(await capture(5)).toEqual(['11'])
+})
+
+test('a small claim passes more keys that wait than it has rows', async () => {
+  const { pool, capture, connect } = await setup()
+  for (const _ of [1, 2])
+    await pool.query(
+      `insert into outbox (type, key, payload) select 'data', 'k' || n, '{}' from generate_series(1, 5) n`,
+    )
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  const erp = await connect()
+  await erp.query('begin')
+  await erp.query('select from outbox where id <= 5 for update')
+  expect(await capture(1)).toEqual(['11'])
+})
+
+test('a claim passes thousands of rows that wait, and takes no more rows than its limit', async () => {
+  const { pool, outbox } = await setup()
+  for (const type of ['order', 'data'])
+    await pool.query(
+      `insert into outbox (type, key, payload) select $1, 'k' || n, '{}' from generate_series(1, 4000) n`,
+      [type],
+    )
+  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
+  const types = { known: ['data'], knownToOthers: ['order'] }
+  await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, types })
+  expect(claimed.outboxIds).toEqual(['8001', '8002'])
+})
+
+test('a row that is locked is not claimed by its id, and does not look gone', async () => {
+  const { pool, outbox, connect } = await setup()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  const erp = await connect()
+  await erp.query('begin')
+  await erp.query('select from outbox where id = 1 for update')
+  await expect(claimRow(outbox, '1')).rejects.toMatchObject({ code: '55P03' })
 })
 
 test('a claim that is let go without being marked leaves the rows as they were', async () => {

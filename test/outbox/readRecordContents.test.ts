@@ -110,6 +110,20 @@ test.each([
   expect(refusal).toMatchObject({ type: 'order', blame: 'type' })
 })
 
+test('a lock on the view of captured tables blames the moment, not a type', async () => {
+  const { outbox, pool, connect } = await setup({
+    ddl: 'create schema outboxd_capture; create table outboxd_capture.captured (document text)',
+  })
+  await pool.query(`insert into outbox (type, payload) values ('order', '{"document": "public.sale", "id": 1}')`)
+  const erp = await connect()
+  await erp.query('begin; lock table outboxd_capture.captured')
+  const rows = await readWaitingRows(outbox, 10)
+  await expect(readRecordContents(outbox, sourcesOf(query), rows, 100)).rejects.toMatchObject({
+    name: 'SourceFailed',
+    blame: 'moment',
+  })
+})
+
 test.each([
   ['writes', `with gone as (delete from sale returning id) select id from gone where id = any($1)`],
   ['calls a function that writes', `select id, tamper() from sale where id = any($1)`],

@@ -96,7 +96,7 @@ function waitMs(round: CaptureRoundResult, random: number): number {
 
 /**
  * `again`: there may be more rows. `busy`: another instance captures. `waits`: the ledger may have lost data, so no
- * instance captures. `idle`: no row waits.
+ * instance captures. `idle`: no row waits, or this instance cannot capture rows now.
  */
 export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
@@ -148,12 +148,25 @@ export function createBatchCapture(deps: CaptureDeps) {
     return 'again'
   }
 
+  async function captureNewIfAny({ leavesTypes, hasNewRows }: DueCaptureWork): Promise<CaptureRoundResult> {
+    return leavesTypes || (await hasNewRows()) ? captureNew() : 'idle'
+  }
+
   return {
     async runOnce(): Promise<CaptureRoundResult> {
-      const { dueId, leavesTypes, hasNewRows } = await deps.readDueCaptureWork()
-      const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
+      const due = await deps.readDueCaptureWork()
+      if (due.dueId === null) return captureNewIfAny(due)
+      let tried: CaptureRoundResult
+      try {
+        tried = await captureAlone(deps, due.dueId, null)
+      } catch (error) {
+        // The error says that every row would fail. If new rows do not, the skipped row is the cause.
+        const round = await captureNewIfAny(due)
+        await skip(deps, due.dueId, { error, isCaptured: false })
+        return round === 'idle' ? 'again' : round
+      }
       if (tried === 'busy' || tried === 'waits') return tried
-      const round = leavesTypes || (await hasNewRows()) ? await captureNew() : 'idle'
+      const round = await captureNewIfAny(due)
       return round === 'idle' ? tried : round
     },
   }
@@ -176,7 +189,6 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
-      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
       const { known, knownToOthers } = typesIn(session, deps.knownTypes())
       const types = {
         known: known.filter((type) => !heldTypes.includes(type)),
@@ -189,6 +201,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
         skipped: [...session.skipped, ...leftToReport],
         types,
       })
+      if (rows === null) return null
+      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
       await session.leaveTypesToOthers(rows.typesLeftToOthers.filter((type) => !heldTypes.includes(type)))
       return rows
     },
@@ -237,10 +251,19 @@ async function captureAlone(
   deps: CaptureDeps,
   outboxId: string,
   failure: CaptureFailure | null,
-): Promise<Exclude<CaptureRoundResult, 'idle'>> {
+): Promise<CaptureRoundResult> {
   if (failure === null) {
-    const result = await captureRows(deps, selectUnchanged(deps, outboxId))
-    return result.kind === 'failed' ? captureAlone(deps, outboxId, result) : forget(deps, outboxId, result)
+    let wasCaptured = false
+    const { claim, read } = selectUnchanged(deps, outboxId)
+    const result = await captureRows(deps, {
+      claim(session) {
+        wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
+        return claim(session)
+      },
+      read,
+    })
+    if (result.kind !== 'failed') return forget(deps, outboxId, result)
+    return captureAlone(deps, outboxId, { ...result, isCaptured: result.isCaptured || wasCaptured })
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
@@ -270,11 +293,7 @@ const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<Captur
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 
-async function forget(
-  deps: CaptureDeps,
-  outboxId: string,
-  outcome: Tried,
-): Promise<Exclude<CaptureRoundResult, 'idle'>> {
+async function forget(deps: CaptureDeps, outboxId: string, outcome: Tried): Promise<CaptureRoundResult> {
   if (outcome.kind !== 'captured') return outcome.kind
   if (outcome.unmarked.length > 0) await deps.skipRows(outcome.unmarked.map(ignored))
   else await deps.forgetSkippedRow(outboxId)

@@ -22,8 +22,10 @@ export interface CaptureFault {
 }
 
 export interface CaptureRowsDeps extends RecordMakerDeps {
-  claim(request: RowsRequest): Promise<ClaimedRows>
-  claimOne(outboxId: string): Promise<ClaimedRows>
+  /** Resolves to null if this instance's outbox.yaml is not in use. The rows are then unknown. */
+  claim(request: RowsRequest): Promise<ClaimedRows | null>
+  /** See `claim`. @throws if another session has locked the row */
+  claimOne(outboxId: string): Promise<ClaimedRows | null>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Resolves to null if another instance holds the capture lock. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
@@ -34,7 +36,7 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
 }
 
 export interface RowSource {
-  /** Resolves to null if CAPTURE_WINDOW is full. */
+  /** Resolves to null if CAPTURE_WINDOW is full, or this instance's outbox.yaml is not in use. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
@@ -47,7 +49,7 @@ export interface CaptureFailure {
 
 export type CaptureRowsResult =
   /** See `CaptureRoundResult`. */
-  | { kind: 'busy' | 'waits' }
+  | { kind: 'busy' | 'waits' | 'idle' }
   /**
    * `read`: how many of the `claimed` rows were read. `unmarked`: ids of captured rows whose mark the table ignored.
    */
@@ -65,12 +67,12 @@ export type CaptureRowsResult =
 export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSource): Promise<CaptureRowsResult> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
-  let captured: (Marking & { rows: ClaimedRows | null; read: number }) | 'waits' | null = null
+  let captured: (Marking & { rows: ClaimedRows; read: number }) | 'waits' | 'idle' | null = null
   try {
     captured = await deps.withLock(async (session) => {
       if (!session.hasHistory) return 'waits'
       const rows = await claim(session)
-      if (rows === null) return { rows, read: 0, records: [], discarded: new Map() }
+      if (rows === null) return 'idle'
       claimed.use(rows)
       outboxIds = rows.outboxIds
       const all = outboxIds.length === 0 ? [] : await read(rows, session)
@@ -81,10 +83,12 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
       return { rows, read: all.length, records, discarded: inserted.discarded }
     })
     if (captured === null) return { kind: 'busy' }
-    if (captured === 'waits') return { kind: 'waits' }
+    if (captured === 'waits' || captured === 'idle') return { kind: captured }
     const { rows, records } = captured
-    const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, captured)
-    return { kind: 'captured', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
+    // If the mark fails, rows in conflict are not among the failed rows, because the ledger does not have them.
+    outboxIds = records.map(({ outboxId }) => outboxId)
+    const unmarked = records.length === 0 ? [] : await mark(deps, rows, captured)
+    return { kind: 'captured', claimed: rows.outboxIds.length, read: captured.read, unmarked }
   } catch (error) {
     const isCaptured = captured !== null
     if (deps.faultOf(error, isCaptured).blame === 'everyone') throw error

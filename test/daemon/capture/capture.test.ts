@@ -101,7 +101,7 @@ test('a crash after the ledger was written and before the rows were marked chang
   const dies: Partial<CaptureDeps> = {
     async claim(request) {
       const rows = await claim(request)
-      return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+      return rows && { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
     },
   }
   await expect(captureOnce(dies)).rejects.toThrow('terminated')
@@ -226,20 +226,19 @@ test('a row cannot be captured or rejected: `row_skipped`, its key waits', async
   const { rows } = await ledger.pool.query(`select id::text from outbox where key = 'stuck' order by id limit 1`)
   const [stuck] = rows.map(({ id }) => id)
   await ledger.pool.query(`alter table outboxd.submission add constraint refused check (outbox_id <> '${stuck}')`)
-  const skippedRows: string[] = []
-  await captureAll({ onRowSkipped: (outboxId) => skippedRows.push(outboxId) })
-  expect(skippedRows).toEqual([stuck])
+  const skipped: string[] = []
+  await captureAll({ onRowSkipped: (outboxId) => skipped.push(outboxId) })
+  expect(skipped).toEqual([stuck])
   expect(await statuses()).toEqual({ queued: 2, new: 3 })
   const [problem] = await readProblems(ledger.pool, 10)
   expect(problem).toMatchObject({ kind: 'row_skipped', subject: stuck, detail: expect.stringContaining('23514') })
 
-  const due = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
-  await due()
+  await makeSkippedRowsDue()
   await captureAll()
   const [again] = await readProblems(ledger.pool, 10)
   expect(Number(again?.retryMs) - Number(again?.seenMs)).toBeGreaterThan(19_000) // twice as long as the first time
   await ledger.pool.query('alter table outboxd.submission drop constraint refused')
-  await due()
+  await makeSkippedRowsDue()
   await captureAll()
   expect(await statuses()).toEqual({ queued: 5 })
   expect(await readProblems(ledger.pool, 10)).toEqual([])
@@ -264,12 +263,138 @@ test('a lock that is in the way of the ledger is not said to be the row’s faul
   ])
 })
 
+const other = (types: string[] | null) =>
+  ledger.pool.query(
+    `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', $1)`,
+    [types],
+  )
+
+/** Skips the first row. Its next try is due now. @returns its id */
+async function skipFirstRow(isCaptured = false): Promise<string> {
+  const { rows } = await ledger.pool.query<{ id: string }>('select min(id)::text as id from outbox')
+  const outboxId = rows[0]?.id ?? ''
+  await openCaptureLock(ledger.pool).skip([{ outboxId, isCaptured, detail: 'refused' }])
+  await makeSkippedRowsDue()
+  return outboxId
+}
+
+const makeSkippedRowsDue = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
+const skippedRows = async () => (await ledger.pool.query('select captured, times from outboxd.skipped_row')).rows
+
+describe('an instance whose outbox.yaml is not in use', () => {
+  const notInUse = { claim: async () => null, claimOne: async () => null }
+
+  test('leaves a skipped row alone', async () => {
+    await insert(1)
+    await skipFirstRow()
+    expect(await captureOnce(notInUse)).toBe('idle')
+    expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([{ kind: 'row_skipped' }])
+  })
+
+  test('does not resume a held type, and clears no `unknown_type`', async () => {
+    await other(['data', 'order'])
+    await insert(1, 'order')
+    await captureOnce({ knownTypes: () => ['data'] })
+    await openCaptureLock(ledger.pool).stopCaptureOfType('data', { detail: 'fails' })
+    await ledger.pool.query('update outboxd.problem set retry_at = now()')
+    await captureOnce(notInUse)
+    const problems = await readProblems(ledger.pool, 10)
+    expect(problems.map(({ kind }) => kind).sort()).toEqual(['source_failing', 'unknown_type'])
+  })
+})
+
+describe('a skipped row that the ERP has locked', () => {
+  async function lockFirstRow() {
+    const transaction = await beginTransaction(ledger.pool)
+    onTestFinished(() => transaction[Symbol.asyncDispose]())
+    await transaction.db.query('select from outbox where id = (select min(id) from outbox) for update')
+    return transaction
+  }
+
+  test('stays skipped, and is captured before later rows of its key', async () => {
+    await insert(2, 'data', 'k')
+    const id = await skipFirstRow()
+    const lock = await lockFirstRow()
+    await captureOnce()
+    expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([
+      { kind: 'row_skipped', detail: expect.stringContaining('55P03: a lock') },
+    ])
+    await lock.commit()
+    await makeSkippedRowsDue()
+    await captureAll()
+    const { rows } = await ledger.pool.query('select outbox_id as id from outboxd.submission order by seq')
+    expect(rows.map((row) => row.id)).toEqual([id, String(Number(id) + 1)])
+    expect(await skippedRows()).toEqual([])
+  })
+
+  test('does not block its key if it was captured before', async () => {
+    await insert(2, 'data', 'k')
+    await skipFirstRow(true)
+    await lockFirstRow()
+    await captureAll()
+    expect(await skippedRows()).toEqual([{ captured: true, times: 2 }])
+    expect(await statuses()).toEqual({ new: 1, queued: 1 })
+  })
+})
+
+test('a refused mark does not stop other keys if more keys wait than a small batch has rows', async () => {
+  await other(['data', 'order'])
+  for (const n of [1, 2, 3, 4, 5]) await insert(1, 'order', `k${n}`)
+  for (const n of [1, 2, 3, 4, 5]) await insert(1, 'data', `k${n}`)
+  await insert(1, 'data', 'poison')
+  await ledger.pool.query(`alter table outbox add constraint refused check (key <> 'poison' or status = 'new')`)
+  onTestFinished(() => ledger.pool.query('alter table outbox drop constraint refused').then(() => {}))
+  await insert(3, 'data')
+  await captureAll({ knownTypes: () => ['data'] })
+  expect(await statuses()).toEqual({ new: 11, queued: 3 })
+})
+
+test('a skipped row that fails as if every row would does not stop capture of new rows', async () => {
+  await insert(1)
+  const id = await skipFirstRow()
+  await insert(2)
+  const claimOne = () => Promise.reject(Object.assign(new Error('no'), { code: '42501', severity: 'ERROR' }))
+  await captureAll({ claimOne })
+  expect(await statuses()).toEqual({ new: 1, queued: 2 })
+  expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'row_skipped', subject: id, detail: expect.stringContaining('42501') },
+  ])
+})
+
+test('an error that stops capture of new rows too is not blamed on a skipped row', async () => {
+  await insert(1)
+  await skipFirstRow()
+  await insert(1)
+  const gone = () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01', severity: 'FATAL' }))
+  await expect(captureOnce({ claim: gone, claimOne: gone })).rejects.toThrow('gone')
+  expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
+})
+
+test('a row in conflict is not left to the report with the rows whose mark took too long', async () => {
+  await insert(3)
+  const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
+  const [conflicting = '', ...others] = rows.map(({ id }) => id)
+  await ledger.capture([{ outboxId: conflicting, createdAt: '2020-01-01T00:00:00Z' }])
+  const left: string[] = []
+  const { claim } = deps()
+  await captureOnce({
+    async claim(request) {
+      const rows = await claim(request)
+      const tooSlow = Object.assign(new Error('too slow'), { code: '57014', severity: 'ERROR' })
+      return rows && { ...rows, mark: () => Promise.reject(tooSlow) }
+    },
+    async reportLater(outboxIds) {
+      left.push(...outboxIds)
+    },
+  })
+  expect((await readProblems(ledger.pool, 10)).map(({ kind }) => kind)).toEqual(['row_conflict'])
+  expect(left).toEqual(others)
+})
+
 describe('a type without a mapping file', () => {
-  const other = (types: string[] | null) =>
-    ledger.pool.query(
-      `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', $1)`,
-      [types],
-    )
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
   test("only some instances have a type's mapping file: left for those, `unknown_type`", async () => {
