@@ -7,7 +7,7 @@ import { lockKeys } from './keyOrder.ts'
 export interface LastRecordOfDocument {
   outboxId: string
   state: State
-  /** The request's digest; null if outboxd does not know what the service has. */
+  /** The request's digest; null or `unknownDigest` if outboxd does not know what the service has. */
   digest: string | null
   mayHaveArrived: boolean
 }
@@ -24,6 +24,9 @@ export function findReasonToDiscardDocument(
   const isNewTry = (lastRecord.state === 'failed' || lastRecord.state === 'rejected') && !lastRecord.mayHaveArrived
   return isNewTry ? null : `unchanged since outbox:${lastRecord.outboxId}`
 }
+
+/** The digest of a discarded record whose request may have reached the service with unknown contents. */
+export const unknownDigest = 'unknown'
 
 /** Leaves out the submission's own id, so that equal requests have equal digests. */
 export const computeRequestDigest = ({
@@ -80,26 +83,51 @@ export async function discardRecordsOfUnchangedDocuments(
  * Selects the outbox id of the document's newest record that may reach the service and is later than this record. An
  * older version must not be sent after that record.
  */
-export function newerOutboxIdOfDocumentSql(submissionAlias: string): string {
+export const newerOutboxIdOfDocumentSql = (submissionAlias: string): string =>
+  newestOutboxIdSql(submissionAlias, 'true')
+
+/** Leaves out a newer record that waits behind this one, because the service gets that record last. */
+export const overtakingOutboxIdOfDocumentSql = (submissionAlias: string): string =>
+  newestOutboxIdSql(submissionAlias, `(not n.held or n.key is distinct from ${submissionAlias}.key)`)
+
+function newestOutboxIdSql(submissionAlias: string, isNewerSql: string): string {
   const isLater = (other: string) =>
     `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
-       and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq and ${other}.request_digest is not null`
+       and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq and ${mayHaveBeenSentSql(other)}`
   return `(select newer.outbox_id from (
-      select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived)
+      select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived) and ${isNewerSql}
       union all select outbox_id, seq from outboxd.pruned_submission p where ${isLater('p')}
     ) newer order by newer.seq desc limit 1)`
 }
 
+/** The requests of discarded records without a digest cannot have reached the service. */
+const mayHaveBeenSentSql = (alias: string) => `(${alias}.state <> 'discarded' or ${alias}.request_digest is not null)`
+
+/** Returns the newer versions that were or may be sent before these records, by submission id. */
+export async function readOvertakingOutboxIds(
+  db: Database,
+  submissionIds: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ id: string; newer: string }>(
+    `select id, newer from (
+       select s.id, ${overtakingOutboxIdOfDocumentSql('s')} as newer
+       from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null
+     ) versions where newer is not null`,
+    [submissionIds],
+  )
+  return new Map(rows.map(({ id, newer }) => [id, newer]))
+}
+
 /**
- * After its transaction failed, a record may be submitted again. Lets the record fail instead if its document has a
- * newer version, because the service would get the older version last.
+ * After its transaction failed, or a probe did not find it, a record may be submitted again. Lets the record fail
+ * instead if a newer version of its document overtook it, because the service would get the older version last.
  */
 export async function failResubmissionsOfOvertakenDocuments<T extends Transition>(
   db: Database,
   transitions: readonly T[],
 ): Promise<readonly T[]> {
   const again = transitions.filter(
-    ({ submission, change }) => submission.state === 'accepted' && change.state === 'queued',
+    ({ submission, change }) => (submission.state === 'accepted' || submission.probing) && change.state === 'queued',
   )
   if (again.length === 0) return transitions
   // Locks keys early, so that records captured from now on wait behind this one. After a deadlock, the caller retries.
@@ -107,11 +135,10 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
     db,
     again.flatMap(({ submission }) => submission.key ?? []),
   )
-  const { rows } = await db.query<{ id: string; newer: string }>(
-    `select s.id, ${newerOutboxIdOfDocumentSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
-    [again.map(({ submission }) => submission.id)],
+  const newer = await readOvertakingOutboxIds(
+    db,
+    again.map(({ submission }) => submission.id),
   )
-  const newer = new Map(rows.flatMap((row) => (row.newer === null ? [] : [[row.id, row.newer]])))
   return transitions.map((transition) => {
     const { submission, change } = transition
     const overtakenBy = newer.get(submission.id)
@@ -139,11 +166,10 @@ interface Standing {
   last: LastRecordOfDocument | null
 }
 
-/** Ignores discarded records without a digest, because their requests cannot have reached the service. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type
-       and ${table}.outbox = outboxd.current_outbox() and (${table}.state <> 'discarded' or ${table}.request_digest is not null)`
+       and ${table}.outbox = outboxd.current_outbox() and ${mayHaveBeenSentSql(table)}`
   const { rows } = await db.query<Standing & { outboxId: string }>(
     `select r."outboxId",
        exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId" and t.outbox = outboxd.current_outbox()) as "isKnown",

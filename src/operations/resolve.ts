@@ -1,3 +1,4 @@
+import { readOvertakingOutboxIds } from '../ledger/documents.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import {
@@ -92,9 +93,22 @@ async function whyNotResolved(
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
+  if (answer.notArrived) return whyOvertaken(ledger, submission)
   const transaction = transactionNamedInAnswer(detail, answer)
   const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
+}
+
+async function whyOvertaken(
+  ledger: Database,
+  submission: RecordToSettle['submission'],
+): Promise<ResolveOutcome | null> {
+  const newer = (await readOvertakingOutboxIds(ledger, [submission.id])).get(submission.id)
+  return newer === undefined
+    ? null
+    : left(
+        `${nameOf(submission)} is older than outbox:${newer}, the newer version of its document, which it would overwrite at the service. Discard it instead`,
+      )
 }
 
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
@@ -200,7 +214,7 @@ async function settleNotArrived(
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   const written = await resolveAsNotArrived(operator, submission, newKey)
-  if (written === null) return changed(name)
+  if (written === null) return (await whyOvertaken(operator.ledger, submission)) ?? changed(name)
   return settled(
     'queued',
     null,

@@ -236,6 +236,19 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
   })
 
+  test('an older version of a document is not sent after a newer one', async () => {
+    const ofDocument = { document: 'public.sale 5', key: '5' }
+    const id = await fixture.end(
+      { state: 'failed', error: '500', mayHaveArrived: true },
+      { ...ofDocument, outboxId: '1' },
+    )
+    await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { ...ofDocument, outboxId: '2', body: '{}' })
+    const { code, messages } = await run(id, { notArrived: true })
+    expect(code).toBe(1)
+    expect(messages).toContain('outbox:1 is older than outbox:2, the newer version of its document')
+    expect((await fixture.ledger.row(id)).state).toBe('failed')
+  })
+
   test('after E002 it says what the same key will come to', async () => {
     const id = await fixture.end({ ...uncertain, errorCode: 'E002' })
     expect((await run(id, { notArrived: true })).messages).toContain('add --new-key')

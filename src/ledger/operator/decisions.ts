@@ -1,6 +1,7 @@
 import { escapeNonAsciiFields } from '../../boundText.ts'
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { unknownDigest } from '../documents.ts'
 import { removePollJobs } from '../queue.ts'
 import { mayBePrunedSql } from '../retention.ts'
 import {
@@ -77,7 +78,8 @@ const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
   // The digest keeps a document from being sent again if the service may have the document.
   set: `state = 'discarded', ended_at = clock_timestamp(), job_id = null, poll_at = null, polled_rarely = false,
-    request_digest = case when f.state in ('uncertain', 'accepted') or f.may_have_arrived then s.request_digest end`,
+    request_digest = case when s.document is not null and (f.state in ('uncertain', 'accepted') or f.may_have_arrived)
+      then coalesce(s.request_digest, '${unknownDigest}') end`,
   cause: `concat_ws(': ', 'discarded', $3::text)`,
 })
 
@@ -113,7 +115,7 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<Recor
 
 /**
  * Erases key, payload, body, result, error and the details of events. Times, states, ids, amounts and digests stay, so
- * the audit chain stays valid.
+ * the audit chain stays valid, and an unchanged document is not sent again.
  */
 export function eraseRecords(
   { ledger, actor }: Operator,
@@ -125,7 +127,7 @@ export function eraseRecords(
          select s.id from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
          where s.revision = r.revision and ${mayBePrunedSql} and s.erased_at is null order by s.id for update of s
        )
-       update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null, request_digest = null,
+       update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null,
          emptied_at = coalesce(emptied_at, clock_timestamp()), erased_at = clock_timestamp()
        from due where s.id = due.id returning s.id`,
       [records.map(({ id }) => id), records.map(({ revision }) => revision)],

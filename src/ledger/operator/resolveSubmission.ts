@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../postgres/database.ts'
+import { overtakingOutboxIdOfDocumentSql } from '../documents.ts'
 import type { PollQueue } from '../queue.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
@@ -37,7 +38,7 @@ export function resolveAsArrived(
  * The record is sent again. The record stays in doubt and keeps its idempotency key (see `queueReplays`), because the
  * operator may be wrong.
  *
- * @returns null if the submission took a step since, or nothing is in doubt
+ * @returns null if the submission took a step since, nothing is in doubt, or its document's newer version overtook it
  */
 export async function resolveAsNotArrived(
   operator: Operator,
@@ -115,7 +116,7 @@ export async function settleArrivedRecords(
 
 const notArrivedSql = decisionSql({
   fields: '"newKey" boolean, "idempotencyKey" uuid',
-  allowed: settleableSql,
+  allowed: `${settleableSql} and (s.document is null or ${overtakingOutboxIdOfDocumentSql('s')} is null)`,
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},

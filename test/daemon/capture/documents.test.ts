@@ -5,8 +5,9 @@ import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/captur
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/documents.ts'
-import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
+import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { pruneOldSubmissions, removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
@@ -362,22 +363,67 @@ async function discard(): Promise<void> {
   const { rows } = await ledger.pool.query(
     `select id, revision, state, key from outboxd.submission where state in ('rejected', 'uncertain')`,
   )
-  const actor = { who: 'operator test', reason: null, account: 'test@host' }
-  await discardSeenSubmissions({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
+  await discardSeenSubmissions(operator(), rows)
 }
 
+const operator = () => ({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor }) as const
+
+/** Erases the record of a row, which has been written back. */
+async function erase(outboxId: string): Promise<void> {
+  const { rows } = await ledger.pool.query(
+    'update outboxd.submission set report_due = false where outbox_id = $1 returning id, revision',
+    [outboxId],
+  )
+  expect(await eraseRecords(operator(), rows)).toHaveLength(1)
+}
+
+/** As `recover`, or a capture after a loss of data, stores the record of a row. */
+const forgetDigest = (outboxId: string) =>
+  ledger.pool.query('update outboxd.submission set request_digest = null where outbox_id = $1', [outboxId])
+
+test('a record that was erased still says what the service has', async () => {
+  await sale(5)
+  const first = await note(5)
+  await captureAll()
+  await end('completed')
+  await erase(first)
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
+})
+
+test('what was captured as uncertain and discarded may have arrived: the record before it does not count', async () => {
+  await sale(5)
+  const first = await note(5)
+  await captureAll()
+  await end('completed')
+  await setPrice(5, '2')
+  const doubtful = await note(5)
+  await captureAll()
+  await forgetDigest(doubtful)
+  await end('uncertain', first)
+  await discard()
+  await setPrice(5, '1.10')
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(['queued', '1.10', null])
+})
+
 describe('an older version of a document is not sent after a newer one:', () => {
+  const polled = `transaction_id = 't-1', job_id = gen_random_uuid(), poll_at = now(), attempt = 1`
+  const olderIs = {
+    accepted: `state = 'accepted', accepted_at = now(), ${polled}`,
+    probing: `state = 'sending', probing = true, ${polled}`,
+    rejected: `state = 'rejected', ended_at = now()`,
+    uncertain: `state = 'uncertain', ended_at = now(), in_doubt = true, attempt = 1`,
+  }
+
   /** Two versions: the older one in `state`, the newer one `newer`. @returns the older one's id and the newer one's row */
-  async function versions(state: 'accepted' | 'rejected', newer: State) {
+  async function versions(state: keyof typeof olderIs, newer: State) {
     await sale(5)
     const first = await note(5)
     await captureAll()
-    await ledger.pool.query(
-      state === 'rejected'
-        ? `update outboxd.submission set state = 'rejected', held = false, due_at = null, ended_at = now()`
-        : `update outboxd.submission set state = 'accepted', held = false, due_at = null, transaction_id = 't-1', accepted_at = now(),
-             job_id = gen_random_uuid(), poll_at = now(), attempt = 1`,
-    )
+    await ledger.pool.query(`update outboxd.submission set held = false, due_at = null, ${olderIs[state]}`)
     await setPrice(5, '2.20')
     const second = await note(5)
     await captureAll()
@@ -391,8 +437,9 @@ describe('an older version of a document is not sent after a newer one:', () => 
     return { older, second }
   }
 
-  const resubmit = async ({ id, job }: { id: string; job: string }) => {
-    const older = submission({ id, key: '5', state: 'accepted', transactionId: 't-1', jobId: job })
+  const resubmit = async ({ id, job }: { id: string; job: string }, probing = false) => {
+    const state = probing ? 'sending' : 'accepted'
+    const older = submission({ id, key: '5', state, probing, transactionId: 't-1', jobId: job })
     const change = {
       state: 'queued',
       dueInMs: 0,
@@ -442,10 +489,62 @@ describe('an older version of a document is not sent after a newer one:', () => 
       sendsOwnId: false,
       stamp: null,
     } as const
-    const operator = { ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor } as const
-    expect(await queueReplays(operator, [replay], false)).toEqual([])
+    expect(await queueReplays(operator(), [replay], false)).toEqual([])
     await end('rejected')
-    expect(await queueReplays(operator, [replay], false)).toEqual([older.id])
+    expect(await queueReplays(operator(), [replay], false)).toEqual([older.id])
+  })
+
+  test.each([
+    ['completed and was erased', 'completed', erase],
+    ['completed, and its digest is unknown', 'completed', forgetDigest],
+    [
+      'was uncertain, its digest is unknown, and it was discarded',
+      'uncertain',
+      async (second: string) => {
+        await forgetDigest(second)
+        const { rows } = await ledger.pool.query(
+          `select id, revision, key from outboxd.submission where outbox_id = $1`,
+          [second],
+        )
+        expect(await discardSeenSubmissions(operator(), rows)).toHaveLength(1)
+      },
+    ],
+  ] as const)('if an operator replays it, and the newer one %s', async (_, state, change) => {
+    const { older, second } = await versions('rejected', state)
+    await change(second)
+    const newer = async () => (await readReplayableSubmissions(ledger.pool, [older]))[0]?.newer
+    expect(await newer()).toBe(second)
+    await ledger.pool.query(
+      `update outboxd.submission set report_due = false, ended_at = now() - interval '9 days' where outbox_id = $1`,
+      [second],
+    )
+    await appendLogsToChain(ledger.pool, () => true)
+    expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
+    expect(await newer()).toBe(second)
+  })
+
+  test('if an operator says that it did not arrive', async () => {
+    const { older } = await versions('uncertain', 'completed')
+    expect(await resolveAsNotArrived(operator(), { ...older, key: '5' }, false)).toBeNull()
+  })
+
+  test('but it is then if the newer one waits behind it', async () => {
+    const { older } = await versions('uncertain', 'queued')
+    expect(await resolveAsNotArrived(operator(), { ...older, key: '5' }, false)).toEqual(
+      expect.objectContaining({ keptKey: true }),
+    )
+    const { rows } = await ledger.pool.query('select state, held from outboxd.submission order by seq')
+    expect(rows).toEqual([
+      { state: 'queued', held: false },
+      { state: 'queued', held: true },
+    ])
+  })
+
+  test('if a probe finds that its transaction failed, and the newer one has another key', async () => {
+    const { older, second } = await versions('probing', 'queued')
+    expect(await resubmit(older, true)).toMatchObject({ state: 'queued' })
+    await ledger.pool.query(`update outboxd.submission set key = '6', held = false where outbox_id = $1`, [second])
+    expect(await resubmit(older, true)).toMatchObject({ state: 'failed' })
   })
 })
 
