@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { DueReport, Report, ReportResult } from '../model.ts'
+import type { DueReport, Report, ReportResult, State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { mayHaveLostDataSql } from './history/history.ts'
@@ -27,15 +27,21 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/** Locks nothing, so that no record waits for the outbox's database. */
+/**
+ * Locks nothing, so that no record waits for the outbox's database.
+ *
+ * @returns the reports. `misses` is how often `row_missing` was raised for the row since it was last found.
+ */
 export async function readReportsToWriteBack(
   { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'isComplete'> },
   due: readonly DueReport[],
-): Promise<Report[]> {
+): Promise<(Report & { misses: number })[]> {
   if (!(await history.isComplete(ledger))) return []
-  const { rows } = await ledger.query<Report>(
+  const { rows } = await ledger.query<Report & { misses: number }>(
     `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
-       error_code as "errorCode", error, report_failures as failures
+       error_code as "errorCode", error, report_failures as failures,
+       coalesce((select p.times::int from outboxd.problem p
+         where p.kind = 'row_missing' and p.subject = left(outbox_id, 500)), 0) as misses
      from outboxd.submission
      where report_due and id = any($1::uuid[]) and outbox = outboxd.current_outbox() order by seq`,
     [due.map(({ submissionId }) => submissionId)],
@@ -75,7 +81,7 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
   )
 }
 
-/** Makes reports due for rows that look under way although their records have ended or were pruned. */
+/** Makes reports due for rows that do not show the end of their records. Their records have ended, or were pruned. */
 export async function makeReportsOfEndedRecordsDue(
   db: Database,
   outboxIds: readonly string[],
@@ -84,7 +90,7 @@ export async function makeReportsOfEndedRecordsDue(
   const { rows } = await db.query<{ count: number }>(
     `with known as (
        update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
-         and state in ('completed', 'discarded') and not report_due
+         and state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded') and not report_due
        returning id
      ), pruned as (
        select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
@@ -93,6 +99,20 @@ export async function makeReportsOfEndedRecordsDue(
     [outboxIds, who],
   )
   return rows[0]?.count ?? 0
+}
+
+/** Reads the states of records that need a person, and whose reports are not due: their rows should show the state. */
+export async function readStatesNeedingAttention(
+  db: Database,
+  outboxIds: readonly string[],
+): Promise<{ outboxId: string; state: State }[]> {
+  const { rows } = await db.query<{ outboxId: string; state: State }>(
+    `select outbox_id as "outboxId", state from outboxd.submission
+     where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+       and state in ('failed', 'rejected', 'uncertain') and not report_due`,
+    [outboxIds],
+  )
+  return rows
 }
 
 /** Kinds of problems that end when the row is written back. */

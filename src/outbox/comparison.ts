@@ -4,7 +4,7 @@ import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { clearOutdatedRowConflicts } from './rowDifferences.ts'
-import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
+import { leaveOutCurrentRows, type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { nullIfCanceled, readNextSliceBounds, sliceRowsMax } from './slices.ts'
 import {
   countUnknownStatuses,
@@ -42,7 +42,7 @@ interface ComparisonOptions {
   shouldIncludeWaiting?: boolean
   /** True skips the search for waiting rows behind the cursor and for unknown statuses. */
   onlyLost?: boolean
-  /** Writes ended records back again. Null for a command that changes nothing. */
+  /** Writes back again those of these records that have ended. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Asked between two slices: false stops the comparison. */
   goOn(): boolean | Promise<boolean>
@@ -53,8 +53,8 @@ interface ComparisonOptions {
 }
 
 /**
- * Writes back again if a row is under way but its record has ended. A restored ledger may have lost the note that this
- * is due.
+ * Writes back again if a row is under way but its record has ended, and the row does not show that end. A restored
+ * ledger may have lost the note that this is due. A restored outbox may have lost what was written.
  */
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
   const { shouldIncludeWaiting = false, onlyLost = false, reportAgain, goOn } = options
@@ -64,7 +64,7 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
     const table = await outbox.open()
     const slice = await readNextSliceBounds(table.db, table.rows, comparedUpTo, sliceRows)
     const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, shouldIncludeWaiting)
-    if (known.length > 0) await reportAgain?.(known)
+    if (reportAgain && known.length > 0) await reportAgain(await leaveOutCurrentRows(outbox, table, known))
     rows = [...rows, ...unknown]
     if (!onlyLost && idsBehindCursor !== null && idsBehindCursor.length < rowsMax) {
       const more = await nullIfCanceled(() => outbox.queryTable((asked) => readWaitingIdsBehindCursor(asked, slice)))

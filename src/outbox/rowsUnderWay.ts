@@ -1,4 +1,5 @@
 import { readLedgerId } from '../ledger/binding.ts'
+import { readStatesNeedingAttention } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnSql, columnTextSql, type TableShape } from './columns.ts'
 import { findFailingIds } from './failingRows.ts'
@@ -9,6 +10,7 @@ import { notBeforeStartSql } from './rowExpressions.ts'
 import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
 import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
+import { rowStatusesSql, writeBackAssignments } from './writeBackStatements.ts'
 
 /** A row whose state says that it was captured, but not that its record has ended. */
 export interface RowUnderWay {
@@ -34,6 +36,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
+  const written = writeBackAssignments(table, shape).find(({ column }) => column === state?.column)
   const either = [underWay, named].filter((condition) => condition !== null)
   const ofIds = (rowStampSql: string) =>
     `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
@@ -52,6 +55,11 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     /** Selects the ids in $1 that the filter includes. */
     stamped: ofIds(stamp),
     unstamped: ofIds(`'unreadable'`),
+    /** Selects the rows of $1 whose state would change if the status in $1 was written back. */
+    outdated:
+      written &&
+      `select r."outboxId" from ${rowStatusesSql} join ${from} on ${id} = r."outboxId"::${idType}
+       where ${written.castValueSql} is distinct from ${columnSql(written.column)}`,
   }
 }
 
@@ -81,6 +89,24 @@ export async function readRowsUnderWay(
   const unknown = await stampOurs(db, statements, await withoutSecondLedger(outbox, missed))
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
+}
+
+/**
+ * Leaves out rows that show the state of a failed, rejected or uncertain record, as far as the table has a value for
+ * the state.
+ */
+export async function leaveOutCurrentRows(
+  { ledger }: Outbox,
+  table: OpenTable,
+  outboxIds: readonly string[],
+): Promise<string[]> {
+  const statuses = await readStatesNeedingAttention(ledger, outboxIds)
+  const { outdated } = rowsUnderWayStatements(table)
+  if (statuses.length === 0 || outdated === undefined) return [...outboxIds]
+  const { rows } = await table.db.query<{ outboxId: string }>(outdated, [JSON.stringify(statuses)])
+  const current = new Set(statuses.map(({ outboxId }) => outboxId))
+  for (const { outboxId } of rows) current.delete(outboxId)
+  return outboxIds.filter((outboxId) => !current.has(outboxId))
 }
 
 /** Includes waiting rows that contain a transaction id. */

@@ -40,7 +40,7 @@ async function uncertain(): Promise<Submission> {
   return step(sending as Submission, { state: 'uncertain', error: 'lost', errorCode: 'E' })
 }
 
-async function read(): Promise<Report[]> {
+async function read() {
   const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
   return readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, [
     ...fresh,
@@ -61,7 +61,7 @@ const problems = async () => {
 const only = async () => {
   const [report, ...others] = await read()
   expect(others).toEqual([])
-  return report as Report
+  return report as NonNullable<typeof report>
 }
 
 test('what became of a record is told once', async () => {
@@ -123,6 +123,22 @@ describe('what is put off', () => {
     await writeReportResults(ledger.pool, [knows(await only())])
     expect(await problems()).toEqual([])
     expect(await read()).toEqual([])
+  })
+
+  test('counts for itself how often its row was missing, and from the start when the row was there', async () => {
+    await uncertain()
+    const missing = (report: Report): ReportResult => ({
+      ...refused(report),
+      problem: { kind: 'row_missing', subject: report.outboxId, detail: 'gone', retryInMs: 0 },
+    })
+    const counts: number[][] = []
+    for (const result of [refused, refused, missing, missing, refused, missing, knows]) {
+      const report = await only()
+      counts.push([report.failures, report.misses])
+      await writeReportResults(ledger.pool, [result(report)])
+    }
+    const [failures, misses] = [0, 1].map((each) => counts.map((count) => count[each]))
+    expect({ failures, misses }).toEqual({ failures: [0, 1, 2, 3, 4, 5, 6], misses: [0, 0, 0, 1, 2, 0, 1] })
   })
 
   test('is no problem where another instance has told the row in between', async () => {

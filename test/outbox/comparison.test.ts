@@ -117,6 +117,44 @@ test('a row says under way after its end: written again', async () => {
   expect(await due()).toEqual([{ id: '1' }, { id: '4' }])
 })
 
+test('a row says another state than that of its record, which a person must settle: written again', async () => {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 6)`)
+  expect(await given.capture()).toEqual(['1', '2', '3', '4', '5', '6'])
+  await given.ledger.query(
+    `update outboxd.submission s set state = r.state, due_at = null, ended_at = now(), report_due = false
+     from (values ('1', 'failed'), ('2', 'failed'), ('3', 'rejected'), ('4', 'uncertain'), ('5', 'uncertain')) r (id, state)
+     where outbox_id = r.id`,
+  )
+  await given.pool.query(
+    `update outbox o set status = r.status from (values (1, 'accepted'), (2, 'failed'), (3, 'queued'), (4, 'uncertain'), (5, 'failed')) r (id, status)
+     where o.id = r.id`,
+  )
+  await given.ledger.query(`update outboxd.submission set report_due = false where outbox_id = '6'`)
+  expect(await compare(given)).toBe('done')
+  const { rows } = await given.ledger.query(
+    'select outbox_id as id from outboxd.submission where report_due order by 1',
+  )
+  expect(rows).toEqual([{ id: '1' }, { id: '3' }, { id: '5' }])
+})
+
+test('a row that shows such a state as far as its table can is not written again', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state numeric(4, 1) default 0)`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: { status: state, new: 0, queued: 1, failed: 5, completed: 8, discarded: 9 }\n`,
+  })
+  await given.pool.query('insert into source select from generate_series(1, 3)')
+  expect(await given.capture()).toEqual(['1', '2', '3'])
+  // Uncertain has no value, and rejected that of queued. A row with 5.0 says failed.
+  await given.ledger.query(
+    `update outboxd.submission s set state = r.state, due_at = null, ended_at = now(), report_due = false
+     from (values ('1', 'failed'), ('2', 'rejected'), ('3', 'uncertain')) r (id, state) where outbox_id = r.id`,
+  )
+  await given.pool.query('update source set state = 5 where id = 1')
+  expect(await compare(given)).toBe('done')
+  expect((await given.ledger.query('select from outboxd.submission where report_due')).rowCount).toBe(0)
+})
+
 test('where a table says nothing of an end, no row is told again for ever', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state text default 'new',

@@ -20,7 +20,7 @@ const longLockMs = 5_000
 /**
  * Decides when the row is tried again. A lock passes soon. A refusal lasts until the table is changed.
  *
- * @param failures number of failed tries in a row
+ * @param failures number of failed tries in a row; for the missing row of an ended record, only those that found no row
  * @param hasEnded false if the record has not ended, so that a later report follows
  */
 export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnded = true): ReportDecision {
@@ -70,7 +70,7 @@ function decideMissingRow(failures: number, hasEnded: boolean): ReportDecision {
 const goneAgainMs = 3_600_000
 const goneTriesMax = 24
 const goneMessage =
-  'no row has this id, so its outcome is not written back. The ERP deleted the row, or detached its partition'
+  'no row has this id, so its outcome is not written back. The ERP deleted the row, or detached its partition. The daemon tries each hour for a day, then gives up'
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 

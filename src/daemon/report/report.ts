@@ -1,16 +1,22 @@
 import { type DueReport, endStates, type Report, type ReportResult, type WriteBackResult } from '../../model.ts'
 import { decideReport, type WriteBackOutcome } from './decideReport.ts'
 
+/** A report that is written back now. */
+interface CurrentReport extends Report {
+  /** Tries in a row that found no row, while the record had ended. */
+  misses: number
+}
+
 export interface ReportDeps {
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
   /** @throws Error if the table as a whole cannot be written */
-  writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
+  writeBack(due: readonly DueReport[]): Promise<WriteBackResult<CurrentReport>>
   writeResults(results: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** After this time no further batch begins. The other reports stay due. */
+/** After this time no further batch begins, unless a refused batch is being split. The other reports stay due. */
 const partsMaxMs = 10_000
 const parts = 10
 
@@ -32,12 +38,15 @@ export async function writeOutcomesBackOnce(
   const elapsedMs = deps.stopwatch()
   let most = rowsAtOnce
   let waiting = [...chunks(fresh, most), ...chunks(again, most)]
-  while (waiting.length > 0 && elapsedMs() < partsMaxMs) {
+  // A refused batch that takes longer than `partsMaxMs` must be split, too, or each round would try only that batch.
+  let isBeingSplit = false
+  while (waiting.length > 0 && (elapsedMs() < partsMaxMs || isBeingSplit)) {
     const [part = [], ...rest] = waiting
     waiting = rest
     const beginsMs = elapsedMs()
     const result = await deps.writeBack(part)
     if (result.kind === 'busy') return { hasMore: false, rowsAtOnce: most }
+    isBeingSplit = result.kind === 'refused' && part.length > 1
     if (result.kind === 'done') {
       await deps.writeResults(result.rows.map(({ status, ...outcome }) => resultOf(status, outcome)))
       if (part.length === most && elapsedMs() - beginsMs < quickMs)
@@ -45,19 +54,18 @@ export async function writeOutcomesBackOnce(
     } else if (part.length > 1 && result.kind === 'slow') {
       most = Math.ceil(part.length / 2)
       waiting = [part, ...waiting].flatMap((each) => chunks(each, most))
-    } else if (part.length > 1) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
+    } else if (isBeingSplit) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
     else await deps.writeResults(result.statuses.map((status) => resultOf(status, result)))
   }
   const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
   return { hasMore: isFull || waiting.length > 0, rowsAtOnce: most }
 }
 
-function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
-  const { againInMs, problem } = decideReport(
-    outcome,
-    report.failures,
-    endStates.some((state) => state === report.state),
-  )
+function resultOf({ misses, ...report }: CurrentReport, outcome: WriteBackOutcome): ReportResult {
+  const hasEnded = endStates.some((state) => state === report.state)
+  // Locks and refusals say nothing about a missing row, so they must not end the tries for it.
+  const failures = outcome.kind === 'gone' && hasEnded ? misses : report.failures
+  const { againInMs, problem } = decideReport(outcome, failures, hasEnded)
   // Raises one problem for the whole table, because thousands of rows may have been edited.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null

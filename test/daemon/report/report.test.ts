@@ -7,11 +7,12 @@ type Told = Parameters<ReportDeps['writeResults']>[0][number]
 
 const dueOf = (count: number): Due[] => Array.from({ length: count }, (_, i) => ({ submissionId: `${i}`, failures: 0 }))
 
-const reportOf = (due: Due): Told['report'] => ({
+const reportOf = (due: Due) => ({
   ...due,
+  misses: 0,
   outboxId: `row ${due.submissionId}`,
   revision: 1,
-  state: 'completed',
+  state: 'completed' as const,
   transactionId: 'tx',
   errorCode: null,
   error: null,
@@ -82,6 +83,42 @@ test('the search among them ends in time, and what was not tried stays due', asy
   await run()
   expect(told).toHaveLength(10)
   expect(written.map(({ report }) => report.submissionId)).toEqual(['0', '1', '2', '3', '4', '5'])
+})
+
+test('a refused batch that takes longer than a round is split all the same, and its other rows are told', async () => {
+  let left = dueOf(500)
+  for (let round = 0; round < 20; round++) {
+    let nowMs = 0
+    await writeOutcomesBackOnce({
+      stopwatch: () => () => nowMs,
+      readDue: async () => ({ fresh: left, again: [] }),
+      writeBack(part) {
+        nowMs += 24 * part.length
+        return refuses([499])(part)
+      },
+      async writeResults(told) {
+        const ids = new Set(told.map(({ report }) => report.submissionId))
+        left = left.filter(({ submissionId }) => !ids.has(submissionId))
+      },
+    })
+  }
+  expect(left).toHaveLength(0)
+})
+
+test('an outcome is given up when its row was missing for a day, and not after as many locks', async () => {
+  const missing = (misses: number, state: 'completed' | 'accepted' = 'completed') =>
+    setup({ fresh: [{ submissionId: 'gone', failures: 24 }] }, async ([due]) => ({
+      kind: 'done',
+      rows: due === undefined ? [] : [{ status: { ...reportOf(due), misses, state }, kind: 'gone' }],
+    }))
+  const told = async ({ run, written }: ReturnType<typeof missing>) => {
+    await run()
+    return written.map(({ againInMs, problem }) => [againInMs, problem?.kind])
+  }
+  expect(await told(missing(0))).toEqual([[3_600_000, 'row_missing']])
+  expect(await told(missing(24))).toEqual([[null, undefined]])
+  // Only a record's end opens the problem that counts. An accepted record has a later report.
+  expect(await told(missing(0, 'accepted'))).toEqual([[null, undefined]])
 })
 
 test('while another instance tells rows this one leaves them alone', async () => {
