@@ -15,6 +15,8 @@ import {
 } from '../discover/report.ts'
 import { formatExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
 import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
+import { ServiceMismatch } from '../ledger/binding.ts'
+import { assertSlotsBelongToService } from '../ledger/slotLoans.ts'
 import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
 import { textOf } from '../service/readJson.ts'
 import { formatIsoInstant } from '../time.ts'
@@ -75,6 +77,7 @@ Examples:
     const records = (options.record ?? []).map((file) => readTestRecord(context, file, options.type))
     const problems = [...misnamed(only ?? []), ...misplaced(config, options), ...misread(records, options)]
     if (problems.length > 0) return printUsageErrors(context, problems)
+    if (options.ledger !== false) await assertOwnLedger(config)
     const given = givenBy(options, records)
     const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)
@@ -102,6 +105,15 @@ Examples:
     return isWhole ? exitCodes.done : exitCodes.failed
   },
 })
+
+/** @throws ServiceMismatch, because slots of another service's budget would not keep this service's limit */
+async function assertOwnLedger({ stateDatabaseUrl, service }: DiscoverConfig): Promise<void> {
+  if (stateDatabaseUrl === null) return
+  await assertSlotsBelongToService(stateDatabaseUrl, service).catch((error: unknown) => {
+    if (error instanceof ServiceMismatch) throw error
+    // `askDiscoverQuestions` explains a ledger that cannot be read.
+  })
+}
 
 type DiscoverOptions = OptionsOf<typeof command>
 

@@ -9,7 +9,7 @@ import {
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { createReloadableFiles } from '../daemon/reloadableFiles.ts'
-import { createLog } from '../observe/log.ts'
+import { createLog, type Log } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { findEarliestExpiryEpochMs, isCertificateValidAt } from '../pem.ts'
@@ -119,14 +119,40 @@ export async function run(context: CommandContext): Promise<number> {
     version,
     signal: context.signal,
   }
+  return await runOneAfterAnother({
+    signal: context.signal,
+    log,
+    async start() {
+      otherTable = Promise.withResolvers()
+      app = null
+      app = await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
+      return app
+    },
+    untilOtherTable: () => otherTable.promise,
+  })
+}
+
+export interface DaemonTurns {
+  signal: AbortSignal
+  log: Pick<Log, 'info'>
+  /** @returns null if the signal was aborted before the daemon had started */
+  start(): Promise<Pick<App, 'stop'> | null>
+  untilOtherTable(): Promise<void>
+}
+
+/**
+ * Starts a daemon, and a new one each time outbox.yaml has changed, until the signal is aborted.
+ * @returns the exit code
+ */
+export async function runOneAfterAnother({ signal, log, start, untilOtherTable }: DaemonTurns): Promise<number> {
+  /** False if any of the daemons left a record in doubt, not only the last one. */
+  let isSettled = true
   for (;;) {
-    otherTable = Promise.withResolvers()
-    app = await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
-    if (app === null) return 0
-    await Promise.race([untilAborted(context.signal), otherTable.promise])
-    const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
-    app = null
-    if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
+    const app = await start()
+    if (app === null) return isSettled ? 0 : leftInDoubt
+    await Promise.race([untilAborted(signal), untilOtherTable()])
+    isSettled = (await app.stop({ beginsAgain: !signal.aborted })) && isSettled
+    if (signal.aborted) return isSettled ? 0 : leftInDoubt
     log.info('outbox.yaml changed: the daemon starts again with it')
   }
 }

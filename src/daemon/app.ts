@@ -77,7 +77,7 @@ export async function startApp(deps: AppDeps) {
     ...deps,
     telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: config.discoveredContract }),
     ...{ databases, client, wakeups },
-    health: createLoopHealth(clock),
+    health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
   const parts = createDaemonParts(daemon)
   let isSettled = true
@@ -98,6 +98,12 @@ export async function startApp(deps: AppDeps) {
   loops = running
   opened.defer(async () => {
     isSettled = await running.stop()
+    // Settles records whose outcome was given up after the last round of the loop `orphans`.
+    await parts.rounds.orphans
+      .runOnce()
+      .catch((error: unknown) =>
+        log.warn('given-up outcomes could not be settled: another instance or the next start settles them', { error }),
+      )
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())

@@ -13,9 +13,28 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
   },
 })
 
-export async function runEachStep(steps: readonly (() => Promise<void>)[]): Promise<void> {
+/** After a failure, no step begins later than this in the round, because each may wait for a time limit of 25 s, too. */
+const failedRoundMaxMs = 10_000
+
+/**
+ * Runs all steps, although some fail, unless a failure took long.
+ *
+ * @throws the first error
+ */
+export async function runEachStep(
+  steps: readonly (() => Promise<void>)[],
+  monotonicMs = () => performance.now(),
+): Promise<void> {
+  const startMs = monotonicMs()
   const failures: unknown[] = []
-  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+  for (const step of steps) {
+    if (failures.length > 0 && monotonicMs() - startMs > failedRoundMaxMs) break
+    try {
+      await step()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
   if (failures.length > 0) throw failures[0]
 }
 
@@ -106,11 +125,17 @@ export interface FailingLoop {
 
 export type LoopHealth = ReturnType<typeof createLoopHealth>
 
+interface Moment {
+  /** Wall clock, for messages only. */
+  atMs: number
+  monotonicMs: number
+}
+
 interface State {
-  lastRoundMs: number
-  lastSuccessMs: number | null
+  lastRound: Moment
+  lastSuccess: Moment | null
   failures: number
-  failingSinceMs: number
+  failingSince: Moment
   error: unknown
 }
 
@@ -121,59 +146,60 @@ const staleMs = 30_000
 const failuresToTell = 3
 const failingToTellMs = 10_000
 
-export function createLoopHealth({ nowMs }: { nowMs(): number }) {
+/** Measures ages by the monotonic clock, because a wall clock that is set would make loops look stuck, or hide stuck ones. */
+export function createLoopHealth({ nowMs, monotonicMs }: { nowMs(): number; monotonicMs(): number }) {
   const states = new Map<string, State>()
-  const stateOf = (loop: string): State => states.get(loop) ?? fresh(nowMs())
+  const now = (): Moment => ({ atMs: nowMs(), monotonicMs: monotonicMs() })
+  const ageMs = (moment: Moment) => monotonicMs() - moment.monotonicMs
+  const stateOf = (loop: string): State => states.get(loop) ?? fresh(now())
   const stuck = () =>
     [...states]
-      .map(([loop, { lastRoundMs }]) => ({ loop, lastRoundMs }))
-      .filter(({ lastRoundMs }) => lastRoundMs < nowMs() - stuckMs)
+      .filter(([, { lastRound }]) => ageMs(lastRound) > stuckMs)
+      .map(([loop, { lastRound }]) => ({ loop, since: formatIsoInstant(lastRound.atMs) }))
   return {
-    started: (loop: string): void => void states.set(loop, fresh(nowMs())),
-    succeeded: (loop: string): void => void states.set(loop, { ...fresh(nowMs()), lastSuccessMs: nowMs() }),
+    started: (loop: string): void => void states.set(loop, fresh(now())),
+    succeeded: (loop: string): void => void states.set(loop, { ...fresh(now()), lastSuccess: now() }),
     failed(loop: string, error: unknown): void {
-      const { failures, failingSinceMs, lastSuccessMs } = stateOf(loop)
+      const { failures, failingSince, lastSuccess } = stateOf(loop)
       states.set(loop, {
-        lastRoundMs: nowMs(),
-        lastSuccessMs,
+        lastRound: now(),
+        lastSuccess,
         failures: failures + 1,
-        failingSinceMs: failures === 0 ? nowMs() : failingSinceMs,
+        failingSince: failures === 0 ? now() : failingSince,
         error,
       })
     },
     failing: (): FailingLoop[] => [
       ...[...states]
         .filter(
-          ([, { failures, failingSinceMs }]) =>
-            failures >= failuresToTell || (failures > 0 && nowMs() - failingSinceMs >= failingToTellMs),
+          ([, { failures, failingSince }]) =>
+            failures >= failuresToTell || (failures > 0 && ageMs(failingSince) >= failingToTellMs),
         )
         .map(([loop, { error }]) => ({ loop, error })),
-      ...stuck().map(({ loop, lastRoundMs }) => ({
+      ...stuck().map(({ loop, since }) => ({
         loop,
-        error: new Error(`the loop hangs: its last round ended at ${formatIsoInstant(lastRoundMs)}`),
+        error: new Error(`the loop hangs: its last round ended at ${since}`),
       })),
     ],
     live: (): Readiness => ({
-      reasons: stuck().map(
-        ({ loop, lastRoundMs }) => `the loop ${loop} has been stuck since ${formatIsoInstant(lastRoundMs)}`,
-      ),
+      reasons: stuck().map(({ loop, since }) => `the loop ${loop} has been stuck since ${since}`),
     }),
     ready: (needed: readonly string[]): Readiness => ({
       reasons: needed
-        .map((loop) => ({ loop, lastSuccessMs: stateOf(loop).lastSuccessMs }))
-        .filter(({ lastSuccessMs }) => lastSuccessMs === null || lastSuccessMs < nowMs() - staleMs)
+        .map((loop) => ({ loop, lastSuccess: stateOf(loop).lastSuccess }))
+        .filter(({ lastSuccess }) => lastSuccess === null || ageMs(lastSuccess) > staleMs)
         .map(
-          ({ loop, lastSuccessMs }) =>
-            `the loop ${loop} has not succeeded since ${lastSuccessMs === null ? 'the start' : formatIsoInstant(lastSuccessMs)}`,
+          ({ loop, lastSuccess }) =>
+            `the loop ${loop} has not succeeded since ${lastSuccess === null ? 'the start' : formatIsoInstant(lastSuccess.atMs)}`,
         ),
     }),
   }
 }
 
-const fresh = (nowMs: number): State => ({
-  lastRoundMs: nowMs,
-  lastSuccessMs: null,
+const fresh = (now: Moment): State => ({
+  lastRound: now,
+  lastSuccess: null,
   failures: 0,
-  failingSinceMs: nowMs,
+  failingSince: now,
   error: null,
 })

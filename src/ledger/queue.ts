@@ -82,6 +82,7 @@ export type PollQueue = Awaited<ReturnType<typeof openPollQueue>>
  * (docs/why/guarantee.md). Methods with `db` work in the caller's transaction.
  *
  * @param onError called if background work of pg-boss failed. pg-boss tries such work again.
+ * @throws Error if the queue is missing
  */
 export async function openPollQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's default pool would wait without limit for a locked job.
@@ -105,7 +106,10 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
   boss.on('error', onError)
   try {
     await boss.start()
+    // pg-boss checks only its version. Without the queue, the ledger would refuse the outcome of each tracked record.
+    if (!(await boss.getQueue(queueName))) throw new Error(queueMissingMessage)
   } catch (error) {
+    await boss.stop({ graceful: false })
     await pool.end()
     throw error
   }
@@ -151,6 +155,8 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
     },
   }
 }
+
+const queueMissingMessage = `the schema ${queueSchemaName} lacks the queue ${queueName}, perhaps because a migration was interrupted or the schema was restored in part. Without the queue, no transaction can be tracked: run \`outboxd migrate\``
 
 /** Writes seconds with six decimals, because Postgres does not accept 1e-7 as an interval. */
 const interval = (ms: number) => (ms / 1000).toFixed(6)

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { createPool, type Database, isReadOnlyServerError } from '../postgres/database.ts'
-import { inspectDatabase } from '../postgres/inspectDatabase.ts'
+import type pg from 'pg'
+import {
+  createPool,
+  type Database,
+  inTransaction,
+  isReadOnlyServerError,
+  withConnectionErrorsExplained,
+} from '../postgres/database.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 import { computeRequestsEndAfterMs, permitValidMs } from '../slotDurations.ts'
 import { assertLedgerBelongsToService, type ServiceIdentity, ServiceMismatch } from './binding.ts'
 import * as budget from './budget.ts'
+import { emptyInstanceMemory, readAndJudgeHistory } from './history/history.ts'
 import { isActivePauseSql } from './pauses.ts'
 
 export type LentSlot =
@@ -16,12 +23,15 @@ export type LentSlot =
 /** Lends a command one slot for each of its requests. Must be closed. */
 export type CommandSlots = NonNullable<Awaited<ReturnType<typeof openCommandSlots>>>
 
-/** @returns null if no daemon has set up a budget */
+/**
+ * Opens the slots of a ledger that belongs to the command's service (`assertSlotsBelongToService`).
+ * @returns null if no daemon has set up a budget
+ */
 export async function openCommandSlots(
   url: string,
   { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
 ) {
-  const pool = createPool({ url, name: 'outboxd discover', connections: 1, settings: catalogSearchPathSettings })
+  const pool = openBudgetPool(url, 'outboxd discover')
   let hasAnySlots = false
   try {
     hasAnySlots = await budget.hasAnySlots(pool)
@@ -35,26 +45,49 @@ export async function openCommandSlots(
       if (pause !== null) return { kind: 'paused', ...pause }
       const ageMs = stopwatch()
       const loan = await lend(pool, 1, computeRequestsEndAfterMs(windowMs, requestTimeoutMs))
-      if (loan === null) return { kind: 'none-free' }
+      if (loan.kind === 'history-differs') return { kind: 'paused', reason: 'history', detail: historyDiffersMessage }
+      if (loan.kind === 'none-free') return loan
       return { kind: 'slot', mayLeave: () => ageMs() < permitValidMs(windowMs), done: () => loan.giveBack(pool) }
     },
     [Symbol.asyncDispose]: () => pool.end(),
   }
 }
 
-/** @returns null if too few slots are free */
-async function lend(
-  db: Database,
-  permits: number,
-  requestsEndAfterMs: number,
-): Promise<{ giveBack(db: Database): Promise<void> } | null> {
-  const slots = await budget.takeSlots(db, permits, requestsEndAfterMs, randomUUID())
-  const spent = (used: boolean) =>
-    slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
-  if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-    return { giveBack: (later) => budget.returnSlots(later, spent(true)) }
-  if (slots.length > 0) await budget.returnSlots(db, spent(false))
-  return null
+const historyDiffersMessage =
+  'the ledger may have lost committed data, and so forgotten which slots are taken. Start a daemon, which examines the ledger'
+
+/** Durable, because a taken slot must survive a crash once its request has left. */
+const openBudgetPool = (url: string, name: string): pg.Pool =>
+  createPool({ url, name, connections: 1, durable: true, settings: catalogSearchPathSettings })
+
+type Lent =
+  | { kind: 'lent'; giveBack(db: Database): Promise<void> }
+  /** Too few slots are free. */
+  | { kind: 'none-free' }
+  /** The ledger may have lost data, or a standby was promoted and no daemon has judged that yet. */
+  | { kind: 'history-differs' }
+
+/** @throws CommitUncertain if a failover may undo the taking */
+function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promise<Lent> {
+  const take = async (db: Database): Promise<Lent> => {
+    if (!(await isHistoryUnchanged(db))) return { kind: 'history-differs' }
+    const slots = await budget.takeSlots(db, permits, requestsEndAfterMs, randomUUID())
+    const spent = (used: boolean) =>
+      slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
+    if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
+      return { kind: 'lent', giveBack: (later) => budget.returnSlots(later, spent(true)) }
+    if (slots.length > 0) await budget.returnSlots(db, spent(false))
+    return { kind: 'none-free' }
+  }
+  return inTransaction(pool, take, { mustSurviveFailover: true })
+}
+
+/** Leaves the search for rows that name lost transactions to the daemons. */
+async function isHistoryUnchanged(db: Database): Promise<boolean> {
+  const findNamed = async () => ({ kind: 'none' }) as const
+  // The value of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.
+  const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby: 'none', findNamed })
+  return verdict.kind === 'stands'
 }
 
 async function readPause(db: Database): Promise<{ reason: string; detail: string } | null> {
@@ -69,23 +102,44 @@ export type SlotLoan =
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'no-budget' }
+  /** The ledger cannot be read or written, or may have lost data. */
   | { kind: 'unknown'; readOnly: boolean }
 
+/** @throws ServiceMismatch */
 export async function borrowSlots(
   url: string,
   { permits, requestsEndAfterMs, service }: { permits: number; requestsEndAfterMs: number; service: ServiceIdentity },
 ): Promise<SlotLoan> {
-  const onBudget = <T>(look: (db: Database) => Promise<T>) =>
-    inspectDatabase({ variable: 'STATE_DATABASE_URL', url, read: look })
+  const onBudget = <T>(work: (pool: pg.Pool) => Promise<T>) => withBudgetPool(url, work)
   try {
-    return await onBudget(async (db) => {
-      if (!(await budget.hasAnySlots(db))) return { kind: 'no-budget' }
-      await assertLedgerBelongsToService(db, service)
-      const loan = await lend(db, permits, requestsEndAfterMs)
-      return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
+    return await onBudget(async (pool) => {
+      if (!(await budget.hasAnySlots(pool))) return { kind: 'no-budget' }
+      await assertLedgerBelongsToService(pool, service)
+      const loan = await lend(pool, permits, requestsEndAfterMs)
+      if (loan.kind === 'history-differs') return { kind: 'unknown', readOnly: false }
+      return loan.kind === 'none-free' ? loan : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })
   } catch (error) {
     if (error instanceof ServiceMismatch) throw error
     return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // `outboxd check` shows why in its lines about the ledger
+  }
+}
+
+/**
+ * Does nothing if no daemon has set up a budget.
+ * @throws ServiceMismatch
+ */
+export async function assertSlotsBelongToService(url: string, service: ServiceIdentity): Promise<void> {
+  await withBudgetPool(url, async (pool) => {
+    if (await budget.hasAnySlots(pool)) await assertLedgerBelongsToService(pool, service)
+  })
+}
+
+async function withBudgetPool<T>(url: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const pool = openBudgetPool(url, 'outboxd check')
+  try {
+    return await withConnectionErrorsExplained('STATE_DATABASE_URL', url, () => work(pool))
+  } finally {
+    await pool.end()
   }
 }

@@ -111,7 +111,8 @@ export async function beginTransaction(
     db,
     commit: () => end('commit'),
     async [Symbol.asyncDispose]() {
-      if (open) await end('rollback').catch(() => {}) // closing the connection rolls back, too
+      // A broken connection is closed, which rolls back, too. A ROLLBACK would wait behind a statement without an answer.
+      if (open && broken === undefined) await end('rollback').catch(() => {})
       client.off('error', onError)
       client.release(broken)
     },

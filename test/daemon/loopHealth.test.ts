@@ -3,10 +3,14 @@ import { createLoopHealth } from '../../src/daemon/loop.ts'
 import { essentialLoops } from '../../src/daemon/loops.ts'
 
 function setup() {
-  const state = { nowMs: 1_000_000 }
-  const health = createLoopHealth({ nowMs: () => state.nowMs })
+  const state = { nowMs: 1_000_000, monotonicMs: 500 }
+  const health = createLoopHealth({ nowMs: () => state.nowMs, monotonicMs: () => state.monotonicMs })
   health.started('capture')
-  return { health, state, failing: () => health.failing().map(({ loop }) => loop) }
+  const advance = (ms: number) => {
+    state.nowMs += ms
+    state.monotonicMs += ms
+  }
+  return { health, state, advance, failing: () => health.failing().map(({ loop }) => loop) }
 }
 const error = new Error('no')
 
@@ -22,30 +26,30 @@ test('a loop that fails three times in a row is failing, until it succeeds', () 
 })
 
 test('one that failed 10 s ago and has not succeeded since is failing', () => {
-  const { health, state, failing } = setup()
+  const { health, advance, failing } = setup()
   health.failed('capture', error)
-  state.nowMs += 9_999
+  advance(9_999)
   expect(failing()).toEqual([])
-  state.nowMs += 1
+  advance(1)
   expect(failing()).toEqual(['capture'])
 })
 
 test('what is needed is ready once it has succeeded, and for 30 s more', () => {
-  const { health, state } = setup()
+  const { health, advance } = setup()
   expect(health.ready(['capture']).reasons).toEqual(['the loop capture has not succeeded since the start'])
   health.succeeded('capture')
   expect(health.ready(['capture']).reasons).toEqual([])
   health.failed('capture', error)
-  state.nowMs += 30_001
+  advance(30_001)
   expect(health.ready(['capture']).reasons).toHaveLength(1)
   expect(health.ready([]).reasons).toEqual([])
 })
 
 test.each(essentialLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
-  const { health, state } = setup()
+  const { health, advance } = setup()
   for (const loop of essentialLoops) health.succeeded(loop)
   expect(health.ready(essentialLoops).reasons).toEqual([])
-  state.nowMs += 30_001
+  advance(30_001)
   for (const loop of essentialLoops) if (loop !== missing) health.succeeded(loop)
   expect(health.ready(essentialLoops).reasons).toEqual([
     expect.stringContaining(`the loop ${missing} has not succeeded since 1970-`),
@@ -53,11 +57,24 @@ test.each(essentialLoops)('without %s alone the instance is not ready: no record
 })
 
 test('a loop whose round does not end for two minutes is stuck; one that fails is alive', () => {
-  const { health, state, failing } = setup()
+  const { health, advance, failing } = setup()
   expect(failing()).toEqual([])
-  state.nowMs += 120_001
+  advance(120_001)
   expect(failing()).toEqual(['capture'])
   expect(health.live().reasons).toEqual([expect.stringMatching(/^the loop capture has been stuck since \d{4}-/)])
   health.failed('capture', error)
   expect(health.live().reasons).toEqual([])
+})
+
+test('a wall clock that is set forward makes no loop stuck, and one that is set back hides no stuck loop', () => {
+  const { health, state } = setup()
+  health.succeeded('capture')
+  state.nowMs += 3_600_000
+  expect(health.live().reasons).toEqual([])
+  expect(health.ready(['capture']).reasons).toEqual([])
+  state.nowMs -= 7_200_000
+  state.monotonicMs += 30_001
+  expect(health.ready(['capture']).reasons).toHaveLength(1)
+  state.monotonicMs += 90_000
+  expect(health.live().reasons).toHaveLength(1)
 })

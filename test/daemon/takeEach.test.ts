@@ -11,3 +11,16 @@ test('steps that fail keep no other from being taken, and the first is thrown at
   await expect(runEachStep([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
   expect(taken).toEqual([1, 2, 3, 4])
 })
+
+test('no step follows one that waited long for the database, because each would wait as long', async () => {
+  const timeout = new Error('Query read timeout')
+  const state = { ms: 0 }
+  const taken: number[] = []
+  const waiting = async () => {
+    state.ms += 25_000
+    throw timeout
+  }
+  const steps = [waiting, async () => void taken.push(2)]
+  await expect(runEachStep(steps, () => state.ms)).rejects.toBe(timeout)
+  expect(taken).toEqual([])
+})

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { runOneAfterAnother } from '../../src/commands/run.ts'
 import { stopAndWaitForOutcomes } from '../../src/daemon/loops.ts'
 import type { LogFields } from '../../src/observe/log.ts'
 
@@ -51,4 +52,19 @@ test('after ten minutes it is given up, and each record is named', async () => {
       'record was left in doubt: the daemon stopped before its outcome was in the ledger, so another instance settles it',
     fields: record,
   })
+})
+
+test('a record that was left in doubt before a new outbox.yaml counts in the exit code of the later stop', async () => {
+  const stopping = new AbortController()
+  const settled = [false, true]
+  const exitCode = await runOneAfterAnother({
+    signal: stopping.signal,
+    log: { info() {} },
+    start: async () => ({ stop: async () => settled.shift() ?? true }),
+    async untilOtherTable() {
+      if (settled.length === 1) stopping.abort()
+    },
+  })
+  expect(settled).toEqual([])
+  expect(exitCode).toBe(1)
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { installPollQueue, type NewPollJob } from '../../src/ledger/queue.ts'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { installPollQueue, type NewPollJob, openPollQueue } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -127,4 +127,14 @@ test('polls that are to be rare are fetched apart, and do not stand before the o
   expect((await fetch()).map(({ id }) => id)).toEqual([due.jobId])
   expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(2)
   expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(1)
+})
+
+test('a database whose migration ended before the queue was created is refused, with the command that creates it', async () => {
+  await ledger.pool.query(`select pgboss.delete_queue('outboxd_poll')`)
+  onTestFinished(() => installPollQueue(ledger.url))
+  const opened = await openPollQueue(ledger.url, () => {}).then(
+    (queue) => queue.close(),
+    (error: unknown) => error,
+  )
+  expect(opened).toEqual(expect.objectContaining({ message: expect.stringContaining('run `outboxd migrate`') }))
 })

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -59,6 +60,20 @@ test('a connection that broke is not given back to the pool', async () => {
   expect(isTransientError(broken)).toBe(true)
   expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   await pool.end()
+})
+
+test('a session that did not answer gets no ROLLBACK, which would wait as long again', async () => {
+  const sent: string[] = []
+  const client = Object.assign(new EventEmitter(), {
+    async query(text: string) {
+      sent.push(text)
+      if (text === 'select 1') throw new Error('Query read timeout')
+    },
+    release: (error?: Error) => void sent.push(`released: ${error?.message}`),
+  })
+  const pool = { connect: async () => client } as unknown as pg.Pool
+  await thrownBy(() => inTransaction(pool, (db) => db.query('select 1')))
+  expect(sent).toEqual(['begin', 'select 1', 'released: Query read timeout'])
 })
 
 test('a connection to a server that became read-only is not given back, and the work may succeed elsewhere', async () => {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
+import { computeRequestsEndAfterMs } from '../../slotDurations.ts'
 import { restartSlotsAfterClockSetBack } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import {
@@ -178,8 +179,19 @@ export async function raiseHistoryProblem(
        spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
        free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
      where permits > 0`,
-    [requestsEndAfterMs],
+    [Math.max(requestsEndAfterMs, await readLongestRequestsEndAfterMs(db))],
   )
+}
+
+/** Instances may have different request timeouts. Returns 0 if the ledger does not know them any more. */
+async function readLongestRequestsEndAfterMs(db: Database): Promise<number> {
+  const { rows } = await db.query<{ windowMs: number; requestTimeoutMs: number }>(
+    `select window_ms::float8 as "windowMs",
+       (select max(request_timeout_ms)::float8 from outboxd.instance_setting) as "requestTimeoutMs"
+     from outboxd.budget where exists (select from outboxd.instance_setting)`,
+  )
+  const [row] = rows
+  return row === undefined ? 0 : computeRequestsEndAfterMs(row.windowMs, row.requestTimeoutMs)
 }
 
 /** Runs in a transaction. */
