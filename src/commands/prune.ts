@@ -82,7 +82,9 @@ async function pruneLedger(
     },
   }
   try {
-    return { end: await runPruneRound({ ledger, outbox }, round), pruned }
+    const end = await runPruneRound({ ledger, outbox }, round)
+    const left = await countPrunableSubmissions(ledger, retention)
+    return { end: end === 'through' && left.length > 0 ? 'begun' : end, pruned }
   } finally {
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }
@@ -107,7 +109,7 @@ function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResu
   const rest =
     end === 'through'
       ? ''
-      : ' The rest is left, because the command was interrupted or another instance prunes: run the command again.'
+      : ' The rest is left, because the command was interrupted, another instance prunes, or log entries are not in the audit chain yet: run the command again.'
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 

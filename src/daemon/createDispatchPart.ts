@@ -184,14 +184,14 @@ function stageDeps(
   return {
     submit: {
       ...shared,
-      isRefusedAgain: (accessToken, answer, before) => isRefusedAgain(accessToken, answer, 'POST', before),
+      isRefusedAgain: (accessToken, answer, id) => isRefusedAgain(accessToken, answer, 'POST', id),
       policy: config.uncertainPolicy,
       read: readSubmitAnswer,
       firstPollMs: (resource) => planner.nextPollDelayMs(resource, 0),
     },
     track: {
       ...shared,
-      isRefusedAgain: (accessToken, answer, before) => isRefusedAgain(accessToken, answer, 'GET', before),
+      isRefusedAgain: (accessToken, answer, id) => isRefusedAgain(accessToken, answer, 'GET', id),
       unavailableMs: config.unavailablePauseMs,
       stuckAfterMs: config.stuckAfterMs,
       read: readGetAnswer,

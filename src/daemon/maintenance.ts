@@ -8,6 +8,7 @@ import {
   readOwnOrphanedSubmissions,
 } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
+import { dropReportsToFormerOutboxes } from '../ledger/operator/adoptOutbox.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
@@ -121,12 +122,16 @@ const reconcileEveryMs = 10_000
 function createReconciling({ config, databases, telemetry, wakeups }: Context): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
+  let lastKey = ''
   const steps = [
     queue.supervise,
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
-      if ((await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
+      const round = await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure, lastKey))
+      lastKey = round.lastKey
+      if (round.released > 0) wakeups.dispatch.wake()
     },
+    () => dropReportsToFormerOutboxes(ledger),
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
     () => sumRequestCountsByHour(ledger),

@@ -55,16 +55,26 @@ export async function withKeysLocked<T>(
 /** Keys of one round. */
 const keysMax = 1_000
 
-/** Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
-export async function releaseUnblockedRecords(db: Database, onFailure: KeyOnFailure): Promise<number> {
+/**
+ * Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction.
+ *
+ * @param afterKey the last key of the round before; '' to begin
+ * @returns `lastKey` is '' if no keys are left
+ */
+export async function releaseUnblockedRecords(
+  db: Database,
+  onFailure: KeyOnFailure,
+  afterKey = '',
+): Promise<{ released: number; lastKey: string }> {
   const { rows } = await db.query<{ key: string }>(
-    `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
-    [keysMax],
+    `select distinct key from outboxd.submission where state = 'queued' and held and key > $2 order by key limit $1`,
+    [keysMax, afterKey],
   )
   const keys = rows.map(({ key }) => key)
-  if (keys.length === 0) return 0
+  if (keys.length === 0) return { released: 0, lastKey: '' }
   await lockKeys(db, keys)
-  return releaseFirstRecordsOfKeys(db, keys, onFailure)
+  const released = await releaseFirstRecordsOfKeys(db, keys, onFailure)
+  return { released, lastKey: keys.length < keysMax ? '' : (keys.at(-1) ?? '') }
 }
 
 export const endStatesBlockingKeySql: Record<KeyOnFailure, string> = {

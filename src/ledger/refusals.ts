@@ -67,7 +67,10 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   return rows[0] ?? null
 }
 
-/** Queues these records again if they are still rejected and cannot have arrived. */
+/**
+ * Queues these records again if they are still rejected and cannot have arrived. Leaves out a record if a later one of
+ * its key was sent meanwhile, because it would be sent out of order.
+ */
 async function queueAgain(
   db: Database,
   ids: readonly string[],
@@ -81,9 +84,12 @@ async function queueAgain(
   return withKeysLocked(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
-         update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
+         update outboxd.submission s set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
            ${resetColumnsByLifetimeSql('step')}, ended_at = null, report_due = true
-         where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
+         where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived and not exists (
+           select from outboxd.submission l where l.key = s.key and l.seq > s.seq and l.attempt > 0
+             and l.state not in ('queued', 'rejected')
+         ) returning id, attempt, seq
        ), event as (
          insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
          select id, 'rejected', 'queued', attempt, $2, $3 from queued order by seq

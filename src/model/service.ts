@@ -137,8 +137,8 @@ export interface AnswerReading {
 export interface RequestDeps {
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** True if a token that replaced a refused one was refused, too. @param wasRefusedBefore of the request's record */
-  isRefusedAgain(accessToken: string, answer: Answer, wasRefusedBefore: boolean): boolean
+  /** True if a further token was refused, too, so that one more will not help. */
+  isRefusedAgain(accessToken: string, answer: Answer, submissionId: string): boolean
   read(answer: Answer, resource: Resource): AnswerReading
   newKey(): string
 }

@@ -94,7 +94,7 @@ const slotsAgainMs = 500
 export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
   | { kind: 'none-free' }
-  /** The ledger cannot be read or written, so the free slots are unknown. */
+  /** The ledger cannot be read or written, or may have lost data, so the free slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 interface BudgetedAskOptions<T> {

@@ -81,7 +81,7 @@ function queued(detail: SubmissionDetail): Explained {
   if (dueMs !== null && dueMs > nowMs)
     return explain(
       `it waits to be sent again. Cause: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
-      `sent at ${formatInstantAndDistance(dueMs, nowMs)}, as soon as a slot is free`,
+      `to be sent from ${formatInstantAndDistance(dueMs, nowMs)} on, as soon as a slot is free`,
     )
   return permitsFree > 0
     ? explain('it is the next record to be sent', 'sent within seconds')

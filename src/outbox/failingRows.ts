@@ -54,7 +54,7 @@ export function createFailingRowTracker(ledger: Database) {
   return {
     /** Statements leave out the filter and the stamp for these rows. */
     ids: () => known,
-    /** @returns whether the known ids are no longer `before` */
+    /** @returns true if the known ids differ from those in `before` */
     async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
       learning ??= learn(statements).finally(() => {
         learning = null

@@ -71,7 +71,7 @@ function nameEnd(error: Error): Error {
     : error
 }
 
-/** Skips a resumed session, because only the session before brought the certificate, which still counts. */
+/** Skips a resumed TLS session: it brings no certificate, and that of the first handshake still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)

@@ -36,6 +36,8 @@ const roundingMs = 1_000
 const outlivedMax = 5
 /** Replaced tokens are kept, because an answer may come several short-lived tokens later. */
 const rememberedMax = 10
+/** More records than this do not get 401 before the pause. */
+const refusedRecordsMax = 1_000
 
 interface Held {
   accessToken: string
@@ -46,7 +48,6 @@ interface Held {
   isUsed: boolean
   isOutlived: boolean
   refusedFor: Set<Method>
-  replacesRefused: boolean
   /** Methods for which the service refused the former token, and has not yet accepted this one. */
   unprovenFor: Set<Method>
 }
@@ -58,6 +59,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
   let held: Held | null = null
   let rejected: Held | null = null
   let remembered: Held[] = []
+  /** By the id of a record that got 401: the first token that was refused. */
+  const refusedWith = new Map<string, string>()
   let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
 
@@ -92,7 +95,6 @@ export function createTokenCache(deps: TokenCacheDeps) {
       isUsed: false,
       isOutlived: false,
       refusedFor: new Set(),
-      replacesRefused: rejected !== null,
       unprovenFor: new Set(rejected?.refusedFor),
     }
   }
@@ -141,18 +143,23 @@ export function createTokenCache(deps: TokenCacheDeps) {
     isRefusedForAge,
 
     /**
-     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. If the record
-     * was refused before, maybe with another instance's token, it does not matter whether others were accepted since.
+     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. Either the token
+     * was never accepted, or this record got 401 with two tokens of this process. Another instance's token does not
+     * count, because it may have been revoked earlier.
      */
-    isRefusedAgain(accessToken: string, answer: Answer, method: Method, wasRefusedBefore: boolean): boolean {
+    isRefusedAgain(accessToken: string, answer: Answer, method: Method, submissionId: string): boolean {
       const token = remembered.find((each) => each.accessToken === accessToken)
       if (token === undefined || answer.kind === 'no-answer' || isRefusedForAge(accessToken, answer)) return false
       if (answer.status !== 401) {
         token.unprovenFor.delete(method)
+        refusedWith.delete(submissionId)
         return false
       }
       token.refusedFor.add(method)
-      return token.unprovenFor.has(method) || (wasRefusedBefore && token.replacesRefused)
+      const former = refusedWith.get(submissionId)
+      refusedWith.set(submissionId, former ?? accessToken)
+      if (refusedWith.size > refusedRecordsMax) refusedWith.delete([...refusedWith.keys()][0] ?? '')
+      return token.unprovenFor.has(method) || (former !== undefined && former !== accessToken)
     },
 
     /** Drops a refused token, unless it has already been replaced. */

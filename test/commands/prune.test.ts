@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
@@ -49,6 +49,18 @@ test('it deletes and empties what is due by the variables, and says how much; th
   expect(await run({})).toMatchObject({ code: 3, messages: 'No record is old enough to be pruned.\n' })
   expect(await run({}, { RETENTION_DAYS: '39' })).toMatchObject({ messages: 'Deleted 2 records, emptied 0.\n' })
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
+})
+
+test('it exits with 1 if log entries that are not in the audit chain yet keep records', async () => {
+  await completed(2, 100)
+  await fixture.ledger.pool.query('truncate outboxd.chain_block')
+  const chaining = await fixture.ledger.pool.connect()
+  onTestFinished(() => chaining.release())
+  await chaining.query('begin; select pg_advisory_xact_lock(7166)')
+  const { code, messages } = await run({})
+  await chaining.query('rollback')
+  expect([code, messages]).toEqual([1, expect.stringMatching(/^Deleted 0 records.* The rest is left, because/)])
+  expect(await run({})).toMatchObject({ code: 0, messages: expect.stringContaining('Deleted 2 records') })
 })
 
 test('0 keeps all, and it says so', async () => {

@@ -78,6 +78,15 @@ async function end(change: GivenChange): Promise<Submission> {
   return submission as Submission
 }
 
+test('a record of a former outbox waits for no report, so that it can be pruned and erased', async () => {
+  const { id } = await end({ state: 'completed', transactionId: 'tx' })
+  expect(await ledger.row(id)).toMatchObject({ report_due: true })
+  await sql('update outboxd.outbox set is_current = false')
+  await sql('insert into outboxd.outbox default values')
+  await setup().reconcile.runOnce()
+  expect(await ledger.row(id)).toMatchObject({ report_due: false })
+})
+
 describe('orphans', () => {
   /** This instance has been heard for as long as it takes to judge others. */
   async function beAlive(): Promise<void> {

@@ -108,10 +108,20 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
   const release = (keyOnFailure: KeyOnFailure) =>
-    inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, keyOnFailure))
+    inTransaction(ledger.pool, async (db) => (await releaseUnblockedRecords(db, keyOnFailure)).released)
   expect(await release('block')).toBe(0)
   expect(await release('continue')).toBe(1)
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
+})
+
+test('of many keys, each round looks at the next ones', async () => {
+  const many = Array.from({ length: 1_001 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
+  await ledger.capture(many.flatMap((key) => [{ key }, { key }]))
+  await ledger.pool.query(`update outboxd.submission set held = true where key = $1`, [many.at(-1)])
+  const release = (after: string) => inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, 'continue', after))
+  const first = await release('')
+  expect(first).toEqual({ released: 0, lastKey: many[999] })
+  expect(await release(first.lastKey)).toEqual({ released: 1, lastKey: '' })
 })
 
 describe('capture', () => {

@@ -80,6 +80,19 @@ async function lockedBy(id: string) {
   }
 }
 
+test('a record stays rejected if a later one of its key was sent meanwhile', async () => {
+  const first = await refuse('nginx: 400', { key: 'K' })
+  await ledger.capture([{ key: 'K', resource: 'orders', type: 'order' }])
+  const [order] = (await claim(work, { submissions: 1 })).submissions
+  if (order === undefined) throw new Error('nothing was claimed')
+  const accepted = transition(order, { state: 'accepted', transactionId: 'order', pollInMs: 1_000 })
+  const answeredRecords = [{ resource: 'orders', met: null, hasServiceVerdict: true } as const]
+  await work.writeOutcomes(outcomeBatch({ transitions: [accepted], answeredRecords }))
+  await times(9, () => refuse())
+  expect(await ledger.countStates()).toEqual({ accepted: 1, queued: 9, rejected: 1 })
+  expect((await ledger.read(first)).state).toBe('rejected')
+})
+
 test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
   await times(9, () => refuse())
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9 }, []])

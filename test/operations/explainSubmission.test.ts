@@ -65,7 +65,7 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ permitsFree: 0 }, 'the budget is spent, so it waits for a slot'],
   [
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
-    'it waits to be sent again. Cause: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
+    'it waits to be sent again. Cause: the service answered 500 / to be sent from 2026-11-03 12:00:02Z (in 2 s)',
   ],
   [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
   [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent when outbox:12 is accepted'],

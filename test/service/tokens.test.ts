@@ -24,7 +24,7 @@ test('callers at the same time share one request', async () => {
 test('after a refusal the next token is refused again at its first 401, until it has been let in once', async () => {
   const { tokens } = setup()
   const answered = (name: string, status: number, method: 'GET' | 'POST' = 'POST') =>
-    tokens.isRefusedAgain(name, response(status), method, false)
+    tokens.isRefusedAgain(name, response(status), method, `${name} ${method}`)
   await tokens.ready()
   expect([answered('t1', 401), answered('t1', 401)]).toEqual([false, false])
   tokens.reject('t1')
@@ -39,15 +39,26 @@ test('after a refusal the next token is refused again at its first 401, until it
   expect(answered('nobody’s', 401)).toBe(false)
 })
 
-test('of a record that met a 401 before, only a token that replaced a refused one is refused again', async () => {
+test('a record is refused again at its 401 to a second token, whatever the service accepts for others', async () => {
   const { tokens } = setup()
-  const refused = (name: string) => tokens.isRefusedAgain(name, response(401), 'GET', true)
+  const answered = (name: string, status: number, id: string) =>
+    tokens.isRefusedAgain(name, response(status), 'GET', id)
   await tokens.ready()
-  expect(refused('t1')).toBe(false)
+  expect([answered('t1', 401, 'r'), answered('t1', 401, 'r')]).toEqual([false, false])
   tokens.reject('t1')
   await tokens.ready()
-  expect(tokens.isRefusedAgain('t2', response(200), 'GET', false)).toBe(false)
-  expect(refused('t2')).toBe(true)
+  expect([answered('t2', 200, 'other'), answered('t2', 401, 'r')]).toEqual([false, true])
+  expect([answered('t2', 200, 'r'), answered('t2', 401, 'r')]).toEqual([false, false])
+})
+
+test('a token that was accepted and then revoked is not refused again, though it replaced a refused one', async () => {
+  const { tokens } = setup()
+  await tokens.ready()
+  tokens.isRefusedAgain('t1', response(401), 'POST', 'a')
+  tokens.reject('t1')
+  await tokens.ready()
+  expect(tokens.isRefusedAgain('t2', response(200), 'POST', 'b')).toBe(false)
+  expect(tokens.isRefusedAgain('t2', response(401), 'POST', 'c')).toBe(false)
 })
 
 test('it is renewed 5 minutes before its end, in the background', async () => {

@@ -121,10 +121,13 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
 
   return {
     async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
-      const parts = [
-        { ...rest, slots: [], transitions: [] },
-        ...(transition ? [{ ...empty, transitions: [transition] }] : []),
-      ]
+      const parts = transition
+        ? [
+            { ...rest, refusals: [], slots: [], transitions: [] },
+            // A refusal counts only beside the step of its record.
+            { ...empty, refusals: rest.refusals, transitions: [transition] },
+          ]
+        : [{ ...rest, slots: [], transitions: [] }]
       const pieces = parts.map(pieceOf)
       for (const piece of pieces) {
         unwritten.add(piece)

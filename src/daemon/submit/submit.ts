@@ -33,7 +33,7 @@ export async function submit(
   if (answer === null) return { step: stepOfUnsentAttempt('the time of its slot had run out'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
-    refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.repeatedAfter401),
+    refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.id),
   })
 }
 

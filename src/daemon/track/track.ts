@@ -31,7 +31,7 @@ export async function track(
     ageMs: submission.ageMs,
     history: {
       ...submission,
-      repeatedAfter401: deps.isRefusedAgain(accessToken, answer, submission.repeatedAfter401),
+      repeatedAfter401: deps.isRefusedAgain(accessToken, answer, submission.id),
       earlierInDoubt: submission.inDoubt,
     },
     hasTokenExpired: deps.isRefusedForAge(accessToken, answer),

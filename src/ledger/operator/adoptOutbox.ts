@@ -153,3 +153,13 @@ export function judgeServiceChange(
   if (daemons.length > 0) return 'daemons'
   return isSame || served === null || Object.keys(records).length === 0 ? 'adopted' : 'records'
 }
+
+/**
+ * Drops the reports to former outboxes, which no daemon writes. Records that were under way during `adopt` get a report
+ * when they end. Without this, such a record could never be pruned or erased.
+ */
+export async function dropReportsToFormerOutboxes(db: Database): Promise<void> {
+  await db.query(
+    'update outboxd.submission set report_due = false where report_due and outbox <> outboxd.current_outbox()',
+  )
+}

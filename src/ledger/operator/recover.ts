@@ -37,8 +37,9 @@ import { settleArrivedRecords } from './resolveSubmission.ts'
 export type RecoveredAs = 'uncertain' | 'new'
 
 export interface DoubtfulRecordCounts {
+  /** Queued records, and those whose id is asked for. */
   queued: number
-  /** The times when the oldest and the newest queued record were recorded. */
+  /** The times when the oldest and the newest of these records were recorded. */
   oldestMs: number | null
   newestMs: number | null
   /** Records that are being sent, or became uncertain after a daemon last found the history unchanged. */
@@ -54,7 +55,7 @@ export async function countDoubtfulRecords(db: Database): Promise<DoubtfulRecord
        (select count(*)::int from outboxd.submission w where w.state = 'sending' and not w.probing or w.state = 'uncertain'
           and w.ended_at >= (select marked_at from outboxd.history)) as "onWire",
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
-     from outboxd.submission s where s.state = 'queued'`,
+     from outboxd.submission s where s.state = 'queued' or s.probing`,
   )
   return rows[0] as DoubtfulRecordCounts
 }
@@ -70,7 +71,7 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
   const { rows } = await db.query<DoubtfulRecord>(
     `select id, revision, key, outbox_id as "outboxId", resource, state = 'queued' as "isQueued" from outboxd.submission
      where outbox = outboxd.current_outbox() and (state = 'queued'
-       or state in ('sending', 'uncertain', 'failed', 'rejected') and not probing and body is not null)
+       or state in ('sending', 'uncertain', 'failed', 'rejected') and body is not null)
      order by seq`,
   )
   return rows
@@ -176,7 +177,8 @@ async function lockAndFindOtherHolders(
 }
 
 const uncertainSql = (error: string): string =>
-  `state = 'uncertain', in_doubt = true, due_at = null, held = false, error = ${error}, ended_at = clock_timestamp()`
+  `state = 'uncertain', in_doubt = true, due_at = null, held = false, error = ${error}, ended_at = clock_timestamp(),
+   probing = false, job_id = null, poll_at = null`
 
 const doubtSql = decisionSql({
   fields: 'error text',
@@ -234,8 +236,9 @@ export interface RecoveryTerms {
 /**
  * Decides the queued records and agrees to the history, so that sending continues. Runs in a transaction.
  *
- * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. An
- * accepted record is not sent again automatically, because it may have failed and been sent again already.
+ * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. A
+ * polled record is not sent again automatically, because it may have failed and been sent again already. So polled
+ * records come first: if the answer to a poll queues one meanwhile, it is decided with the queued records.
  * @returns the number of queued records decided; null if the operator has seen a different finding
  */
 export async function finishRecovery(
@@ -245,18 +248,24 @@ export async function finishRecovery(
 ): Promise<number | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
   if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
+  // Waits for claims of polls that are not committed yet.
+  await db.query(
+    `select from ${queueSchemaName}.job where id in (select job_id from outboxd.submission where job_id is not null)
+     order by id for update`,
+  )
+  await db.query(
+    // A new job id makes the fence refuse the answer to a poll that is under way, which would undo this.
+    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1,
+       job_id = case when job_id in (select id from ${queueSchemaName}.job where state in ('active', 'retry'))
+         then gen_random_uuid() else job_id end
+     where job_id is not null`,
+  )
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
     const taken = await decideQueued(db, { as: queuedBecome, after }, actor)
     queued += taken.count
     after = taken.after
   }
-  await db.query(
-    // A new job id makes the fence refuse the answer to a poll that is under way, which would undo this.
-    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1,
-       job_id = case when job_id in (select id from ${queueSchemaName}.job where state in ('active', 'retry')) then gen_random_uuid() else job_id end
-     where state = 'accepted'`,
-  )
   await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
   await logOperatorAct(db, actor, 'recover', { as: queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
   return queued
@@ -273,15 +282,16 @@ async function decideQueued(
 ): Promise<{ count: number; after: string | null }> {
   const { rows } = await db.query<{ count: number; last: string | null }>(
     `with doubtful as (
-       select s.id, s.seq from outboxd.submission s where s.state = 'queued' and s.seq > $5
+       select s.id, s.seq, s.state from outboxd.submission s
+       where (s.state = 'queued' ${as === 'uncertain' ? 'or s.probing' : ''}) and s.seq > $5
        order by s.seq limit ${takenMax} for update of s
      ), taken as (
        update outboxd.submission s set revision = s.revision + 1,
          ${as === 'uncertain' ? `report_due = true, ${uncertainSql('$6')}` : 'in_doubt = true'}
-       from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
+       from doubtful where s.id = doubtful.id returning s.id, doubtful.state as former, s.state, s.attempt
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${reasonAndAccountJsonSql('$3', '$4')} from taken
+       select id, former, state, attempt, 'recovered as ' || $1, $2, ${reasonAndAccountJsonSql('$3', '$4')} from taken
      )
      select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
     [as, actor.who, actor.reason, actor.account, after, lostDataMessage(null)],

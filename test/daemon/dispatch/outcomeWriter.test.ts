@@ -177,6 +177,13 @@ test('a single piece that the database refuses keeps nobody waiting (it blocked 
   expect(written).toEqual(['good'])
 })
 
+test('written one by one, a refusal stays with its record, without which it would not count', async () => {
+  const { outcomeWriter, writes } = setup({ outcome: (_, nth) => (nth === 1 ? lock : null) })
+  const refusals = [{ submissionId: 'a', resource: 'data', fingerprint: '400', summary: '400' } as const]
+  await outcomeWriter.add(work('a', { refusals }))
+  expect(writes.slice(1).flatMap((batch) => batch.refusals.map(() => idsOf(batch)))).toEqual([['a']])
+})
+
 test('a pause that the database refuses keeps no outcome from being written', async () => {
   const { outcomeWriter, written, abandoned } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
   await outcomeWriter.add(work('a', { pauses: [{ reason: 'throttled', askedMs: null, detail: '' }] }))

@@ -5,6 +5,9 @@ import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
+/** The id of a record that was refused with two tokens. */
+const refusedBefore = 'refused before'
+
 function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, policy = 'hold' as UncertainPolicy } = {}) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const deps = {
@@ -16,7 +19,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
     read: readSubmitAnswer,
     firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
     isRefusedForAge: () => false,
-    isRefusedAgain: (_token: string, _answer: Answer, wasRefusedBefore: boolean) => wasRefusedBefore,
+    isRefusedAgain: (_token: string, _answer: Answer, id: string) => id === refusedBefore,
     newKey: () => 'fresh',
   }
   return {

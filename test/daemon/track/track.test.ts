@@ -13,6 +13,9 @@ const accepted: Partial<Submission> = {
   ageMs: 5_000,
 }
 
+/** The id of a record that was refused with two tokens. */
+const refusedBefore = 'refused before'
+
 function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pending' })) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const asked: [string, number][] = []
@@ -29,7 +32,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       return 1_234
     },
     isRefusedForAge: () => false,
-    isRefusedAgain: (_token: string, _answer: Answer, wasRefusedBefore: boolean) => wasRefusedBefore,
+    isRefusedAgain: (_token: string, _answer: Answer, id: string) => id === refusedBefore,
     newKey: () => 'fresh',
   }
   return {
@@ -107,7 +110,7 @@ test('another transaction’s answer is a breach of contract, and no end', async
 test('what the ledger knows of earlier polls counts', async () => {
   const unauthorized = setup(response(401))
   expect((await unauthorized.track()).step.change).toMatchObject({ repeatedAfter401: true })
-  expect((await unauthorized.track({ repeatedAfter401: true })).step.pause).toMatchObject({ reason: 'unauthorized' })
+  expect((await unauthorized.track({ id: refusedBefore })).step.pause).toMatchObject({ reason: 'unauthorized' })
   const unknown = setup(response(404))
   expect((await unknown.track({ unknownForMs: 599_999 })).step.change).toMatchObject({
     state: 'accepted',

@@ -20,6 +20,7 @@ import {
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
 import { record } from '../../support/record.ts'
 import { testActor } from '../../support/testActor.ts'
+import { until } from '../../support/until.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -35,6 +36,14 @@ beforeEach(async () => {
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
   createDataLossGuard({ pool, who: 'daemon 1', requestsEndAfterMs: 1_000, standby, rowSearch: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
+/** Recovers from a loss that was found. */
+async function recoverAs(queuedBecome: 'uncertain' | 'new'): Promise<void> {
+  await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
+  const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
+  const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
+  const terms = { queuedBecome, seenAtMs, isOutboxInDoubt: false, alreadyDecided }
+  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
+}
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
 test('the ledger is a copy: nothing is sent before `recover`', async () => {
@@ -142,6 +151,22 @@ test('in another history nothing is claimed, from the first moment on, and the w
   expect(rows).toEqual([{ n: 10 }])
 })
 
+test('no slot is free again before the requests of the instance with the longest timeout have ended', async () => {
+  await ledger.pool.query(
+    `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
+     values (gen_random_uuid(), 'host', 10, 60000, 120000, 'continue');
+     update outboxd.history set timeline = timeline + 5`,
+  )
+  const { rows: budgets } = await ledger.pool.query<{ windowMs: number }>(
+    'select window_ms::float8 as "windowMs" from outboxd.budget',
+  )
+  expect(await historyOf().check()).toMatchObject({ kind: 'found' })
+  const { rows } = await ledger.pool.query<{ freeInMs: number }>(
+    `select extract(epoch from min(free_at) - clock_timestamp())::float8 * 1000 as "freeInMs" from outboxd.slot`,
+  )
+  expect(rows[0]?.freeInMs).toBeGreaterThan(120_000 + (budgets[0]?.windowMs ?? 0))
+})
+
 test('what is found is told once, with when a daemon last found it as it was; a person agrees to what he saw', async () => {
   const [id] = await ledger.capture([{}])
   const history = historyOf()
@@ -208,14 +233,51 @@ test('the answer to a poll that was under way during a recovery does not send a 
   await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
   const [poll] = (await dispatch.claim({ ...request(), polls: 1 }, () => {})).polls
   if (poll === undefined) throw new Error('no poll was claimed')
-  await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
-  const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
-  const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
-  const terms = { queuedBecome: 'new', seenAtMs, isOutboxInDoubt: false, alreadyDecided } as const
-  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
+  await recoverAs('new')
   const again = { state: 'queued', transactionId: null, dueInMs: 0 } as const
   await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, again, poll.job)] }))
   expect(await ledger.row(id as string)).toMatchObject({ state: 'accepted', in_doubt: true, resubmissions: 3 })
+})
+
+test('a record that is asked for becomes uncertain, so that no 404 sends it again after a recovery', async () => {
+  const [id] = await ledger.capture([{}])
+  const dispatch = ledger.dispatch()
+  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
+  if (sent === undefined) throw new Error('nothing was claimed')
+  const asked = { state: 'sending', transactionId: 'in Location', pollInMs: 0, polledRarely: false } as const
+  await dispatch.writeOutcomes(
+    outcomeBatch({ transitions: [transition(sent, { ...asked, unknown: false, inDoubt: true })] }),
+  )
+  await recoverAs('uncertain')
+  expect(await ledger.row(id as string)).toMatchObject({ state: 'uncertain', probing: false, report_due: true })
+  expect(await ledger.events(id as string)).toContain('sending -> uncertain: recovered as uncertain')
+})
+
+test('a poll whose answer is written during the recovery leaves no record queued', async () => {
+  const [id] = await ledger.capture([{}])
+  const dispatch = ledger.dispatch()
+  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
+  if (sent === undefined) throw new Error('nothing was claimed')
+  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0 } as const
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
+  const answer = await ledger.pool.connect()
+  onTestFinished(() => answer.release())
+  await answer.query('begin')
+  await answer.query('select from outboxd.submission where id = $1 for update', [id])
+  const recovered = recoverAs('uncertain')
+  await until(
+    () =>
+      ledger.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`),
+    ({ rowCount }) => rowCount !== 0,
+  )
+  await answer.query(
+    `update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), job_id = null, poll_at = null,
+       transaction_id = null, accepted_at = null where id = $1`,
+    [id],
+  )
+  await answer.query('commit')
+  await recovered
+  expect(await ledger.row(id as string)).toMatchObject({ state: 'uncertain' })
 })
 
 test('a claim that is not there any more is known by the daemon that made it, also before anybody looks', async () => {
