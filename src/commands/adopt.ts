@@ -147,7 +147,7 @@ function serviceMessage({ kind, impact: { daemons, records, served } }: ServiceA
   }
 }
 
-/** Counts waiting rows. Returns 0 if the ids started again, because the count is then unknown. */
+/** Returns 0 if the ids started again, because the count is then unknown. */
 async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting

@@ -15,7 +15,6 @@ interface Asking {
   config: DiscoverConfig
   plan: QuestionPlan
   budget: number
-  /** True if requests are counted in memory. */
   countsInMemory: boolean
   onAnswered(answered: AnsweredQuestion): void
 }

@@ -138,7 +138,7 @@ function sumForm({ csv, json }: AuditOptions): Form {
   }
 }
 
-/** Waits until stdout is read, so that output does not fill the memory. */
+/** Waits, so that output does not fill the memory. */
 async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
   if (text === '' || stdout.write(text)) return
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {

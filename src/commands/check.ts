@@ -84,7 +84,7 @@ const wrongConfiguration = 'the configuration is wrong'
 
 const notAsked = (of: readonly string[], why: string) => of.map((what) => makeUncheckedFinding(what, why))
 
-/** Turns an error into a finding, so that the next check still runs. */
+/** The next check still runs after an error. */
 async function orProblem([what, ...others]: [string, ...string[]], look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()
@@ -105,7 +105,7 @@ function summary(findings: readonly Finding[]): string {
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-/** The valid part of the configuration: all of it, only the variables of the databases, or nothing. */
+/** All of the configuration, only the variables of the databases, or nothing. */
 interface Configured {
   config: Config | null
   databaseConfig: DatabaseConfig | null

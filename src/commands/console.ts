@@ -24,7 +24,7 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/** All viewers share these connections, so a wait for a locked table is short. */
+/** Shared by all viewers, so a wait for a lock is short. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
 /** Leaves connections for other pages, because a search takes up to ten seconds. */

@@ -88,7 +88,7 @@ Examples:
   },
 })
 
-/** True if the folder, or its nearest existing parent, is in `node_modules` or holds the package's examples. */
+/** Judges a missing folder by its nearest existing parent. */
 function isInPackage(dir: string): boolean {
   if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
   const real = realpathSync(dir)

@@ -216,7 +216,7 @@ function writeSettings(
   answered: readonly AnsweredQuestion[],
   { service }: DiscoverConfig,
 ): void {
-  // Renames a finished file, so that the file is whole even if the process ends here.
+  // A renamed file is whole even if the process ends here.
   const unfinished = `${file}.${process.pid}`
   writeFileSync(
     unfinished,

@@ -88,7 +88,7 @@ async function listRecords(
   if (json) printJson(context, submissions.map(submissionJson))
   else if (csv) context.stdout.write(submissionCsv(submissions))
   else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
-  // Skipped rows are not in the ledger, so they are named in addition to the records.
+  // Skipped rows are not in the ledger.
   for (const message of skippedRowMessages(await readProblems(ledger, problemsRead)))
     context.stderr.write(`${message}\n`)
   return found.length

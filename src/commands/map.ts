@@ -80,7 +80,7 @@ Examples:
 
 type MapOptions = OptionsOf<typeof command>
 
-/** @param id of the row to map; null maps all waiting rows */
+/** @param id null maps all waiting rows */
 async function previewRows(
   context: CommandContext,
   mappings: Mappings,

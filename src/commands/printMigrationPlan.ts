@@ -88,7 +88,7 @@ const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
-/** Estimates how long a migration takes. A missing table counts as empty, because an earlier migration creates it. */
+/** A missing table counts as empty, because an earlier migration creates it. */
 export function estimateMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,

@@ -57,7 +57,7 @@ Examples:
 
 const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
 
-/** Adds the logs to the audit chain, because only entries in the chain may be deleted. Then deletes what is due. */
+/** Adds the logs to the audit chain, because only entries in the chain may be deleted. */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,

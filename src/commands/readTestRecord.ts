@@ -9,7 +9,7 @@ import { type Resource, serviceResources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
 
-/** The body of a request from the file of `discover --record`, unchanged or mapped. */
+/** From the file of `discover --record`. */
 export type TestRecord =
   | { kind: 'record'; resource: Resource; body: RequestBody }
   | { kind: 'invalid'; problem: string }

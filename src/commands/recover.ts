@@ -150,7 +150,7 @@ Examples:
 
 type RecoverOptions = OptionsOf<typeof command>
 
-/** Separates states from names, because `--as` takes both. `--by` is the older option for the name. */
+/** Separates states from names, because `--as` takes both. */
 function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names: string[] } {
   const words = [as].flat()
   const isState = (word: string) => word === 'uncertain' || word === 'new'

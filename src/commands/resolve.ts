@@ -132,7 +132,7 @@ function conclude(
   return isSettled ? exitCodes.done : exitCodes.failed
 }
 
-/** A record and its outcome. `line` is set if the answer comes from a file. */
+/** `line` is set if the answer comes from a file. */
 interface Concluded {
   line?: number
   settling: { submission: Pick<RecordToSettle['submission'], 'id' | 'outboxId'> }

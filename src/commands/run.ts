@@ -141,11 +141,11 @@ export interface DaemonTurns {
 }
 
 /**
- * Starts a daemon, and a new one each time outbox.yaml has changed, until the signal is aborted.
+ * Starts a daemon, and a new one each time outbox.yaml has changed.
  * @returns the exit code
  */
 export async function runOneAfterAnother({ signal, log, start, untilOtherTable }: DaemonTurns): Promise<number> {
-  /** False if any of the daemons left a record in doubt, not only the last one. */
+  /** False if any daemon left a record in doubt. */
   let isSettled = true
   for (;;) {
     const app = await start()

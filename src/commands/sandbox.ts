@@ -90,7 +90,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
 }
 
 /**
- * If another sandbox has locked the database, waits until that sandbox ends or the signal is aborted.
+ * Waits until no other sandbox has locked the database.
  * @returns undefined if the signal was aborted
  */
 async function startUnlessTold(settings: SandboxSettings, signal: AbortSignal): Promise<Sandbox | undefined> {

@@ -57,7 +57,7 @@ async function readReport(databases: Databases): Promise<StatusReport> {
 
 const clearScreen = '\x1b[2J\x1b[H'
 
-/** Repeats until the command is ended. A database that cannot be reached is tried again. */
+/** A database that cannot be reached is tried again. */
 async function watch(
   { signal, stdout }: CommandContext,
   databases: Databases,

@@ -74,7 +74,7 @@ function readPosition(query: unknown): OperatorLogPosition | null {
 
 const namedMax = 1_000
 
-/** Returns null if the filter names neither key nor record, so all records match. */
+/** @returns null if the filter names neither key nor record */
 function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
   if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
   if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)

@@ -39,7 +39,7 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
   if (isLockTimeout(error))
     return { ...away, words: `The ledger does not answer, because another session holds a lock on it (${message}).` }
-  // The page does not retry a statement that took too long, because the retry would take as long.
+  // Not retried, because the retry would take as long.
   if (isLockTimeoutOrCanceled(error instanceof DatabaseUnusable ? error.cause : error))
     return {
       ...away,

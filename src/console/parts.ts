@@ -51,8 +51,7 @@ export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): A
 
 /**
  * Shares a read that is under way or ended a short time ago. Drops a failed read.
- *
- * @param maxAgeMs the longest age, or a function of how long the read took
+ * @param maxAgeMs may be a function of how long the read took
  */
 export function shareRecentRead<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,

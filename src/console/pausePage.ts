@@ -22,7 +22,7 @@ import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.t
 import { renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
-/** @param onChanged called after a change, so that the page Now shows the change at once */
+/** @param onChanged lets the page Now show the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const page = renderPausePreview(trimmedFieldText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())

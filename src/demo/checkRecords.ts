@@ -27,7 +27,7 @@ export interface RecordCheck {
   problems: string[]
 }
 
-/** What must become of a record of each kind. The service must read `requests` requests and keep `kept` records. */
+/** The service must read `requests` requests and keep `kept` records. */
 const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
@@ -100,7 +100,7 @@ function describe(ending: string, requests: number, kept: number, amounts: reado
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
 }
 
-/** Writes an amount with two decimals, digit by digit, never as a double. */
+/** Never uses a double. */
 function withCents(amount: string): string {
   const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`

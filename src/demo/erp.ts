@@ -1,7 +1,5 @@
 import type pg from 'pg'
 
-/** A table of sales orders, with a trigger that writes each order to the outbox. */
-
 export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
 
 /** Amounts are decimal text, never doubles. */
@@ -12,7 +10,7 @@ export interface SalesOrder {
   customer: string
   category: string
   amount: string
-  /** Added to the amount without rounding, so that the sum has three decimals. */
+  /** Added without rounding, so that the sum has three decimals. */
   surcharge: string | null
 }
 
@@ -20,10 +18,7 @@ export interface SalesOrder {
 const kindOf = (index: number): RecordKind =>
   (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
 
-/**
- * The smallest and the largest decimal(10,2), and amounts that a double or a careless format would change. Records
- * three and four are invalid in other fields.
- */
+/** The smallest and the largest decimal(10,2), and amounts that a double or a careless format would change. */
 const firstAmounts = [
   ...['0.01', '12.5', '55', '19.99', '1234567.89'],
   ...['99999999.99', '0.1', '4503599.63', '1.10', '70368744.17'],

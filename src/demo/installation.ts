@@ -15,7 +15,7 @@ export interface Installation extends AsyncDisposable {
   readonly sandboxUrl: string
   readonly daemonUrl: string
   readonly consoleUrl: string | null
-  /** Environment variables for outboxd commands that use this installation. */
+  /** For outboxd commands that use this installation. */
   readonly variables: Record<string, string>
   readonly folder: string
   watchStatus(onLine: (line: string) => void): RunningCommand

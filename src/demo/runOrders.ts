@@ -21,7 +21,7 @@ const allowedInAMinute = 100
 /** On average: most records need a POST and a little more than one GET. */
 const requestsPerRecord = 1.8
 
-/** If no record ends in this time, the run is stuck. In the shorter window of the rate limit, one record must end. */
+/** In the shorter window of the rate limit, one record must end. */
 const stuckMs = 120_000
 const lookMs = 250
 

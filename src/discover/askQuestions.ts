@@ -24,7 +24,7 @@ export interface QuestionPlan {
   given: QuestionOptions
 }
 
-/** @param only the names of the questions to ask; null for all */
+/** @param only null for all questions */
 export function planQuestions(
   questions: readonly Question[],
   given: QuestionOptions,

@@ -47,7 +47,7 @@ export const isRefusal = (seen: ParsedAnswer): boolean =>
 export const isThrottled = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceErrorCode(seen.code)
 
-/** Says why an answer tells nothing about the request, such as a 5xx or 429; null if the answer is usable. */
+/** Says why an answer tells nothing about the request; null if the answer is usable. */
 export function whyAnswerIsUnusable(seen: ParsedAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceErrorCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null

@@ -15,7 +15,7 @@ export interface QuestionOptions {
   size: boolean
 }
 
-/** A request's body as an object whose numbers keep their digits. */
+/** Its numbers keep their digits. */
 export type RequestBody = Readonly<Record<string, unknown>>
 
 export type NeededOption = Exclude<keyof QuestionOptions, 'record' | 'order'>
@@ -29,7 +29,7 @@ export interface Question {
   asks: string
   /** A variable, a part of the mapping or advice. */
   decides: string
-  /** What the daemon assumes with its present settings. */
+  /** What the daemon assumes. */
   assumed: string
   needs: readonly NeededOption[]
   /** True if the question creates nothing, so that production may be asked. */
@@ -37,7 +37,7 @@ export interface Question {
   run(parts: QuestionContext): Promise<Finding>
 }
 
-/** A result that several questions share. Its requests are sent only once. */
+/** Shared by several questions. Its requests are sent only once. */
 export interface Sample<T> {
   name: string
   take(parts: QuestionContext): Promise<T>
@@ -65,11 +65,11 @@ export interface Finding {
   certainty: Certainty
   /** The observations, or why the question was not asked. */
   why: string
-  /** True if the service behaves differently from what the daemon assumes with its present settings. */
+  /** True if the service does not behave as the daemon assumes. */
   differs: boolean
   set: readonly Setting[]
   advice: readonly string[]
-  /** What the daemon cannot handle; null if the daemon can handle the answer. */
+  /** Null if the daemon can handle the answer. */
   cannot: string | null
   contract: Contract
 }
@@ -107,7 +107,7 @@ export class CannotAsk extends Error {
   override name = 'CannotAsk'
 }
 
-/** No more questions can be asked, for example because the service is down. */
+/** No more questions can be asked. */
 export class QuestionsStopped extends Error {
   override name = 'QuestionsStopped'
 }

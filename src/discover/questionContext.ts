@@ -130,7 +130,7 @@ export class QuestionContext {
   }
 }
 
-/** True if a token was refused that had been accepted before. A token that never worked is not worth renewing. */
+/** A token that never worked is not worth renewing. */
 function hasTokenEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
   if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceErrorCode(answer.code)) return false
   return exchanges.some(

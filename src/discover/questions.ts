@@ -11,9 +11,8 @@ const ourStatuses = 'accepted, pending, completed, failed'
 const ourLimit = 'RATE_LIMIT_REQUESTS, RATE_LIMIT_WINDOW_SECONDS'
 
 /**
- * The texts of each question, in the order of asking. They are the section of docs/reference/interface.md, what is
- * asked, what the answer decides, and what the daemon assumes. If the budget ends early, the last questions
- * are not asked: those that judge all answers or use the limit up.
+ * Each question's section of docs/reference/interface.md, what is asked, what the answer decides, and what the daemon
+ * assumes. Questions that judge all answers or use the limit up come last, because the budget may end early.
  */
 const texts = {
   'token-unit': ['2.1', 'Which unit has expires_in?', 'TOKEN_EXPIRES_IN_UNIT', 'as TOKEN_EXPIRES_IN_UNIT says'],

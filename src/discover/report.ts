@@ -78,7 +78,7 @@ const beginning = '# What outboxd discover found of '
 const contractAbout =
   'What the service answered. outboxd check --contract compares later answers with this, and the daemon counts answers that contradict it (contract_breaches_total).'
 
-/** Makes every line a comment, because an answer of the service may hold line breaks. */
+/** An answer of the service may hold line breaks. */
 const commentOf = (text: string) =>
   text
     .split(/[\r\n\u0085\u2028\u2029]+/)

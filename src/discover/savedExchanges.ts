@@ -115,7 +115,7 @@ function maskHeaders(headers: Exchange['headers'], mask: (text: string) => strin
   )
 }
 
-/** Hides values of fields that are named like a secret, such as `refresh_token`, in JSON and forms. */
+/** Works on JSON and forms. */
 function hideNamed(text: string): string {
   return text
     .replace(

@@ -150,9 +150,7 @@ export class Sender {
     }
   }
 
-  /**
-   * Keeps an exchange. Its text, which is shown, has no secrets. Its JSON, which the questions judge, keeps them.
-   */
+  /** The text, which is shown, has no secrets. The JSON, which the questions judge, keeps them. */
   #keep({ answer, ...request }: Omit<Exchange, 'answer'> & { answer: HttpAnswer }): Exchange {
     const seen = seenOf(answer)
     const granted = accessTokenIn(seen)

@@ -16,11 +16,10 @@ import {
 
 /**
  * The test record. Its fields always have the same length and only plain letters and digits, so that a rule on one
- * field does not answer a question about another. The control is the record in the accepted shape. Each question
- * changes one thing.
+ * field does not answer a question about another.
  */
 
-/** What differs between services. `place` is where the fields of docs/reference/interface.md, 2.5, stand. */
+/** `place` is where the fields of docs/reference/interface.md, 2.5, stand. */
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
@@ -181,7 +180,7 @@ export async function findAcceptedShape<Shape>(
 export const otherAmountType = (amount: RecordShape['amount']): RecordShape['amount'] =>
   amount === 'text' ? 'number' : 'text'
 
-/** Returns the shape that the daemon would send, then the shapes that differ from it in one, two and three parts. */
+/** First the daemon's shape, then those that differ from it in one, two and three parts. */
 function shapesFor(parts: QuestionContext): RecordShape[] {
   const { idempotencyHeader, idempotencyKeyForm: form } = parts.config.service
   const { place, mapped } = baseOf(parts)

@@ -62,7 +62,7 @@ export async function chownTo(path: string, { uid, gid }: UnixAccount): Promise<
 
 /**
  * Creates a cluster in `dataDir`, which must be empty or missing.
- * @param flags flags of initdb, added to those of all our clusters
+ * @param flags added to those of all our clusters
  */
 export async function runInitdb(
   { initdb, account }: PostgresProgram,
@@ -91,7 +91,7 @@ export interface ServerOptions {
   /** The server's working directory, which also contains its socket. */
   folder: string
   settings: Record<string, string>
-  /** If true, the server gets a separate session, so that a Ctrl-C in the terminal does not reach it. */
+  /** In a separate session, a Ctrl-C in the terminal does not reach the server. */
   detached?: boolean
   onStart?: (pid: number) => void
 }
@@ -148,9 +148,8 @@ const inheritedVariables =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
- * Returns the variables that a child process needs. Leaves out secrets, because root runs PostgreSQL as a shared
- * account, whose other processes can read `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, because they
- * would change what is started.
+ * Leaves out secrets, because root runs PostgreSQL as a shared account, whose other processes can read
+ * `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, because they would change what is started.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(

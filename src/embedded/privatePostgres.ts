@@ -34,7 +34,6 @@ const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_c
 /** On macOS, a socket's path has at most 103 bytes. The part after the temporary folder takes 41. */
 const temporaryFolderLengthMax = 60
 
-/** The longest wait for the server of a killed sandbox to end. */
 const previousServerWaitMs = 10_000
 
 /** Delay before the server's end counts as a failure: a signal to the process group may end it just before `stop`. */
@@ -44,8 +43,7 @@ const lastWordsMax = 2000
 
 /**
  * Starts a PostgreSQL that ends with this process, even if this process is killed.
- *
- * @param dataDir folder for the data; without one, the data are removed at the end
+ * @param dataDir without it, the data are removed at the end
  * @throws Error that names the missing package, or quotes the server's log
  */
 export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {

@@ -13,7 +13,7 @@ export interface Reaper {
 
 const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.filename)}`)
 
-/** Runs the reaper in a separate session, so that a Ctrl-C in the terminal does not reach the reaper. */
+/** In a separate session, a Ctrl-C in the terminal does not reach the reaper. */
 export function startReaper(): Reaper {
   const reaper = spawn(process.execPath, [program], {
     ...{ detached: true, env: childEnvironment() },

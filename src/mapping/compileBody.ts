@@ -5,10 +5,8 @@ import type { Field, RenderBodyPart } from './mapping.ts'
 
 /**
  * Compiles `body:` into a function that only joins pieces of JSON text.
- *
- * @param names every name under `fields:`, in the order of the values
- * @param fields the compiled field of each name; null if the field has problems
- * @returns `used`: the names of the fields that the body uses
+ * @param names in the order of the values
+ * @param fields null if the field has problems
  */
 export function compileBody(
   body: PayloadValue,

@@ -9,9 +9,8 @@ import type { FieldSpec } from './mappingSchema.ts'
 
 /**
  * Also converts default, constant and lookup values, so that a wrong value is an error of the file, not of a record.
- *
- * @param spec the entry, accepted by its type's schema
- * @param exact the same entry, whose numbers keep their digits
+ * @param spec accepted by its type's schema
+ * @param exact its numbers keep their digits
  * @returns null if the entry has problems, which are then in `document`
  */
 export function compileField(

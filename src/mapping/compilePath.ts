@@ -1,7 +1,6 @@
 import { type Invalid, invalid, isObject, nameJsonKind, type PayloadValue } from '../yaml/exactJson.ts'
 import type { PayloadRead, ReadPath } from './mapping.ts'
 
-/** An object's key or an array's index. */
 type Step = string | number
 
 const pathStep = /(?:^|\.)([^.[\]"]+)|\[(\d{1,6})\]|\[("(?:[^"\\]|\\.)*")\]/y

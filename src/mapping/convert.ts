@@ -73,7 +73,7 @@ function readText(value: PayloadValue): string | null {
   return isExactNumber(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
 }
 
-/** Counts code points, as JSON Schema does: "Müller" has 6, and a surrogate pair is one. */
+/** Counts code points, as JSON Schema does. */
 function stringConverter(lengthMax: number): ConvertValue {
   return (value, source) => {
     const text = readText(value)

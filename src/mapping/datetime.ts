@@ -26,8 +26,7 @@ interface Written {
 }
 
 /**
- * Converts an ISO 8601 date-time to UTC, such as `2026-11-20T23:54:00Z`, with every digit of its fraction.
- *
+ * Converts an ISO 8601 date-time to UTC, with every digit of its fraction.
  * @param zone the zone of local times and of dates without a time; null refuses both
  */
 export function convertToUtc(text: string, zone: string | null): ConversionResult {

@@ -4,8 +4,8 @@ import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
 /**
- * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields,
- * long texts, unknown values. These are only warnings, because the interface does not show all rules.
+ * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6). These are only
+ * warnings, because the interface does not show all rules.
  */
 export function findBodyWarnings({ endpoint, fields, body }: Mapping): string[] {
   const { body: rules, section } = serviceResources[endpoint]
@@ -69,7 +69,6 @@ function fits(rule: BodyRule, { spec: { type, maxLength, as } }: Field): boolean
   return rule.lengthMax === null || (type === 'string' && maxLength !== undefined && maxLength <= rule.lengthMax)
 }
 
-/** Checks a constant, or a text that contains fields. */
 function checkValue(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string): string[] {
   if (rule.kind === 'object' && isRecord(value)) return checkMembers(inquiry, rule.members, value, `${at}.`)
   if (rule.kind === 'array' && Array.isArray(value)) return []

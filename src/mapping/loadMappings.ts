@@ -18,9 +18,7 @@ export function firstMappedResource(mappings: Mappings): Resource {
 
 /**
  * Reads every mapping file of a folder: `*.yaml` and `*.yml`, but not `outbox.yaml`, hidden files and subfolders.
- *
- * @throws FilesInvalid with every problem, also if the folder or a file cannot be read, or the folder has no mapping
- *   file
+ * @throws FilesInvalid with every problem, also for an unreadable folder or file, or no mapping file
  */
 export function loadMappings(dir: string): Mappings {
   const problems: FileProblem[] = []

@@ -81,7 +81,6 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   )
 }
 
-/** The request for an outbox row, or the reason why the row has none. */
 export type MappedOrRefusedRecord =
   | {
       kind: 'mapped'
@@ -96,7 +95,7 @@ export type MappedOrRefusedRecord =
   | {
       kind: 'refused'
       resource: Resource | null
-      /** All errors in one line, for the operator who fixes the record. */
+      /** All errors in one line. */
       reason: string
       errors: readonly FieldError[]
     }
@@ -141,7 +140,7 @@ function refused(mapping: Mapping | null, reason: string): MappedOrRefusedRecord
   }
 }
 
-/** Returns what the log may say about the errors: each field, and the kind of its error in one word. */
+/** Returns what the log may say: each field, and the kind of its error in one word. */
 export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
   return errors.map(({ field, message }) => ({
     field,

@@ -34,7 +34,7 @@ export interface Field {
   readonly trim: boolean
   /** The JSON text to send for each text in the payload; null if the field has no lookup. */
   readonly lookup: ReadonlyMap<string, string> | null
-  /** JSON text of the constant, or of the default for a missing value; null if the field has neither. */
+  /** JSON text of the constant or the default; null if the field has neither. */
   readonly fallback: string | null
   /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
@@ -63,21 +63,19 @@ export function describeField(field: Field): string {
   return parts.filter((part) => part !== null).join('; ')
 }
 
-/** Reads the value at a path. The result is invalid if a value on the way has the wrong kind. */
+/** The result is invalid if a value on the way has the wrong kind. */
 export type ReadPath = (payload: PayloadObject) => PayloadRead
 export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'missing' } | Invalid
 
 /**
- * Converts a value of the payload to the JSON text to send. The value is neither missing nor null.
- *
+ * Converts a value, neither missing nor null, to the JSON text to send.
  * @param source JSON text of `value`, with its own digits
  */
 export type ConvertValue = (value: PayloadValue, source: string) => ConversionResult
 export type ConversionResult = { kind: 'value'; json: string } | Invalid
 
 /**
- * Writes a part of the body as JSON text. Returns null to leave the part out, because its value is missing.
- *
+ * Returns JSON text, or null to leave the part out, because its value is missing.
  * @param values JSON text per field, in the order of `Mapping.fields`; null if the value is missing
  * @param submissionId the submission's id, not as JSON
  */
@@ -92,21 +90,18 @@ export type MappingResult =
     }
   | { kind: 'invalid' /** The errors of all fields; never empty. */; errors: readonly FieldError[] }
 
-/** The result of one field, for `outboxd map`. */
+/** For `outboxd map`. */
 export interface MappedField {
   readonly field: string
   /** The path in the payload; null for a constant. */
   readonly from: string | null
-  /** JSON text as in the payload, without insignificant spaces; null if the value is missing. */
+  /** JSON text as in the payload; null if the value is missing. */
   readonly source: string | null
-  /** The JSON text to send; null if an optional field is missing, so that its key is left out. */
+  /** The JSON text to send; null if an optional field is missing. */
   readonly value: string | null
 }
 
-/**
- * A reason why a record cannot be mapped. `message` continues a sentence that begins with the field: "total_amount is
- * missing".
- */
+/** `message` continues a sentence that begins with the field: "total_amount is missing". */
 export interface FieldError {
   /** The field's name under `fields:`, or `payload` if the payload as a whole cannot be read. */
   readonly field: string

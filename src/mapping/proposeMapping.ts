@@ -72,7 +72,6 @@ const orderTargets: readonly Target[] = [
 const orderBody = `  customerId: \${customer_id}
   items: \${items}`
 
-/** Stands for a type that the user must fill in. */
 export interface TypeToFillIn {
   readonly fillIn: string
 }
@@ -80,13 +79,11 @@ export interface TypeToFillIn {
 export interface MappingSource {
   /** Null to choose the endpoint by the fields. */
   readonly endpoint: Resource | null
-  /** The lines of the query that reads the records; null if the outbox row has the fields. */
+  /** Null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
 }
 
-/**
- * @param fields the fields of the type's payloads; empty if no payload could be read
- */
+/** @param fields empty if no payload could be read */
 export function proposeMapping(
   type: string | TypeToFillIn,
   fields: readonly SourceField[],
@@ -130,7 +127,7 @@ function head(type: string | TypeToFillIn, endpoint: Resource, sql: readonly str
 }
 
 function findField(fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null {
-  // A text column is not proposed for a uuid, because it may hold other texts. A payload's text field is proposed.
+  // A text column is not proposed for a uuid, because it may hold other texts.
   const isKnown = ({ kind, columnType }: SourceField) => kinds[0] !== 'uuid' || kind === 'uuid' || columnType === ''
   return chooseByUsualName(
     fields.filter((field) => kinds.includes(field.kind) && isKnown(field)),
@@ -171,5 +168,5 @@ const zoneOfTimes = 'timezone: the zone of these times, such as UTC or Europe/Be
 const zoneOfDays =
   'timezone: the zone in which these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
-/** Quotes a path for use in `{ }`, unless the path is a plain name. */
+/** Quotes a path for use in `{ }`. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

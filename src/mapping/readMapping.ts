@@ -63,7 +63,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   }
 }
 
-/** Checks only that the query contains $1. `outboxd check` runs the query and finds other errors. */
+/** Checks only that the query contains $1. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')

@@ -11,8 +11,8 @@ export interface SourceField {
 }
 
 /**
- * @param type the column's type without a length
- * @param exactType the type with its length
+ * @param type without a length
+ * @param exactType with its length
  */
 export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
   return {

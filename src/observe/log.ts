@@ -57,8 +57,8 @@ export function createLog(level: string, destination: LineStream): CountingLog {
 }
 
 /**
- * All fields of log lines. Each function passes its value or withholds it. No field takes texts of the service or data
- * of the client, which `outboxd show ID` shows.
+ * Each function passes its value or withholds it. No field takes texts of the service or data of the client, which
+ * `outboxd show ID` shows.
  */
 const shapes = {
   submissionId: identifier,

@@ -19,7 +19,7 @@ export function openStdout(format: LogFormat, journalStream: string | undefined)
   return bufferLines(stdout, isJournal ? formatJournalLine : formatPlainLine)
 }
 
-/** Compares stdout with the device and inode that systemd set (systemd.exec(5)), because stdout may be redirected. */
+/** Compares device and inode (systemd.exec(5)), because stdout may be redirected. */
 function leadsToJournal(fd: number, journalStream: string | undefined): boolean {
   if (!journalStream) return false
   try {

@@ -146,7 +146,6 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** Creates a gauge that computes its values at each scrape. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,

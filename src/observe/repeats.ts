@@ -7,7 +7,6 @@ export interface CountedRepeats {
 type Write = (counted?: CountedRepeats) => void
 
 const countedForMs = 60_000
-/** Repeats of at most this many different lines are counted. */
 const linesMax = 1_000
 
 interface Line extends CountedRepeats {

@@ -77,7 +77,6 @@ function readRows(text: string): Row[] | string {
   }
 }
 
-/** Returns the first separator in the header that is outside quotes. */
 function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
@@ -136,7 +135,7 @@ export type MatchedAnswers =
   | { kind: 'value'; settling: LineToSettle[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** Compares each line with the ledger. Any wrong line makes the whole file invalid. */
+/** Any wrong line makes the whole file invalid. */
 export async function matchAnswersToRecords(
   { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
   lines: readonly AnsweredLine[],
@@ -186,7 +185,7 @@ export async function matchAnswersToRecords(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
 }
 
-/** Returns the problem as a text if the line does not name one submission. */
+/** Returns a problem as a text. */
 async function findSubmission(
   ledger: Database,
   { outboxId, submissionId }: AnsweredLine,
@@ -209,17 +208,13 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
   return `the line contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
 }
 
-/**
- * Says why a line is skipped; null if it is not. An old line neither undoes a later step of its record nor sends the
- * record again.
- */
+/** An old line neither undoes a later step of its record nor sends the record again. */
 function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
     return `is already ${state} as ${arrivedAs}`
   const why = whyCannotBeSettled(detail)
   if (why !== null) return `is ${state}${why}`
-  // The answer is about an earlier attempt, not about the last one, which is in doubt.
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)

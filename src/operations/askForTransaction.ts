@@ -10,7 +10,6 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { readGetAnswer, readPauseFromTokenAnswer } from '../service/readAnswer.ts'
 import { computeRequestsEndAfterMs } from '../slotDurations.ts'
 
-/** The longest wait for slots. */
 export const slotWaitMaxMs = 10_000
 
 export interface TransactionAnswer {
@@ -18,7 +17,7 @@ export interface TransactionAnswer {
     | 'known'
     /** The service does not know the transaction, or answers about a different one. */
     | 'denied'
-    /** The service could not be asked, or did not say whether it knows the transaction. */
+    /** The service could not be asked, or did not say. */
     | 'silent'
   message: string
 }
@@ -101,15 +100,12 @@ interface BudgetedAskOptions<T> {
   signal: AbortSignal
   askAnyway: boolean
   onWait(): void
-  /** The most requests that `ask` makes; fewer if the rate limit is lower. */
+  /** Fewer if the rate limit is lower. */
   requestsMax: number
   /** `slotWaitMaxMs` by default. */
   slotWaitMs?: number | undefined
   onCertificate(expiresAtMs: number): void
-  /**
-   * @param mayLeave true while the slots are valid
-   * @param requests the number of requests that may be made
-   */
+  /** @param mayLeave true while the slots are valid */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 

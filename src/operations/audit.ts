@@ -39,7 +39,7 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** Returns the names of fields that hold amounts, for CSV columns; none if the mapping files are broken. */
+/** For CSV columns; empty if the mapping files are broken. */
 export function readAmountFieldNames(mappingsDir: string): string[] {
   try {
     const fields = [...loadMappings(mappingsDir).values()].flatMap((mapping) => mapping.fields)

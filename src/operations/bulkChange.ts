@@ -148,7 +148,7 @@ async function chooseMatching(
   return { kind: 'chosen', submissions, skipped }
 }
 
-/** Previews show this many records, and count all by group. */
+/** Previews count all records by group. */
 export const previewedRecordsMax = 5
 
 export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {

@@ -15,7 +15,7 @@ interface GivenCommand {
   onlyLooks: boolean
 }
 
-/** @param command the failed command, to name the rights that it needs; null for a page or a finding */
+/** @param command names the rights needed; null for a page or a finding */
 export function explainError(
   error: unknown,
   command: GivenCommand | null = null,

@@ -63,7 +63,7 @@ export function findPreviewWarnings(mappings: Mappings, previews: readonly MapPr
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/** Names date fields whose day is different in UTC: in Berlin, 20 November begins at 23:00 UTC on the 19th. */
+/** Names date fields whose day is different in UTC. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),

@@ -38,7 +38,7 @@ export interface CombinedStatus extends LedgerStatus {
   backlogStandsUntil: string | null
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
-  /** True if no request was made for a whole window of the rate limit. */
+  /** For a whole window of the rate limit. */
   isBudgetUnused: boolean
 }
 

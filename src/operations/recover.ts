@@ -41,7 +41,7 @@ export interface LedgerLoss {
 export interface SuspectedLossDetail {
   found: SuspectedLoss
   doubtful: DoubtfulRecordCounts
-  /** Records whose rows name a transaction that the ledger does not know as theirs. */
+  /** Their rows name a transaction that the ledger does not know as theirs. */
   named: readonly RecordWithLostTransaction[]
   isOutboxInDoubt: boolean
   /** Waiting rows that a daemon has locked, and may have captured before the ledger lost data. */
@@ -55,7 +55,7 @@ export type RecordWithLostTransaction = RecordNamingTransaction & Pick<RowWithTr
 const undatedMax = 10_000
 
 /**
- * @param areWaitingRowsDoubtful true if waiting rows may have been sent; undefined if the operator does not say
+ * @param areWaitingRowsDoubtful undefined if the operator does not say
  * @param restoredBy the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
@@ -233,7 +233,7 @@ async function takeInRows(
   return taken
 }
 
-/** Rebuilds a record from its row. If the row cannot be mapped, the record becomes rejected. */
+/** If the row cannot be mapped, the record becomes rejected. */
 function keep(
   { unreadable, ...record }: OutboxRecord,
   { stateText, transactionId }: LostRow,

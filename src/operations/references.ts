@@ -97,7 +97,7 @@ export async function findEachSubmissionByReference(
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** True for a text with a prefix, or of hex digits. Any other text may be a transaction id. */
+/** True for a text with a prefix, or of hex digits. */
 function isName(name: string): boolean {
   const [likeliest] = parsePossibleReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))

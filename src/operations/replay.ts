@@ -26,7 +26,7 @@ export const replayableStates: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
   refresh: boolean
-  /** Includes records that may have arrived, even if not named by id. */
+  /** Includes records that may have arrived. */
   evenIfArrived: boolean
   /** Also gives a new idempotency key to records that may have arrived. */
   newKey: boolean

@@ -266,7 +266,7 @@ export function whyCannotBeSettled({
 /** The same as `textCharsMax.id`. */
 const transactionIdMaxChars = 255
 
-/** Placeholders of scripts and spreadsheets, and other words that are not ids. */
+/** Placeholders of scripts and spreadsheets, for instance. */
 const noIds: ReadonlySet<string> = new Set(
   [
     'null undefined none nil nan n/a na unknown true false yes no y n ja nein ok okay x done',

@@ -38,7 +38,7 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/** Returns an event's data apart from its cause, such as an earlier body. */
+/** Returns an event's data apart from its cause. */
 export function eventDetails({
   detail,
   cause,

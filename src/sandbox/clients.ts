@@ -7,7 +7,7 @@ export function createClientLookup(clients: readonly ClientSettings[]) {
   return {
     ids: clients.map(({ id }) => id),
     has: (id: string) => clients.some((client) => client.id === id),
-    /** Returns null if the id or the secret is wrong. Takes the same time in both cases. */
+    /** Null if the id or the secret is wrong, after the same time. */
     findAuthenticatedClientId(form: URLSearchParams): string | null {
       let found: string | null = null
       for (const { id, secret } of clients) {

@@ -26,7 +26,6 @@ export interface SandboxParts {
   random: SeededRandom
   /** Runs the handlers one after the other, so that two equal requests cannot both create the record. */
   oneAtATime: OneAtATime
-  /** Number of requests that failed because of the database. */
   outages: { count: number }
   /** Aborted when the sandbox closes, so that all delays end. */
   closing: AbortSignal

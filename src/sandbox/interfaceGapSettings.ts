@@ -25,7 +25,7 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
-/** Returns the allowed words, the default first. Empty if the setting is not a choice among words. */
+/** The default first. Empty if the setting is not a choice among words. */
 export function allowedWordsOfSetting(setting: z.ZodType): readonly string[] {
   const inner = setting instanceof z.ZodDefault ? setting.unwrap() : setting
   return inner instanceof z.ZodEnum ? (inner.options as string[]) : []

@@ -6,7 +6,6 @@ export type EnvironmentResult =
   | { kind: 'value'; settings: SandboxSettings; borrowed: FallbackVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A variable of the daemon that the sandbox reads, because the sandbox's own variable is not set. */
 export interface FallbackVariable {
   from: string
   own: string
@@ -69,7 +68,7 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
 /** Ignored if SANDBOX_CLIENTS is set, because that lists all clients. */
 const daemonClientVariables: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_CLIENT_SECRET']
 
-/** Variables of the daemon that the sandbox reads if the setting's own variable is not set. */
+/** The daemon's variables, read if the setting's own variable is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],

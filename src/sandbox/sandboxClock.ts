@@ -7,10 +7,8 @@ export const clockMaxUs = Date.UTC(2200, 0, 1) * 1000
 export type SandboxClock = Awaited<ReturnType<typeof createSandboxClock>>
 
 /**
- * Creates the sandbox's clock: the system's time or a fixed moment, plus an offset in the database. Keeps the stored
- * offset if `base` has not changed. The clock never goes back, because the rate limit would then admit too many
- * requests.
- *
+ * The system's time or a fixed moment, plus an offset in the database. Keeps the stored offset if `base` has not
+ * changed. The clock never goes back, because the rate limit would then admit too many requests.
  * @param base `system`, or a fixed moment (ISO 8601)
  */
 export async function createSandboxClock(pool: pg.Pool, base: string) {

@@ -167,7 +167,7 @@ export type SandboxSettings = z.infer<typeof optionsSchema>
 
 export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
 
-/** True if the sandbox starts its own PostgreSQL, even if SANDBOX_DATABASE_URL is set. */
+/** True even if SANDBOX_DATABASE_URL is set. */
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
 }

@@ -8,9 +8,8 @@ const allClients = ''
 export type SettingsStore = Awaited<ReturnType<typeof openSettingsStore>>
 
 /**
- * Reads the current settings. A later one wins: the settings of the start, changes at /_sandbox/settings, the client's
- * own settings of the start, changes at /_sandbox/settings?client=. Changes are in the database, so a restart keeps
- * them.
+ * Later settings win: the settings of the start, changes at /_sandbox/settings, the client's own settings of the start,
+ * changes at /_sandbox/settings?client=. Changes are in the database, so a restart keeps them.
  */
 export async function openSettingsStore(
   pool: pg.Pool,

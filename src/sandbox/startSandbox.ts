@@ -30,14 +30,14 @@ import { takeServingLock } from './storage/servingLock.ts'
 export { SettingsWrong } from './sandboxSettings.ts'
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 
-/** A running sandbox. Disposal closes it. */
+/** Disposal closes it. */
 export interface Sandbox extends AsyncDisposable {
   /** For SERVICE_BASE_URL and SERVICE_AUTH_URL. */
   readonly url: string
   readonly port: number
   readonly databaseUrl: string
   readonly clientIds: readonly string[]
-  /** Names of the settings changed at /_sandbox/settings. A restart keeps the changes. */
+  /** Names of the settings changed at /_sandbox/settings. */
   readonly changedSettings: readonly string[]
   /**
    * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended or another sandbox took its database.

@@ -8,7 +8,6 @@ import { type Finding, makeFinding, makeUncheckedFinding } from './finding.ts'
 
 const what = 'contract'
 
-/** Questions that create nothing, so that production may be asked, too. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = ['token-unit', 'address', 'unknown-id', 'bad-token', 'unknown-order', 'unknown-path', 'rate-header']
 const budget = 16

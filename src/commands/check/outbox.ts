@@ -183,7 +183,7 @@ function judgeTrial(trial: WriteBackTryResult): Judged {
   }
 }
 
-/** Finds types without a mapping file. Plans the queries for contents, and tries these queries on waiting rows. */
+/** Also plans the queries for contents, and tries them on waiting rows. */
 async function checkMappedRows(
   databases: Databases,
   { mappingsDir }: DatabaseConfig,

@@ -27,7 +27,7 @@ import { clockReadingsFromDateHeader } from './servers.ts'
 
 /**
  * Requests a token and an unknown transaction. If the answer is 404, also requests a path that cannot exist, to tell
- * the service from a proxy. Takes slots from the budget. If the ledger is unreadable, asks only with `askAnyway`.
+ * the service from a proxy. If the ledger is unreadable, asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -102,7 +102,7 @@ async function ask(
 
 /**
  * A 404 comes from the service if a path that cannot exist got a different answer.
- * @param otherPathAnswer the answer for a path that cannot exist; null if it was not requested
+ * @param otherPathAnswer null if not requested
  */
 export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: Answer | null): Finding {
   const problem = (message: string) => makeFinding(what, 'problem', message)

@@ -19,10 +19,7 @@ export function abortWhenNpxEnds(signal: AbortSignal, env: Record<string, string
   return AbortSignal.any([signal, gone.signal])
 }
 
-/**
- * Returns the id of the parent process. If the parent is the shell of `npx`, adds the id of `npx`, because the shell
- * outlives `npx`.
- */
+/** If the parent is the shell of `npx`, adds the id of `npx`, because the shell outlives `npx`. */
 function startersNow(): string {
   try {
     const [, name, parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${process.ppid}/stat`, 'utf8')) ?? []

@@ -7,10 +7,10 @@ export type OptionRow = readonly [
   how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
 ]
 
-/** `<required>`, `[optional]` or `[many...]`, with its help and, if limited, the allowed words. */
+/** The name is `<required>`, `[optional]` or `[many...]`. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** A module exports its command as `command`. main.ts lists the module under the command's name. */
+/** A module exports its command as `command`. */
 export interface CommandModule extends Help {
   action(context: CommandContext, ...given: never[]): Promise<number>
 }

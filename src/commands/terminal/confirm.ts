@@ -8,7 +8,7 @@ type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 /**
  * Any answer except y or yes is a no.
  * @param inScript the answer if standard input is not a terminal
- * @param otherwise the sentence printed after a no
+ * @param otherwise printed after a no
  */
 export async function askForConfirmation(
   context: AskingContext,
@@ -24,7 +24,7 @@ export async function askForConfirmation(
 
 async function askYesOrNo({ stdin, stderr, signal }: AskingContext, question: string): Promise<boolean> {
   const terminal = createInterface({ input: stdin, output: stderr })
-  // Ctrl-D closes the terminal without an answer.
+  // Ctrl-D closes the terminal.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), ended])

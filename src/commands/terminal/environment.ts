@@ -18,7 +18,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** Returns the path of the variables file if MAPPINGS_DIR is the folder `mappings` beside that file; otherwise null. */
+/** @returns null unless MAPPINGS_DIR is the folder `mappings` beside the variables file */
 export function findEnvFileBesideMappings(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.setsMappingsByDefault && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }

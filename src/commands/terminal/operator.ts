@@ -48,7 +48,7 @@ export function findActorProblems({ as, reason }: ActorOptions): string[] {
   ]
 }
 
-/** Does a command's work in an operator's name. If the options have problems, prints these instead. */
+/** Does a command's work in an operator's name, unless the options have problems. */
 export async function withOperator(
   context: CommandContext,
   options: ActorOptions,

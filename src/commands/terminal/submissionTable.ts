@@ -41,8 +41,8 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
 }
 
 /**
- * Makes a CSV for the operator of the service: times and keys, no contents, and an empty column for the answer. Ids are
- * not escaped, because `resolve --file` reads them again.
+ * Makes a CSV without contents for the operator of the service. Ids are not escaped, because `resolve --file` reads
+ * them again.
  */
 export function submissionCsv(submissions: readonly ListedSubmission[]): string {
   const names = Object.keys(csvColumns)

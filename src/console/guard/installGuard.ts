@@ -22,7 +22,7 @@ export interface GuardOptions extends ConsoleHosts {
   isReadOnly: boolean
 }
 
-/** The most answers under way for one session. A browser opens six connections at most. */
+/** Per session. A browser opens six connections at most. */
 const answersAtOnceMax = 10
 
 type Person = Pick<Viewer, 'who' | 'session'>

@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     needsNoViewer?: true
-    /** The request changes nothing in the ledger, so --read-only allows it. */
+    /** --read-only allows the request. */
     changesNothing?: true
     /** Each open page polls this address, so its errors are not logged. */
     isPolled?: true

@@ -5,7 +5,7 @@ interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False if the form changes nothing in the ledger, so that --read-only does not hide the form. */
+  /** If false, --read-only does not hide the form. */
   changes?: boolean
 }
 

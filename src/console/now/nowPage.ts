@@ -65,7 +65,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
-/** Renders the same page for all viewers, except for the forms. */
+/** The same for all viewers, except for the forms. */
 function renderView({ report, slots, needingAttention }: NowPageData, forms: HtmlValue): HtmlSafeString {
   const { nowMs, standing } = report
   return html`${live('sentences', report.diagnoses.map(sentence))}

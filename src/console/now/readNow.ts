@@ -18,7 +18,7 @@ export interface NowPageData {
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
 }
 
-/** Reads at each call only the snapshot, which has the states and the pauses. */
+/** Reads at each call only the snapshot. */
 export function createNowPageReader({
   databases,
   config,
@@ -49,10 +49,10 @@ export function createNowPageReader({
 
 /** Grows with the duration of the last read, because counting millions of rows is slow. */
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
-/** The longest time that a page waits for the outbox, whose table may be locked. */
+/** A page waits no longer for the outbox, whose table may be locked. */
 const patienceMs = 150
 
-/** Reads the outbox in the background. Pages get the last status. */
+/** Pages get the last status. */
 export function createOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,

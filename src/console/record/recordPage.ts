@@ -80,7 +80,7 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
 const versionAgeMs = 2_000
 const versionsMax = 1_000
 
-/** Shares the reads of a record's version between all its viewers. */
+/** All viewers of a record share the reads. */
 function createVersionReader({ databases, clock }: ConsoleParts): (id: string) => Promise<string> {
   const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
   const read = async (id: string) => (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''

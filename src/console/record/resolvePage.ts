@@ -21,7 +21,7 @@ import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
 import type { RecordPageData } from './readRecord.ts'
 
-/** Settles a record: first a preview, then the change, if the record is as its page showed it. */
+/** Settles a record after a preview, if the record is as its page showed it. */
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request

@@ -54,7 +54,7 @@ export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): 
 
 const carriedFields = ['do', 'refresh', 'even-if-arrived', 'new-key'] as const
 
-/** Bounds the form and the time of a preview. Commands change more at once. */
+/** Bounds the form and the time of a preview. */
 const changedMax = 2_000
 
 const termsOf = (fields: FormFields): ReplayTerms => ({
@@ -196,7 +196,7 @@ async function carryOut(
 const courseMessage = ({ verb }: BulkChangeRules, done: number, skipped: number) =>
   `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done, 'record')}${skipped > 0 ? `; ${pluralize(skipped, 'record')} skipped` : ''}.`
 
-/** Returns the revision of each record that the preview showed, by id. */
+/** By id, the revision that the preview showed. */
 function readSeen(text: string): Map<string, number> {
   const seen = text.split(' ').map((pair) => pair.split('.'))
   const isValid = seen.every(([id = '', revision = '']) => submissionIdPattern.test(id) && /^\d{1,9}$/.test(revision))

@@ -97,7 +97,7 @@ async function pageHtml(
       ? `More than ${countedMax} records match`
       : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
   const rows = [recordTable('Records', submissions, nowMs, viewer.canChange), turns(query, page)]
-  // The filters of the whole list, for a change of all records that match.
+  // For a change of all records that match.
   const whole = toQueryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
   const change = formHtml({ action: '/records/choose', viewer, class: 'list' }, [whole, rows, changeButtons])
   return section('listed', words, viewer.canChange ? change : rows)

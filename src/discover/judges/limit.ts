@@ -39,7 +39,7 @@ const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** Returns a function that sends a record even without a free slot. */
+/** The record is sent even without a free slot. */
 async function createRecordSender(parts: QuestionContext): Promise<() => Promise<Exchange>> {
   const shape = await findAcceptedRecordShape(parts)
   const { path } = serviceResources.data
@@ -98,7 +98,7 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
   ]
 }
 
-/** The requests up to the limit of the window, counted after a window without requests. */
+/** Counted after a window without requests. */
 export interface RequestsUntilLimit {
   letIn: number
   /** False if the limit was not reached within a window. */
@@ -107,10 +107,10 @@ export interface RequestsUntilLimit {
   tokenRequests: number
 }
 
-/** Two or three counts of the requests that the service lets in. After the first count, extra requests follow. */
+/** Two or three counts. After the first, extra requests follow. */
 export interface LimitMeasurement {
   counts: readonly RequestsUntilLimit[]
-  /** The extra requests. `stayedInWindow` is true if they were in the window throughout the second count. */
+  /** `stayedInWindow` is true if they were in the window throughout the second count. */
   extraRequests: { sent: number; refused: number; stayedInWindow: boolean }
 }
 

@@ -11,7 +11,7 @@ const refusedBetween = 2
  */
 export async function askWhetherRefusedRequestsUseLimit(parts: QuestionContext): Promise<Finding> {
   let seen = await watchHeader(parts)
-  // A number that rose shows that a window ended during the comparison: compare once more.
+  // A number that rose shows that a window ended: compare once more.
   if ([...seen.falls, seen.fallByRefused].some((fall) => (fall ?? 0) < 0)) seen = await watchHeader(parts)
   const { falls, fallByRefused } = seen
   if (falls.includes(null)) return unknownFinding('X-RateLimit-Remaining is not on the answers to records')
@@ -25,9 +25,9 @@ export async function askWhetherRefusedRequestsUseLimit(parts: QuestionContext):
 }
 
 interface HeaderSeen {
-  /** By how much X-RateLimit-Remaining fell with each record; null if the header was missing. */
+  /** Null if the header was missing. */
   falls: (number | null)[]
-  /** By how much the refused requests lowered the header; null if it is missing or not trusted. */
+  /** Null if the header is missing or not trusted. */
   fallByRefused: number | null
 }
 

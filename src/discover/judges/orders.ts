@@ -72,7 +72,7 @@ const observeOrder = (parts: QuestionContext, change: OrderChange): Promise<Obse
 export const askAnswerToNewOrder = (parts: QuestionContext): Promise<Finding> =>
   askHowRecordIsAccepted(parts, orderSample, postOrder, { resource: 'orders', status: 201, pair: 'order_ok' })
 
-/** The built-in control has an item with sku, quantity and price. */
+/** The built-in control has sku, quantity and price. */
 export async function askOrderItemShape(parts: QuestionContext): Promise<Finding> {
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]

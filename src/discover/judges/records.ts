@@ -220,7 +220,7 @@ export async function askField2Limits(parts: QuestionContext): Promise<Finding> 
   return sureFinding(limits.join(', '), why, { differs: true, advice })
 }
 
-/** Returns a text of this length with characters that a service may refuse. */
+/** Returns characters that a service may refuse. */
 export const makeTextOfSpecialCharacters = (length: number): string =>
   'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 

@@ -31,7 +31,7 @@ interface FirstCall {
   stop: string | null
 }
 
-/** Asks for a transaction that does not exist. Unless the service lets this call in, nothing more is sent. */
+/** Unless the service lets this call in, nothing more is sent. */
 const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   async take(parts) {
@@ -100,7 +100,7 @@ function judgeStatus(
 const getTwice = async (parts: QuestionContext, path: () => string): Promise<Response> =>
   (await sendTwice(() => parts.get(path()))).answer
 
-/** Asks for an unknown path. If the API moves, this answer must show that no record is the reason. */
+/** If the API moves, this answer must show that no record is the reason. */
 export async function askAnswerToUnknownPath(parts: QuestionContext): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
@@ -151,9 +151,7 @@ export async function askAnswerToUnknownId(parts: QuestionContext): Promise<Find
 }
 
 /**
- * Makes an id of the same form that the service has not given: a new uuid, or nines as digits. The nines are many,
- * because a service that counts may have given any short number.
- *
+ * Returns a new uuid, or many nines, because a service that counts may have given any short number.
  * @returns null if the id has no digit
  */
 function makeSimilarId(id: string): string | null {

@@ -49,7 +49,7 @@ interface KeysSeen {
   tried: readonly KeyTry[]
   /** The tries with the first header whose key is recognised, or else with the first that is accepted. */
   ofHeader: readonly KeyTry[]
-  /** A repetition like the daemon's: with the same key and id. */
+  /** With the same key and id. */
   asDaemon: Repeats
   /** True if each record brings its id, by which the service may recognise the record. */
   ownId: boolean
@@ -118,7 +118,7 @@ async function repeat(parts: QuestionContext, key: IdempotencyKeyShape, newIds: 
 
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
-/** Says how the service recognised repetitions; null if this is unknown, or the answers to the repetitions differ. */
+/** @returns null if this is unknown, or the answers to the repetitions differ */
 function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
   const seen = new Set(again.map((each) => recognisedAs(first, each)))
   return seen.size === 1 ? ([...seen][0] ?? null) : null

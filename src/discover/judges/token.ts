@@ -104,7 +104,7 @@ const callWith = (parts: QuestionContext, accessToken: string) =>
 
 const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
 
-/** Calls with a token, requests a second one, and calls with both. Does all this twice. */
+/** Calls with a token, requests a second one, and calls with both. */
 export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Promise<Finding> {
   const pairs = []
   for (let i = 0; i < 2; i++) {
@@ -130,7 +130,7 @@ export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Pr
   return sureFinding('ends the first', why, { differs: true, cannot })
 }
 
-/** The ages at which a token was last accepted and first refused, counted from the request for the token. */
+/** Ages are counted from the request for the token. */
 interface HeldToken {
   expiresIn: number
   goodForMs: number
@@ -162,7 +162,7 @@ export async function askTokenLifetime(parts: QuestionContext): Promise<Finding>
   return unknownFinding('the token did not end while it was tried, or was refused at once')
 }
 
-/** The ages at which to try the token: just before and after each expected end, and earlier, to notice an early end. */
+/** Just before and after each expected end, and earlier, to notice an early end. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])

@@ -16,7 +16,7 @@ interface RequestLogFilter extends Page {
 export interface RowsPage {
   /** Each row as JSON text. */
   rows: string[]
-  /** True if rows were left out, because the page would have more than `pageBytesMax` bytes. */
+  /** True if rows beyond `pageBytesMax` bytes were left out. */
   isCut: boolean
 }
 

@@ -56,9 +56,8 @@ function refuseMalformedIdempotencyKey(parts: SandboxParts, { idempotencyKey, cl
 }
 
 /**
- * Answers a request whose idempotency key was used before. Returns undefined if the request is to be applied. A key is
- * used if its request was applied, even if the answer was lost. Under `replay`, the key with another body gets E002.
- *
+ * Returns undefined if the request is to be applied. A key is used if its request was applied, even if the answer was
+ * lost. Under `replay`, the key with another body gets E002.
  * @param replay makes the first answer again
  */
 export async function answerUsedIdempotencyKey(

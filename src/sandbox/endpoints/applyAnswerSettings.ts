@@ -2,7 +2,7 @@ import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonContentType, Problem, problemContentType } from './problemAnswer.ts'
 
-/** Gives a refusal's body and Retry-After the configured form. @param serviceTimeUs the time by the service's clock */
+/** Gives a refusal's body and Retry-After the configured form. */
 export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceTimeUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']

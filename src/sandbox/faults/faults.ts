@@ -104,7 +104,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
 
 export const faultSchema = kindsWith(which)
 
-/** A fault in a record script. The script selects the requests that get the fault. */
+/** A fault in a record script, which selects the requests. */
 export const faultActionSchema = kindsWith({
   times: times.describe('how often in a row; if missing, once'),
 })
@@ -121,7 +121,7 @@ export interface Fault {
 
 export type FaultStore = Awaited<ReturnType<typeof openFaultStore>>
 
-/** Reads the faults in use. The statement that writes a request to the request log also counts the fault's hit. */
+/** The statement that writes a request to the request log also counts the fault's hit. */
 export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
   const { rows } = await pool.query<{ id: string; spec: FaultSpec; hits: number }>(
     'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
@@ -145,7 +145,6 @@ export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
     remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
     removeAll: (client: string | null) => remove(ofClient(client)),
     list: ofClient,
-    /** Counts the chosen fault as used once. */
     choose(request: FaultRequest): Fault | undefined {
       const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
       const fault = faults.find((each) => concerns(each, request) && isDrawn(each))

@@ -23,7 +23,7 @@ const secondUs = 1_000_000
  */
 export class ClientRateLimits {
   readonly #live: (client: string | null) => LiveSettings
-  /** Arrival times of the counted requests, oldest first, by client and by the name of their limit. */
+  /** Oldest first, by client and by the name of the limit. */
   readonly #arrivalsUs = new Map<string | null, Map<string, number[]>>()
 
   constructor(live: (client: string | null) => LiveSettings) {
@@ -86,7 +86,7 @@ function nameOfLimit(live: LiveSettings, { client, tokenId, address, endpoint }:
   return isApart ? `${name} orders` : name
 }
 
-/** Returns the first moment of the window that ends at `nowUs`, or of the fixed window that contains `nowUs`. */
+/** A sliding window ends at `nowUs`; a fixed window contains `nowUs`. */
 function windowBeginUs({ rateLimitKind, rateLimitWindowSeconds }: LiveSettings, nowUs: number): number {
   const windowUs = Math.round(rateLimitWindowSeconds * secondUs)
   return rateLimitKind === 'fixed' ? Math.floor(nowUs / windowUs) * windowUs : nowUs - windowUs + 1

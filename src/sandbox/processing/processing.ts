@@ -10,8 +10,7 @@ import { parseDistribution } from './distribution.ts'
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 
 /**
- * Decides on a record's arrival when and how its processing ends.
- *
+ * Decides when and how processing ends.
  * @param position in the client's random stream
  * @param field2 can ask for a failure: `fail:E003`
  */

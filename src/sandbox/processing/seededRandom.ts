@@ -3,7 +3,7 @@ import type { JWK } from 'jose'
 
 const anySeed = 1
 
-/** How many random values a client has drawn. `stored` counts over restarts, the other counts since the last start. */
+/** Random values drawn. `stored` counts over restarts, the other counts since the last start. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 export type SeededRandom = ReturnType<typeof createSeededRandom>

@@ -14,7 +14,7 @@ export interface ExpectationVerdict {
   /** `exactly 1`, `at least 1`, `2 to 3`. */
   expected: string
   found: number
-  /** Sequence numbers of the first requests that match. */
+  /** Of the first requests that match. */
   sequences: number[]
   /** If too few requests match: the requests that differ least and meet at least one criterion. */
   nearest: NearMiss[]

@@ -21,7 +21,7 @@ export async function openOrderEventQueue(pool: pg.Pool) {
   await boss.start()
   await boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   return {
-    /** Puts the event on the queue, in the transaction of `session`. */
+    /** In the transaction of `session`. */
     async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
       const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
       await boss.insert(queueName, [{ id: event.id, data: event }], { db })

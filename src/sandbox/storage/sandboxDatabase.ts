@@ -45,7 +45,7 @@ export async function endPool(pool: pg.Pool): Promise<void> {
   await Promise.race([pool.end(), delay(patienceAtEndMs)])
 }
 
-/** The database cannot be used now. `mayBeStored`: a commit may have succeeded. */
+/** `mayBeStored`: a commit may have succeeded. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
   readonly mayBeStored: boolean

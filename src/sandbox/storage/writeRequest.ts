@@ -14,7 +14,7 @@ import {
 type RequestLogRow = Pick<Exchange, 'endpoint' | 'method' | 'path' | 'address' | 'idempotencyKey' | 'body'> &
   Pick<Admission, 'arrivedUs' | 'client' | 'counted'> & { status: number | null; faultId: number | null }
 
-/** The record that a request creates. `items` is JSON text, and is stored unchanged. */
+/** `items` is JSON text, and is stored unchanged. */
 export type Effect = {
   id: string
   customerId: string
