@@ -1,13 +1,15 @@
--- An example: copies the result of a captured document into columns of the sale. Put in your own names.
+-- An example: copies the result of each captured order into a table. Put in your own names. Prefer the view outboxd_capture.document.
 --
--- Prefer the view outboxd_capture.document. If a session of the ERP has the sale locked, this trigger waits, and the daemon with it.
---
--- The copy changes the sale, so change capture adds a row, which ends as `discarded`. Do not send the copied columns, and keep `discarded`
--- out of the trigger's condition: otherwise each copy is sent, or causes the next one, without end.
+-- Do not copy into the order itself: change capture captures the copy. If the record failed or was rejected, the order would be sent again
+-- after each copy, without end.
+create table public.sales_order_result (id text primary key, state text not null, transaction_id text);
+
+-- The trigger runs with the rights of the daemon's role:
+--   grant select, insert, update on public.sales_order_result to outboxd;
 create function copy_state() returns trigger language plpgsql as $$
 begin
-  update sales_order set sent_state = new.status, sent_id = new.transaction_id
-  where id = (new.payload ->> 'id')::int;
+  insert into public.sales_order_result values (new.payload ->> 'id', new.status, new.transaction_id)
+    on conflict (id) do update set state = excluded.state, transaction_id = excluded.transaction_id;
   return null;
 end $$;
 create trigger copy_state after update of status on outbox for each row

@@ -257,6 +257,7 @@ declare
   kind text := outboxd_capture.key_kind(told.erp_table, told.key_column);
   part record;
   other text;
+  its_name text;
 begin
   if kind is null then
     raise exception '% has no primary key of one column that is an integer, a numeric, a uuid or a text', told.table_name;
@@ -275,10 +276,12 @@ begin
       raise exception 'children: % has no column % of the type of %.%', part.name, other, told.table_name, told.key_column;
     end if;
   end loop;
-  select table_name into other from outboxd_capture.installed i where i.type = told.type and i.outbox = told.outbox and i.number <> told.number limit 1;
+  -- A renamed table is removed by its name of now, a dropped one by its number.
+  select table_name, coalesce(outboxd_capture.quoted(i.erp_table), i.erp_table::oid::text) into other, its_name
+    from outboxd_capture.installed i where i.type = told.type and i.outbox = told.outbox and i.number <> told.number limit 1;
   if found then
     raise exception 'the type % is that of % already, and a mapping file reads one table', told.type, other
-      using hint = format('Give %s a type of its own, or run: select outboxd_capture.remove(%L);', told.table_name, other);
+      using hint = format('Give %s a type of its own, or run: select outboxd_capture.remove(%L);', told.table_name, its_name);
   elsif told.key is not null and cardinality(told.children) > 0 then
     raise exception 'key: a document with children is sent in the order of its own changes; leave key out';
   elsif told.key is not null and outboxd_capture.key_kind(told.erp_table, told.key) is null then
@@ -330,16 +333,16 @@ declare
   operation text;
   sources text[];
   function_name text;
-  its_number int;
+  formers int[];
 begin
   with former as (
-    delete from outboxd_capture.installed i where type = install.type
-      and (erp_table = install.erp_table or table_name = row_name and not exists (select from pg_class where oid = i.erp_table)) -- dropped
+    delete from outboxd_capture.installed i where type = install.type and (erp_table = install.erp_table
+      or table_name = row_name and outboxd_capture.quoted(i.erp_table) is distinct from row_name) -- dropped, or swapped for this table
       returning number
   )
-  select min(number) into its_number from former;
+  select array_agg(number order by number) into formers from former;
   insert into outboxd_capture.installed
-    select coalesce(its_number, (select coalesce(max(number), 0) + 1 from outboxd_capture.installed)), c.oid, row_name, install.type,
+    select coalesce(formers[1], (select coalesce(max(number), 0) + 1 from outboxd_capture.installed)), c.oid, row_name, install.type,
       (select attname from pg_index join pg_attribute on attrelid = indrelid and attnum = indkey[0]
         where indrelid = c.oid and indisprimary and indnkeyatts = 1),
       (select coalesce(array_agg(format('%I.%I.%I', coalesce(names[cardinality(names) - 2], nspname), names[cardinality(names) - 1], names[cardinality(names)])), '{}')
@@ -347,7 +350,8 @@ begin
       install.key, install.payload, install.condition, install.outbox, outboxd_capture.quoted(install.outbox)
     from pg_class c join pg_namespace s on s.oid = relnamespace where c.oid = install.erp_table
     returning * into told;
-  perform outboxd_capture.refuse_role(told), outboxd_capture.refuse_settings(told, install.search_path), outboxd_capture.drop_functions(told.number);
+  perform outboxd_capture.refuse_role(told), outboxd_capture.refuse_settings(told, install.search_path);
+  perform outboxd_capture.drop_functions(number) from unnest(formers || told.number) number;
 
   for part in select row_number() over () as position, * from outboxd_capture.parts(told) loop
     for operation, sources in values ('insert', '{new}'::text[]), ('update', '{new,old}'), ('delete', '{old}') loop
@@ -429,6 +433,9 @@ begin
     perform outboxd_capture.drop_functions(its);
     delete from outboxd_capture.error where number = its;
   end loop;
+  if not found then
+    raise warning '% is not captured: nothing was removed', coalesce(outboxd_capture.quoted($1), $1::text);
+  end if;
   perform outboxd_capture.replace_document_view();
 end $remove$;
 
@@ -454,8 +461,23 @@ exception when others then
 end $view$;
 
 -- For the daemon, which reads the content of a document and asks the condition.
+--
+-- The daemon ends documents that it does not find as deleted. If it cannot find them, the condition here is a column that does not exist. It
+-- fails for all rows, so the daemon holds the type, and its message quotes the column. Row-level security is that of the view's reader.
 create or replace view outboxd_capture.captured as
-  select table_name as document, erp_table::oid as erp_table, key_column::text, type, children, condition, payload, outbox_name as outbox
+  select table_name as document, erp_table::oid as erp_table, key_column::text, type, children, case
+      when exists (select from pg_class c join pg_namespace s on s.oid = c.relnamespace
+        where array[s.nspname::text, c.relname] = parse_ident(table_name) and c.oid <> erp_table and relkind in ('r', 'p'))
+        then '"the table was swapped: see outboxd_capture.trouble"'
+      when exists (select from pg_class c join pg_namespace s on s.oid = c.relnamespace
+        where relrowsecurity and row_security_active(c.oid) and has_any_column_privilege(c.oid, 'select')
+          and (c.oid = erp_table or array[s.nspname::text, c.relname] in (
+            select names[1:2] from unnest(children) child cross join lateral parse_ident(child) names))
+          and not exists (select from pg_policy cross join lateral unnest(polroles) role
+            where polrelid = c.oid and polpermissive and polcmd in ('r', '*') and (role = 0 or pg_has_role(role, 'usage'))))
+        then '"row-level security shows this role no row"'
+      else condition
+    end as condition, payload, outbox_name as outbox
   from outboxd_capture.installed;
 
 -- The roles whose code runs if a row is written to an outbox: the owners of the table, and of the functions, types and operators that its

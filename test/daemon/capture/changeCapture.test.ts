@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { asInstaller, captureFile, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/postgres.ts'
 
 test('a row of the outbox names a document: its table, its id, its type; changes of one document have one key', async () => {
   const { pool, captured } = await setup({ tables: 'create table sale (id bigint primary key, state text)' })
@@ -701,6 +704,53 @@ describe('tables of other kinds, and tables that change', () => {
     expect((await pool.query(functions)).rowCount).toBe(2)
   })
 
+  test('a swapped table: installed again by its name, as `trouble` says, it takes the place of the one before', async () => {
+    const { pool, ids } = await setupSale()
+    await pool.query(`alter table sale rename to old_sale; create table sale (id bigint primary key)`)
+    await asInstaller(pool, `select outboxd_capture.install('sale', 'order', children => '{line.sale}')`)
+    await pool.query(`insert into sale values (1); update old_sale set state = 'a'; insert into line values (100, 2)`)
+    expect(await ids()).toEqual(['1', '2'])
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('the hint about a type that a renamed table has removes that table; a call that removes nothing says so', async () => {
+    const { pool } = await setup({
+      tables: 'create table sale (id int primary key); create table other (id int primary key)',
+    })
+    await pool.query('alter table sale rename to old_sale')
+    const call = `select outboxd_capture.install('other', 'order')`
+    const hint: string = await asInstaller(pool, call).then(
+      () => '',
+      (error) => error.hint,
+    )
+    await asInstaller(pool, hint.slice(hint.indexOf('select')))
+    await asInstaller(pool, call)
+    const warnings: (string | undefined)[] = []
+    const client = await pool.connect()
+    onTestFinished(() => client.release(true))
+    client.on('notice', ({ message }) => warnings.push(message))
+    await client.query(
+      `set role outboxd_capture; select outboxd_capture.remove('other'); select outboxd_capture.remove('other')`,
+    )
+    expect(warnings).toEqual(['public.other is not captured: nothing was removed'])
+  })
+
+  test('documents of a swapped table are held until it is installed again, and not discarded as deleted', async () => {
+    const { pool, ids } = await setupSale()
+    const call = `select outboxd_capture.install('sale', 'order', children => '{line.sale}', condition => $$n.state = 'a'$$)`
+    await asInstaller(pool, call)
+    await pool.query(`alter table sale rename to old_sale; create table sale (id bigint primary key, state text);
+      insert into sale values (1, 'a'); insert into line values (100, 1)`)
+    expect(await ids()).toEqual(['1'])
+    await expect(readContents(pool)).rejects.toMatchObject({
+      name: 'SourceFailed',
+      blame: 'type',
+      detail: expect.stringContaining('see outboxd_capture.trouble'),
+    })
+    await asInstaller(pool, call)
+    expect(await readContents(pool)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
+  })
+
   test('a change that cannot be noted by its id is noted although `dismiss` deletes such a note at the same time', async () => {
     const { pool } = await setupSale()
     await pool.query(`alter table outbox rename to away; insert into sale select n from generate_series(10, 100010) n`)
@@ -727,6 +777,33 @@ describe('tables of other kinds, and tables that change', () => {
     await pool.query('insert into sale values (1)')
     expect(await noted(pool)).toEqual([])
     expect(await ids()).toEqual(['1'])
+  })
+})
+
+describe('row-level security that shows the daemon no row', () => {
+  test.each(['sale', 'line'])('of %s: documents are held, and not discarded as deleted', async (table) => {
+    const { pool, asReader } = await setupReader()
+    await pool.query(`insert into sale values (1, 'a'); alter table ${table} enable row level security`)
+    await expect(readContents(asReader)).rejects.toMatchObject({
+      name: 'SourceFailed',
+      blame: 'type',
+      detail: expect.stringContaining('row-level security'),
+    })
+    // A policy of another role, or for another command, does not help.
+    await pool.query(
+      `create policy a on ${table} to pg_checkpoint using (true); create policy b on ${table} for insert with check (true)`,
+    )
+    await expect(readContents(asReader)).rejects.toThrow('row-level security')
+    await pool.query(`create policy reader on ${table} for select to pg_monitor using (true)`)
+    expect(await readContents(asReader)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
+  })
+
+  test('does not hold documents if the daemon’s role is not subject to it, or a policy shows rows to each role', async () => {
+    const { pool, asReader } = await setupReader()
+    await pool.query(`insert into sale values (1, 'a'); alter table sale enable row level security`)
+    expect(await readContents(pool)).toHaveLength(1)
+    await pool.query(`create policy a on sale using (id < 50)`)
+    expect(await readContents(asReader)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
   })
 })
 
@@ -766,13 +843,13 @@ describe('outboxd_capture.document', () => {
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
   })
 
-  test('the statements of docs/start/change-capture.md: grants, install, documents of before, join, index; and copy_state.sql, which copies the state into the sale', async () => {
+  test('the statements of docs/start/change-capture.md: grants, install, documents of before, join, index; and copy_state.sql, which copies the state', async () => {
     const page = readFileSync('docs/start/change-capture.md', 'utf8')
     const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)]
     const [grants, install, existing, twice, , join, index] = blocks.map(([, sql]) => sql as string)
     await using database = await createDatabase()
     const { pool } = database
-    await pool.query(`create table sales_order (id int primary key, number text, status text, sent_state text, sent_id text);
+    await pool.query(`create table sales_order (id int primary key, number text, status text);
       create table sales_line (id int primary key, order_id int)`)
     await installCapture(pool)
     const roles = grants
@@ -790,21 +867,33 @@ describe('outboxd_capture.document', () => {
     // The document as two records; one of them is taken away again.
     await asInstaller(pool, `begin; ${twice}; select outboxd_capture.remove('public.sales_order', 'total'); rollback`)
     await pool.query('delete from outbox where id = (select max(id) from outbox)')
-    const end = (status: string) =>
-      pool.query(`update outbox set status = '${status}', transaction_id = 'T-1', updated_at = now(),
-      error = case when '${status}' = 'discarded' then 'unchanged since outbox:1' end where status = 'new'`)
-    await end('completed')
-    expect((await pool.query('select sent_state, sent_id from sales_order')).rows).toEqual([
-      { sent_state: 'completed', sent_id: 'T-1' },
+    await pool.query(
+      `update outbox set status = 'completed', transaction_id = 'T-1', updated_at = now() where status = 'new'`,
+    )
+    expect((await pool.query('select id, state, transaction_id from sales_order_result')).rows).toEqual([
+      { id: '1', state: 'completed', transaction_id: 'T-1' },
     ])
-    await end('discarded') // the row of the copy, which ends as unchanged and makes no other
-    expect((await pool.query('select status from outbox order by id')).rows).toEqual([
-      { status: 'completed' },
-      { status: 'discarded' },
-    ])
+    expect((await pool.query('select status from outbox')).rows).toEqual([{ status: 'completed' }])
     expect((await pool.query(join as string)).rows).toMatchObject([
       { number: 'S-1', state: 'completed', transaction_id: 'T-1' },
     ])
+  })
+
+  test.each([
+    'failed',
+    'rejected',
+  ])('copy_state.sql does not cause a row: a record that %s is not sent again', async (status) => {
+    await using database = await createDatabase()
+    const { pool } = database
+    await pool.query(`create table sales_order (id bigint primary key, sent_state text, sent_id text)`)
+    await installCapture(pool)
+    await asInstaller(pool, `select outboxd_capture.install('sales_order', 'order')`)
+    await pool.query(captureFile('copy_state'))
+    await pool.query(`insert into sales_order values (9007199254740993)`)
+    for (const transaction of ['T-1', 'T-2'])
+      await pool.query(`update outbox set status = $1, transaction_id = $2 where status = 'new'`, [status, transaction])
+    const { rows } = await pool.query('select status, transaction_id from outbox')
+    expect(rows).toEqual([{ status, transaction_id: 'T-1' }])
   })
 
   test('needs the right to read the outbox', async () => {
@@ -837,6 +926,24 @@ async function trouble(pool: pg.Pool) {
 
 async function retry(pool: pg.Pool) {
   return (await asInstaller(pool, 'select * from outboxd_capture.retry()')).rows
+}
+
+/** Reads the contents of all rows as the daemon does. */
+async function readContents(pool: pg.Pool) {
+  const { rows } = await pool.query(
+    `select id::text as "outboxId", type, key, payload::text from outbox order by outbox.id`,
+  )
+  const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
+  return readRecordContents(outbox, new Map([['order', { source: null }]]), rows)
+}
+
+/** `setupSale` with a pool whose sessions have the rights of a daemon, as the role pg_monitor. */
+async function setupReader() {
+  const { pool } = await setupSale()
+  await pool.query(`grant select on outbox, sale, line to pg_monitor`)
+  const asReader = openPool(pool.options.connectionString ?? '', { options: '-c role=pg_monitor' })
+  onTestFinished(() => asReader.end())
+  return { pool, asReader }
 }
 
 /** A document `sale` with child table `line`: sale 9 has line 90. A line may name a sale that is not there. */
