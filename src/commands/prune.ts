@@ -38,7 +38,7 @@ Examples:
       const isDone = dryRun || due.length === 0
       const { pruned, end } = isDone
         ? { pruned: nothing, end: 'through' as const }
-        : await pruneLedger(databases, operator, context)
+        : await pruneLedger(databases, operator, context, due)
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
         printJson(context, {
@@ -62,6 +62,7 @@ async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   context: CommandContext,
+  due: readonly PrunableCount[],
 ): Promise<{ pruned: PrunedCounts; end: PruneRoundResult }> {
   const { retention } = databases.config
   const goOn = () => !context.signal.aborted
@@ -83,12 +84,18 @@ async function pruneLedger(
   }
   try {
     const end = await runPruneRound({ ledger, outbox }, round)
-    const left = await countPrunableSubmissions(ledger, retention)
-    return { end: end === 'through' && left.length > 0 ? 'begun' : end, pruned }
+    // Records that became old enough during the round do not count as left.
+    const isLess =
+      (pruned.submissions < sumOf(due, 'submissions') || pruned.emptied < sumOf(due, 'toEmpty')) &&
+      (await countPrunableSubmissions(ledger, retention)).length > 0
+    return { end: end === 'through' && isLess ? 'begun' : end, pruned }
   } finally {
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }
 }
+
+const sumOf = (due: readonly PrunableCount[], what: 'submissions' | 'toEmpty') =>
+  due.reduce((sum, each) => sum + each[what], 0)
 
 function tableOf(due: readonly PrunableCount[], context: CommandContext): string {
   const rows = due.map(({ state, ageDays, submissions, toEmpty }) => [
@@ -101,8 +108,7 @@ function tableOf(due: readonly PrunableCount[], context: CommandContext): string
 }
 
 function wouldMessage(due: readonly PrunableCount[]): string {
-  const sum = (what: 'submissions' | 'toEmpty') => due.reduce((total, each) => total + each[what], 0)
-  return `Would delete ${pluralize(sum('submissions'), 'record')} and empty ${sum('toEmpty')} (delete the contents only).`
+  return `Would delete ${pluralize(sumOf(due, 'submissions'), 'record')} and empty ${sumOf(due, 'toEmpty')} (delete the contents only).`
 }
 
 function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResult): string {

@@ -17,25 +17,27 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
 const failedRoundMaxMs = 10_000
 
 /**
- * Runs all steps, although some fail, unless a failure took long.
- *
- * @throws the first error
+ * Returns a round of all steps. A failed step does not keep the others from running, unless it took long. Then the next
+ * round begins behind that step.
  */
-export async function runEachStep(
+export function createStepRound(
   steps: readonly (() => Promise<void>)[],
   monotonicMs = () => performance.now(),
-): Promise<void> {
-  const startMs = monotonicMs()
-  const failures: unknown[] = []
-  for (const step of steps) {
-    if (failures.length > 0 && monotonicMs() - startMs > failedRoundMaxMs) break
-    try {
-      await step()
-    } catch (error) {
-      failures.push(error)
+): () => Promise<void> {
+  let first = 0
+  return async () => {
+    const startMs = monotonicMs()
+    const failures: unknown[] = []
+    for (let n = 0; n < steps.length; n++) {
+      const at = (first + n) % steps.length
+      if (failures.length > 0 && monotonicMs() - startMs > failedRoundMaxMs) {
+        first = at
+        break
+      }
+      await steps[at]?.().catch((error: unknown) => failures.push(error))
     }
+    if (failures.length > 0) throw failures[0]
   }
-  if (failures.length > 0) throw failures[0]
 }
 
 export type Loop = ReturnType<typeof startLoop>

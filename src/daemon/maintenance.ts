@@ -25,7 +25,7 @@ import type { DaemonContext } from './context.ts'
 import type { DispatchPart } from './createDispatchPart.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
-import { createPeriodicPart, type LoopPart, runEachStep } from './loop.ts'
+import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 
 export interface MaintenancePartsOptions {
   dispatch: Pick<DispatchPart, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
@@ -144,7 +144,7 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
       ),
     () => mergeStateCountDeltas(ledger),
   ]
-  return createPeriodicPart(reconcileEveryMs, () => runEachStep(steps))
+  return createPeriodicPart(reconcileEveryMs, createStepRound(steps))
 }
 
 /** A starting instance compares ledger and outbox only if no instance began a comparison in the last 60 s. */

@@ -249,7 +249,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
      where exists (select from outboxd.skipped_row where ${isSkippedRowSql})
        or (select count(*) from outboxd.skipped_row where ${isOfServedOutboxSql}) < $5
-     on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = excluded.captured, times = s.times + 1,
+     on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = s.captured or excluded.captured, times = s.times + 1,
        retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
      returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
     [outboxId, isCaptured, firstRetryMs, retryMaxMs, skippedMax],

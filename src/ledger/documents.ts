@@ -44,7 +44,7 @@ export const computeRequestDigest = ({
  * Decides which records of documents end as discarded. Call this only while no other instance captures.
  *
  * Records of rows that the ledger knows are returned unchanged. If a batch has several rows of a document, only the
- * first is sent, because all have the same content.
+ * first is sent or rejected, because all have the same content.
  */
 export async function discardRecordsOfUnchangedDocuments(
   db: Database,
@@ -55,15 +55,22 @@ export async function discardRecordsOfUnchangedDocuments(
   if (documents.length === 0) return { records, discarded }
   const standing = await readStanding(db, documents)
   const lasts = new Map<string, LastRecordOfDocument | null>()
+  const rejected = new Map<string, CapturedRecord>()
   const decided = records.map((record) => {
     const found = standing.get(record.outboxId)
     if (found === undefined || found.isKnown) return record
     const name = JSON.stringify([record.document, record.type])
     const digest = computeRequestDigest(record)
     const last = lasts.get(name) ?? found.last
-    const reason = record.discarded ?? (record.error === null ? findReasonToDiscardDocument(digest, last) : null)
+    const reason =
+      record.discarded ??
+      (record.error === null
+        ? findReasonToDiscardDocument(digest, last)
+        : findReasonToDiscardRejected(record, rejected.get(name)))
     if (reason === null) {
       const state = record.error === null ? 'queued' : 'rejected'
+      if (state === 'rejected') rejected.set(name, record)
+      else rejected.delete(name)
       lasts.set(name, { outboxId: record.outboxId, state, digest, mayHaveArrived: false })
       return record
     }
@@ -79,6 +86,12 @@ export async function discardRecordsOfUnchangedDocuments(
   return { records: decided, discarded }
 }
 
+/** A later batch is a new try, because the mapping file may be repaired by then. */
+const findReasonToDiscardRejected = (record: CapturedRecord, before: CapturedRecord | undefined): string | null =>
+  before !== undefined && before.payload === record.payload && before.error === record.error
+    ? `unchanged since outbox:${before.outboxId}`
+    : null
+
 /**
  * Selects the outbox id of the document's newest record that may reach the service and is later than this record. An
  * older version must not be sent after that record.
@@ -91,13 +104,37 @@ export const overtakingOutboxIdOfDocumentSql = (submissionAlias: string): string
   newestOutboxIdSql(submissionAlias, `(not n.held or n.key is distinct from ${submissionAlias}.key)`)
 
 function newestOutboxIdSql(submissionAlias: string, isNewerSql: string): string {
-  const isLater = (other: string) =>
-    `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
-       and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq and ${mayHaveBeenSentSql(other)}`
+  const isLater = (other: string) => `${isLaterVersionSql(submissionAlias, other)} and ${mayHaveBeenSentSql(other)}`
   return `(select newer.outbox_id from (
       select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived) and ${isNewerSql}
       union all select outbox_id, seq from outboxd.pruned_submission p where ${isLater('p')}
     ) newer order by newer.seq desc limit 1)`
+}
+
+const isLaterVersionSql = (submissionAlias: string, other: string) =>
+  `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
+     and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq`
+
+/**
+ * True if a later failed or rejected version of the document is queued by the same statement. Of several such versions
+ * only the newest is queued, because otherwise the service gets the document several times.
+ *
+ * @param idsSql the ids of the statement's records: an array or a subquery
+ */
+export const hasLaterVersionAmongSql = (submissionAlias: string, idsSql: string): string =>
+  `exists (select from outboxd.submission v where ${isLaterVersionSql(submissionAlias, 'v')}
+     and v.id = any(${idsSql}) and v.state in ('failed', 'rejected'))`
+
+/** Returns the outbox id of the newest version for each older version among these records, by submission id. */
+export async function readNewerVersions(db: Database, submissionIds: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ id: string; newer: string }>(
+    `select id, newer from (
+       select id, outbox_id, first_value(outbox_id) over (partition by outbox, type, document order by seq desc) as newer
+       from outboxd.submission where id = any($1::uuid[]) and document is not null and state in ('failed', 'rejected')
+     ) versions where newer <> outbox_id`,
+    [submissionIds],
+  )
+  return new Map(rows.map(({ id, newer }) => [id, newer]))
 }
 
 /** The requests of discarded records without a digest cannot have reached the service. */
@@ -155,7 +192,13 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
     } as const
     return {
       ...transition,
-      change: { ...failed, ...(polls !== undefined && { polls }), ...(refusedPolls !== undefined && { refusedPolls }) },
+      change: {
+        ...failed,
+        ...(polls !== undefined && { polls }),
+        ...(refusedPolls !== undefined && { refusedPolls }),
+        // A probed record has an id that the service does not know.
+        ...(submission.probing && { transactionId: null }),
+      },
       cause: error,
     }
   })

@@ -1,6 +1,7 @@
 import type { PauseToRaise, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
+import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from './documents.ts'
 import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
@@ -32,13 +33,16 @@ export async function noteRefusal(
   const { resource, summary: said } = refusal
   // Pauses all resources, because all records share address, certificate and token.
   const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
-  await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
-  await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
   const cause = `mass refusal: ${said}`
-  return {
-    pause: { reason: 'unauthorized', askedMs: null, detail },
-    queued: await queueAgain(db, run.submissions, { who, keyOnFailure, cause }),
-  }
+  const queued = await queueAgain(db, run.submissions, { who, keyOnFailure, cause })
+  // The others stay in the run: if the later record of the key is refused, too, both are queued again.
+  const left = run.submissions.filter((id) => !queued.includes(id))
+  await db.query('update outboxd.refusal_run set is_mass = true, submissions = $2 where resource = $1', [
+    resource,
+    left,
+  ])
+  await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
+  return { pause: { reason: 'unauthorized', askedMs: null, detail }, queued }
 }
 
 interface Run {
@@ -69,9 +73,10 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 
 /**
  * Queues these records again if they are still rejected and cannot have arrived. Leaves out a record if a later one of
- * its key was sent meanwhile, because it would be sent out of order.
+ * its key was sent meanwhile, because it would be sent out of order. Leaves out an older version of a document if a
+ * newer one is sent or queued.
  */
-async function queueAgain(
+export async function queueAgain(
   db: Database,
   ids: readonly string[],
   { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },
@@ -87,8 +92,11 @@ async function queueAgain(
          update outboxd.submission s set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
            ${resetColumnsByLifetimeSql('step')}, ended_at = null, report_due = true
          where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived and not exists (
-           select from outboxd.submission l where l.key = s.key and l.seq > s.seq and l.attempt > 0
+           select from outboxd.submission l
+           where hashtextextended(l.key, 0) = hashtextextended(s.key, 0) and l.key = s.key and l.seq > s.seq and l.attempt > 0
              and l.state not in ('queued', 'rejected')
+         ) and (s.document is null or
+           (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')})
          ) returning id, attempt, seq
        ), event as (
          insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)

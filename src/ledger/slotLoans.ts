@@ -53,7 +53,7 @@ export async function openCommandSlots(
   }
 }
 
-const historyDiffersMessage =
+export const historyDiffersMessage =
   'the ledger may have lost committed data, and so forgotten which slots are taken. Start a daemon, which examines the ledger'
 
 /** Durable, because a taken slot must survive a crash once its request has left. */
@@ -102,7 +102,8 @@ export type SlotLoan =
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'no-budget' }
-  /** The ledger cannot be read or written, or may have lost data. */
+  | { kind: 'history-differs' }
+  /** The ledger cannot be read or written. */
   | { kind: 'unknown'; readOnly: boolean }
 
 /** @throws ServiceMismatch */
@@ -116,8 +117,7 @@ export async function borrowSlots(
       if (!(await budget.hasAnySlots(pool))) return { kind: 'no-budget' }
       await assertLedgerBelongsToService(pool, service)
       const loan = await lend(pool, permits, requestsEndAfterMs)
-      if (loan.kind === 'history-differs') return { kind: 'unknown', readOnly: false }
-      return loan.kind === 'none-free' ? loan : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
+      return loan.kind !== 'lent' ? loan : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })
   } catch (error) {
     if (error instanceof ServiceMismatch) throw error

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { boundText, textCharsMax } from '../boundText.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { borrowSlots, type SlotLoan } from '../ledger/slotLoans.ts'
+import { borrowSlots, historyDiffersMessage, type SlotLoan } from '../ledger/slotLoans.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
@@ -48,6 +48,7 @@ export async function askServiceForTransaction(
       return told === null ? noSlot : readTransactionAnswer(told, transaction)
     },
   })
+  if (asked.kind === 'history-differs') return { kind: 'silent', message: historyDiffersMessage }
   return asked.kind === 'asked' ? asked.result : noSlot
 }
 
@@ -93,7 +94,8 @@ const slotsAgainMs = 500
 export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
   | { kind: 'none-free' }
-  /** The ledger cannot be read or written, or may have lost data, so the free slots are unknown. */
+  | { kind: 'history-differs' }
+  /** The ledger cannot be read or written, so the free slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 interface BudgetedAskOptions<T> {
@@ -118,7 +120,8 @@ export async function withBudgetedServiceClient<T>(
   options: BudgetedAskOptions<T>,
 ): Promise<AskOutcome<T>> {
   const { loan, ageMs } = await waitForSlots(config, options)
-  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !options.askAnyway)) return loan
+  if (loan.kind === 'none-free' || loan.kind === 'history-differs') return loan
+  if (loan.kind === 'unknown' && !options.askAnyway) return loan
   const { service } = config
   const client = createServiceClient({
     service,

@@ -1,3 +1,4 @@
+import { readNewerVersions } from '../ledger/documents.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import {
   queueReplays,
@@ -71,15 +72,20 @@ type ReplayCandidate = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | '
 /** Few records, because payloads can be large. */
 const batchSize = 100
 
-/** Skips records that cannot be mapped or have changed. */
-export function replaySubmissions(
+/** Skips records that cannot be mapped or have changed, and older versions of documents. */
+export async function replaySubmissions(
   { operator, ...parts }: ReplayParts,
   submissions: readonly ReplayCandidate[],
   { refresh, newKey }: ReplayTerms,
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
+  // Asks about all submissions, because the versions of a document may be in different batches.
+  const newerVersions = await readNewerVersions(
+    parts.databases.ledger,
+    submissions.map(({ id }) => id),
+  )
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const { replays, skipped } = await prepare(parts, batch, refresh)
+    const { replays, skipped } = await prepare(parts, batch, { refresh, newerVersions })
     const ready = new Set(replays.map(({ id }) => id))
     const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey))
     const readied = batch.filter(({ id }) => ready.has(id))
@@ -90,7 +96,7 @@ export function replaySubmissions(
 async function prepare(
   { databases, mappings }: Omit<ReplayParts, 'operator'>,
   batch: readonly ReplayCandidate[],
-  refresh: boolean,
+  { refresh, newerVersions }: { refresh: boolean; newerVersions: ReadonlyMap<string, string> },
 ): Promise<{ replays: Replay[]; skipped: SkippedRecord[] }> {
   const replays: Replay[] = []
   const found = await readReplayableSubmissions(databases.ledger, batch)
@@ -99,6 +105,12 @@ async function prepare(
     const { id, outboxId, revision } = submission // skipped records keep only their ids, because payloads can be large
     if (submission.newer !== null) {
       const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`
+      skipped.push({ submission: { id, outboxId }, reason })
+      continue
+    }
+    const replayedInstead = newerVersions.get(id)
+    if (replayedInstead !== undefined) {
+      const reason = `is older than outbox:${replayedInstead}, a newer version of its document that this replay has, too`
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }

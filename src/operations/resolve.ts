@@ -93,22 +93,24 @@ async function whyNotResolved(
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
-  if (answer.notArrived) return whyOvertaken(ledger, submission)
+  if (answer.notArrived) return whyOvertaken(ledger, detail)
   const transaction = transactionNamedInAnswer(detail, answer)
   const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
 
-async function whyOvertaken(
-  ledger: Database,
-  submission: RecordToSettle['submission'],
-): Promise<ResolveOutcome | null> {
-  const newer = (await readOvertakingOutboxIds(ledger, [submission.id])).get(submission.id)
+async function whyOvertaken(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
+  const newer = (await readOvertakingOutboxIds(ledger, [detail.id])).get(detail.id)
   return newer === undefined
     ? null
     : left(
-        `${nameOf(submission)} is older than outbox:${newer}, the newer version of its document, which it would overwrite at the service. Discard it instead`,
+        `${nameOf(detail)} is older than outbox:${newer}, the newer version of its document, which it would overwrite at the service. ${insteadOfSending(detail)}`,
       )
+}
+
+function insteadOfSending({ state }: SubmissionDetail): string {
+  if (state === 'sending') return 'Wait until the daemon no longer asks the service for it'
+  return state === 'completed' ? 'Give --take-back, then discard it' : 'Discard it instead'
 }
 
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
@@ -209,12 +211,12 @@ const notConfirmed =
 
 async function settleNotArrived(
   { operator }: ResolveParts,
-  { submission }: RecordToSettle,
+  { submission, detail }: RecordToSettle,
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   const written = await resolveAsNotArrived(operator, submission, newKey)
-  if (written === null) return (await whyOvertaken(operator.ledger, submission)) ?? changed(name)
+  if (written === null) return (await whyOvertaken(operator.ledger, detail)) ?? changed(name)
   return settled(
     'queued',
     null,

@@ -83,6 +83,16 @@ export function findCapturedTable(
   return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)
 }
 
+/** True if change capture is, or was, installed for some table. */
+export async function isCaptureInstalled(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ isInstalled: boolean }>(
+    `select exists (
+       select from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) 'outboxd_capture'
+     ) as "isInstalled"`,
+  )
+  return rows[0]?.isInstalled ?? false
+}
+
 /*
  * The statements that read contents. Each has one parameter, a list of ids.
  */

@@ -10,6 +10,7 @@ import {
   existingDocumentsQuery,
   findCapturedTable,
   inReadOnlyTransaction,
+  isCaptureInstalled,
   parseDocumentReference,
   type QueryByIds,
   QueryFailed,
@@ -95,19 +96,36 @@ async function groupRecords(
   const references = new Map(records.map((record) => [record, parseDocumentReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
   const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
-  const tables = names.size === 0 ? [] : await readTables(outbox, firstType, [...names], untilMs)
+  const { tables, isInstalled } =
+    names.size === 0 ? nothingCaptured : await readTables(outbox, firstType, [...names], untilMs)
   const groups = new Map<string, Group>()
   for (const [record, reference] of references) {
     const mapping = sources.get(record.type)
     const source = mapping?.source ?? null
     const captured = reference === null ? null : findCapturedTable(tables, reference.document, record.type)
     if (record.payload === null || mapping === undefined || (source === null && captured === null)) continue
+    if (captured === null && isInstalled && reference?.document.includes('.')) throw installationNotFound(record)
     const name = JSON.stringify([record.type, captured?.document])
     const group = groups.get(name) ?? { type: record.type, source, captured, ids: new Map() }
     groups.set(name, group)
     group.ids.set(record, reference?.id ?? readId(record.payload))
   }
   return groups.values()
+}
+
+const nothingCaptured = { tables: [], isInstalled: false }
+
+const undefinedObject = '42704'
+
+/**
+ * Holds the type, because the record's document is not read without the condition of its installation. Change capture
+ * writes names of tables with their schemas; a payload with another name is the ERP's own.
+ */
+function installationNotFound({ type, outboxId }: OutboxRecord): SourceFailed {
+  const cause = new Error(
+    `the row ${outboxId} is of a table that is not captured (it was renamed, restored or removed). Install change capture for the table and this type again, or delete its waiting rows`,
+  )
+  return new SourceFailed(type, 'type', new QueryFailed('finding the captured table', undefinedObject, cause))
 }
 
 /**
@@ -117,7 +135,10 @@ async function groupRecords(
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
-    return await inReadOnlyTransaction(outbox, untilMs, (db) => readCapturedTables(db, shape.qualified, documents))
+    return await inReadOnlyTransaction(outbox, untilMs, async (db) => {
+      const tables = await readCapturedTables(db, shape.qualified, documents)
+      return { tables, isInstalled: tables.length > 0 || (await isCaptureInstalled(db)) }
+    })
   } catch (error) {
     if (!didSessionSurviveError(error)) throw error
     const code = String(errorCodeOf(error))

@@ -159,7 +159,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
       const former = refusedWith.get(submissionId)
       refusedWith.set(submissionId, former ?? accessToken)
       if (refusedWith.size > refusedRecordsMax) refusedWith.delete([...refusedWith.keys()][0] ?? '')
-      return token.unprovenFor.has(method) || (former !== undefined && former !== accessToken)
+      const isFormerKnown = former !== accessToken && remembered.some((each) => each.accessToken === former)
+      return token.unprovenFor.has(method) || isFormerKnown
     },
 
     /** Drops a refused token, unless it has already been replaced. */

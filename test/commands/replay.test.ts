@@ -108,6 +108,23 @@ test('a rejected one that the mended mapping can take is sent', async () => {
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
 })
 
+test('of several refused versions of a document only the newest is sent, also if batches lie between them', async () => {
+  const version = { document: 'public.sale 5', key: '5' }
+  const end = (outboxId: number) =>
+    fixture.end(failedE003, { outboxId: String(outboxId), ...(outboxId % 60 === 1 && version) })
+  for (let outboxId = 1; outboxId <= 121; outboxId++) await end(outboxId)
+  const reason = 'is older than outbox:121, a newer version of its document that this replay has, too'
+  const { printed } = await run([], { dryRun: true })
+  expect(printed.split(reason)).toHaveLength(3)
+  const { code, messages } = await run([], { yes: true })
+  expect([code, messages.split(reason)]).toEqual([1, expect.objectContaining({ length: 3 })])
+  expect(await fixture.ledger.countStates()).toEqual({ queued: 119, failed: 2 })
+  const { rows } = await fixture.ledger.pool.query(
+    `select outbox_id from outboxd.submission where document is not null and state = 'queued'`,
+  )
+  expect(rows).toEqual([{ outbox_id: '121' }])
+})
+
 describe('--refresh', () => {
   test('reads payload, type and key from the outbox row', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))

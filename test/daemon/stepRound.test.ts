@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runEachStep } from '../../src/daemon/loop.ts'
+import { createStepRound } from '../../src/daemon/loop.ts'
 
 test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
   const taken: number[] = []
@@ -8,11 +8,12 @@ test('steps that fail keep no other from being taken, and the first is thrown at
     if (error) throw error
   }
   const first = new Error('first')
-  await expect(runEachStep([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
+  const round = createStepRound([step(1), step(2, first), step(3, new Error('second')), step(4)])
+  await expect(round()).rejects.toBe(first)
   expect(taken).toEqual([1, 2, 3, 4])
 })
 
-test('no step follows one that waited long for the database, because each would wait as long', async () => {
+test('no step follows one that waited long for the database; the next round begins behind it', async () => {
   const timeout = new Error('Query read timeout')
   const state = { ms: 0 }
   const taken: number[] = []
@@ -20,7 +21,10 @@ test('no step follows one that waited long for the database, because each would 
     state.ms += 25_000
     throw timeout
   }
-  const steps = [waiting, async () => void taken.push(2)]
-  await expect(runEachStep(steps, () => state.ms)).rejects.toBe(timeout)
+  const steps = [waiting, async () => void taken.push(2), async () => void taken.push(3)]
+  const round = createStepRound(steps, () => state.ms)
+  await expect(round()).rejects.toBe(timeout)
   expect(taken).toEqual([])
+  await expect(round()).rejects.toBe(timeout)
+  expect(taken).toEqual([2, 3])
 })

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
+import { dropReportsToFormerOutboxes } from '../../src/ledger/operator/adoptOutbox.ts'
+import { queueAgain } from '../../src/ledger/refusals.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
@@ -48,5 +50,23 @@ describe('what is read again and again is read by its own index, whatever the st
     expect(plan).toContain('using submission_report on')
     expect(plan).toContain('using submission_report_again on')
     expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap|submission_outbox_row/)
+  })
+
+  test('reports to former outboxes', async () => {
+    const plan = await plansOf(dropReportsToFormerOutboxes)
+    expect(plan).toContain('using submission_report on')
+    expect(plan).toContain('using submission_report_again on')
+    expect(plan).not.toMatch(/Seq Scan on submission/)
+  })
+
+  test('the later records of the keys of a mass refusal', async () => {
+    const plan = await plansOf((db) =>
+      queueAgain(db, ['00000000-0000-7000-8000-000000000001'], {
+        who: 'test',
+        keyOnFailure: 'continue',
+        cause: 'test',
+      }),
+    )
+    expect(plan).toMatch(/using submission_key on submission l\n +Index Cond: \(hashtextextended/)
   })
 })

@@ -93,6 +93,42 @@ test('a record stays rejected if a later one of its key was sent meanwhile', asy
   expect((await ledger.read(first)).state).toBe('rejected')
 })
 
+test('a record whose successor was under way at the mass refusal is queued again with it, if that is refused, too', async () => {
+  const first = await refuse('nginx: 400', { key: 'K' })
+  await ledger.capture([{ key: 'K' }])
+  const [second] = (await claim(work, { submissions: 1 })).submissions
+  if (second === undefined) throw new Error('nothing was claimed')
+  await times(9, () => refuse())
+  expect((await ledger.read(first)).state).toBe('rejected')
+  const { id: submissionId, resource } = second
+  const refusals = [{ submissionId, resource, fingerprint: 'nginx: 400', summary: 'nginx: 400' }]
+  const transitions = [transition(second, { state: 'rejected', error: 'nginx: 400' })]
+  await work.writeOutcomes(outcomeBatch({ transitions, refusals }))
+  expect([await ledger.row(first), await ledger.row(submissionId)]).toMatchObject([
+    { state: 'queued', held: false },
+    { state: 'queued', held: true },
+  ])
+})
+
+test('a mass refusal does not queue an older version of a document again beside the newer one', async () => {
+  const version = { key: '5', document: 'public.sale 5' }
+  const first = await refuse('nginx: 400', version)
+  const [second = ''] = await ledger.capture([version])
+  await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where id = $1`, [second])
+  await times(9, () => refuse())
+  expect(await ledger.countStates()).toEqual({ queued: 10, rejected: 1 })
+  expect((await ledger.read(first)).state).toBe('rejected')
+})
+
+test('if two versions of a document are refused, a mass refusal queues only the newer one again', async () => {
+  const version = { key: '5', document: 'public.sale 5' }
+  const first = await refuse('nginx: 400', version)
+  const second = await refuse('nginx: 400', version)
+  await times(9, () => refuse())
+  expect(await ledger.countStates()).toEqual({ queued: 10, rejected: 1 })
+  expect([(await ledger.read(first)).state, (await ledger.read(second)).state]).toEqual(['rejected', 'queued'])
+})
+
 test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
   await times(9, () => refuse())
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9 }, []])

@@ -37,13 +37,13 @@ test('a command takes slots of a ledger that has lost nothing', async () => {
 
 test('no command takes a slot while the ledger may have forgotten which slots were taken', async () => {
   await ledger.pool.query('update outboxd.history set timeline = timeline + 1') // as after a promotion
-  expect(await borrow()).toEqual({ kind: 'unknown', readOnly: false })
+  expect(await borrow()).toEqual({ kind: 'history-differs' })
   await using slots = await openSlots()
   expect(await slots.take()).toMatchObject({ kind: 'paused', reason: 'history' })
   await ledger.pool.query(
     `update outboxd.history set timeline = timeline - 1, found_at = now(), found = 'x', found_by = 'y'`,
   )
-  expect(await borrow()).toEqual({ kind: 'unknown', readOnly: false })
+  expect(await borrow()).toEqual({ kind: 'history-differs' })
   expect(await countFreeSlots()).toBe(2)
 })
 

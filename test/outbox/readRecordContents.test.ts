@@ -110,6 +110,28 @@ test.each([
   expect(refusal).toMatchObject({ type: 'order', blame: 'type' })
 })
 
+test('without an installation only a document with a schema in its name holds up its type', async () => {
+  const { outbox, pool } = await setup({ ddl })
+  const insert = (document: string) =>
+    pool.query(
+      `insert into outbox (type, payload) values ('order', jsonb_build_object('document', $1::text, 'id', 2))`,
+      [document],
+    )
+  const sources = sourcesOf('select s.id, s.total from sale s where s.id = any($1)')
+  const read = async () => shown(await readRecordContents(outbox, sources, await readWaitingRows(outbox, 10)))
+  await insert('public.sale')
+  expect(await read()).toEqual(['{"id":2,"total":0.00}'])
+  await pool.query('create schema outboxd_capture')
+  await expect(read()).rejects.toMatchObject({
+    name: 'SourceFailed',
+    ...{ type: 'order', blame: 'type' },
+    detail: expect.stringContaining('the row 1 is of a table that is not captured'),
+  })
+  await pool.query('delete from outbox')
+  await insert('invoice')
+  expect(await read()).toEqual(['{"id":2,"total":0.00}'])
+})
+
 test('a lock on the view of captured tables blames the moment, not a type', async () => {
   const { outbox, pool, connect } = await setup({
     ddl: 'create schema outboxd_capture; create table outboxd_capture.captured (document text)',

@@ -1,6 +1,7 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
 import { ServiceMismatch } from '../../ledger/binding.ts'
+import { historyDiffersMessage } from '../../ledger/slotLoans.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
@@ -50,6 +51,7 @@ export async function checkService(
     })
     noticed.certificates.push(...shown)
     if (asked.kind === 'asked') return asked.result
+    if (asked.kind === 'history-differs') return [makeUncheckedFinding(what, historyDiffersMessage)]
     return [makeUncheckedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
   } catch (error) {
     if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]

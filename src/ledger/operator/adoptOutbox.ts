@@ -159,7 +159,11 @@ export function judgeServiceChange(
  * when they end. Without this, such a record could never be pruned or erased.
  */
 export async function dropReportsToFormerOutboxes(db: Database): Promise<void> {
-  await db.query(
-    'update outboxd.submission set report_due = false where report_due and outbox <> outboxd.current_outbox()',
-  )
+  // The conditions of both partial indexes. Without a former outbox, nothing is read.
+  for (const isIndexed of ['report_put_off is distinct from revision', 'report_put_off = revision'])
+    await db.query(
+      `update outboxd.submission set report_due = false
+       where report_due and ${isIndexed} and outbox <> outboxd.current_outbox()
+         and exists (select from outboxd.outbox where not is_current)`,
+    )
 }

@@ -10,7 +10,7 @@ import {
   raiseHistoryProblem,
 } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
-import { type PollQueue, queueSchemaName } from '../queue.ts'
+import { lockPollJobs, type PollQueue, queueSchemaName } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -132,6 +132,7 @@ export function recoverByTransactionsInRows(
   return recoverRecords(operator, async (db, queue) => {
     if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
     const trusted = records.filter(({ whyNotBelieved }) => whyNotBelieved === null)
+    await lockPollJobs(db, records)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissionsAndReadKeys(db, records)
     await withKeysLocked(db, records, keyOnFailure, async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { computeRequestDigest, newerOutboxIdOfDocumentSql } from '../documents.ts'
+import { computeRequestDigest, hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from '../documents.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, writeDecisions } from './decisions.ts'
 import { type Operator, withSubmissionsLocked } from './operator.ts'
@@ -57,6 +57,7 @@ export async function readReplayableSubmissions(
 
 /**
  * Queues failed and rejected submissions again. Their `seq`, attempts and log stay.
+ * Of several versions of a document only the newest is queued.
  *
  * The idempotency key is new if the service has answered under the former key. A record that may have arrived keeps its
  * key, unless the operator wants new keys, so that a service that recognises keys has the record once. Such a record
@@ -89,7 +90,8 @@ export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
     "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text`,
-  allowed: `s.state in ('failed', 'rejected') and (s.document is null or ${newerOutboxIdOfDocumentSql('s')} is null)`,
+  allowed: `s.state in ('failed', 'rejected') and (s.document is null or
+    (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', 'select id from record')}))`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
     row_stamp = coalesce(r.stamp, s.row_stamp),

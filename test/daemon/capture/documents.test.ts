@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { failResubmissionsOfOvertakenDocuments } from '../../../src/ledger/documents.ts'
+import { failResubmissionsOfOvertakenDocuments, readNewerVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
@@ -473,25 +473,40 @@ describe('an older version of a document is not sent after a newer one:', () => 
     expect(await resubmit(older)).toMatchObject({ state: 'queued' })
   })
 
+  const replayOf = {
+    type: 'order',
+    key: '5',
+    resource: 'orders',
+    payload: '{}',
+    body: '{}',
+    amounts: {},
+    tracked: true,
+    sendsOwnId: false,
+    stamp: null,
+  } as const
+
   test('if an operator replays it', async () => {
     const { older, second } = await versions('rejected', 'completed')
     const [found] = await readReplayableSubmissions(ledger.pool, [older])
     expect(found?.newer).toBe(second)
-    const replay = {
-      ...older,
-      type: 'order',
-      key: '5',
-      resource: 'orders',
-      payload: '{}',
-      body: '{}',
-      amounts: {},
-      tracked: true,
-      sendsOwnId: false,
-      stamp: null,
-    } as const
+    const replay = { ...replayOf, ...older }
     expect(await queueReplays(operator(), [replay], false)).toEqual([])
     await end('rejected')
     expect(await queueReplays(operator(), [replay], false)).toEqual([older.id])
+  })
+
+  test('if an operator replays both', async () => {
+    const { older, second } = await versions('rejected', 'rejected')
+    const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
+      'select id, revision from outboxd.submission order by seq',
+    )
+    const newer = await readNewerVersions(
+      ledger.pool,
+      rows.map(({ id }) => id),
+    )
+    expect([...newer]).toEqual([[older.id, second]])
+    const replays = rows.map((row) => ({ ...replayOf, ...row }))
+    expect(await queueReplays(operator(), replays, false)).toEqual([rows[1]?.id])
   })
 
   test.each([
@@ -623,6 +638,51 @@ test('a condition that is wrong holds up its type', async () => {
       detail: 'the condition of public.sale fails for all rows (42703: column n.nothing does not exist)',
     },
   ])
+})
+
+test('rows of a document that does not map are one record if one batch has them', async () => {
+  await installed({ condition: 'true' })
+  await ledger.pool.query(`insert into sale values (5, 'confirmed')`)
+  const first = await note(5)
+  await note(5)
+  await note(5)
+  await captureAll()
+  const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
+  expect(await submissions()).toEqual([['rejected', null, 'total (from total) is null'], unchanged, unchanged])
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(['rejected', null, 'total (from total) is null'])
+})
+
+test.each([
+  ['removed', 'truncate outboxd_capture.captured'],
+  [
+    'of two other types',
+    `update outboxd_capture.captured set type = 'sale';
+     insert into outboxd_capture.captured select document, erp_table, key_column, 'total', children, condition, payload, outbox
+       from outboxd_capture.captured`,
+  ],
+  ['not believed', 'alter table outboxd_capture.captured owner to former_owner_of_capture'],
+])('rows wait if the installation that wrote them is %s: its condition is not skipped', async (_, change) => {
+  await ledger.pool.query('create role former_owner_of_capture')
+  onTestFinished(async () => {
+    await ledger.pool.query(
+      'alter table outboxd_capture.captured owner to current_user; drop role former_owner_of_capture',
+    )
+  })
+  await sale(5, '1.10', 'draft')
+  await ledger.pool.query(change)
+  const row = await note(5)
+  await captureAll()
+  expect(await submissions()).toEqual([])
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'source_failing', subject: 'order', detail: expect.stringContaining(`the row ${row} is of`) },
+  ])
+  await ledger.pool.query('alter table outboxd_capture.captured owner to current_user')
+  await installed({})
+  await ledger.pool.query(`update outboxd.problem set retry_at = now() - interval '1 s'`)
+  await captureAll()
+  expect(await submissions()).toEqual([['discarded', null, 'public.sale 5 does not meet the condition']])
 })
 
 test('a payload of the same shape is a record of its own if its document is not captured, or the view is not believed', async () => {
