@@ -82,7 +82,7 @@ function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promi
   return inTransaction(pool, take, { mustSurviveFailover: true })
 }
 
-/** Leaves the search for rows that name lost transactions to the daemons. */
+/** Only daemons also search for rows that name lost transactions. */
 async function isHistoryUnchanged(db: Database): Promise<boolean> {
   const findNamed = async () => ({ kind: 'none' }) as const
   // The value of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.

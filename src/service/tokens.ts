@@ -36,7 +36,6 @@ const roundingMs = 1_000
 const outlivedMax = 5
 /** Replaced tokens are kept, because an answer may come several short-lived tokens later. */
 const rememberedMax = 10
-/** More records than this do not get 401 before the pause. */
 const refusedRecordsMax = 1_000
 
 interface Held {

@@ -103,7 +103,7 @@ function untilMore(
   return Math.max(1, Math.min(roundWaitMaxMs, more ?? roundWaitMaxMs, againInMs ?? roundWaitMaxMs))
 }
 
-/** At most `roundWaitMaxMs`, because the slot's time is wrong after the database's clock was set back. */
+/** At most `roundWaitMaxMs`, because a clock that was set back makes the slot's time wrong. */
 export function untilSlot(nextSlotMs: number | null): number {
   return Math.min(roundWaitMaxMs, nextSlotMs ?? roundWaitMaxMs)
 }

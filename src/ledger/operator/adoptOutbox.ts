@@ -155,8 +155,8 @@ export function judgeServiceChange(
 }
 
 /**
- * Drops the reports to former outboxes, which no daemon writes. Records that were under way during `adopt` get a report
- * when they end. Without this, such a record could never be pruned or erased.
+ * Drops the reports to former outboxes, which no daemon writes. Otherwise a record that ends after `adopt` could never be
+ * pruned or erased.
  */
 export async function dropReportsToFormerOutboxes(db: Database): Promise<void> {
   // The conditions of both partial indexes. Without a former outbox, nothing is read.
