@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, readInstanceReloads, readReloadAnswers, requestReload } from '../ledger/instances.ts'
+import { type InstanceReload, readInstanceReloads, requestReload } from '../ledger/instances.ts'
 import type { Databases } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -38,15 +38,16 @@ files, could not try outbox.yaml on the table yet, or does not answer.`,
 const patienceMs = 15_000
 const askAgainMs = 250
 
+/** Waits until all daemons have answered or left, for `patienceMs` at most. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],
   signal: AbortSignal,
 ): Promise<InstanceReload[]> {
-  const ids = asked.map(({ id }) => id)
+  const ids = new Set(asked.map(({ id }) => id))
   const untilMs = systemClock.nowMs() + patienceMs
   for (;;) {
-    const answers = await readReloadAnswers(databases.ledger, ids)
+    const answers = (await readInstanceReloads(databases.ledger)).filter(({ id }) => ids.has(id))
     if (answers.every(({ hasAnswered }) => hasAnswered) || systemClock.nowMs() > untilMs || signal.aborted)
       return answers
     await setTimeout(askAgainMs)

@@ -118,15 +118,6 @@ export async function readInstanceReloads(db: Database): Promise<InstanceReload[
   return rows
 }
 
-/** Reads the answers of asked instances, dead ones too: their answers never come. Stopped instances have no row. */
-export async function readReloadAnswers(db: Database, instanceIds: readonly string[]): Promise<InstanceReload[]> {
-  const { rows } = await db.query<InstanceReload>(
-    `select ${columns} from outboxd.instance where id = any($1::uuid[]) order by host, id`,
-    [instanceIds],
-  )
-  return rows
-}
-
 export async function answerReload(
   db: Database,
   instanceId: string,

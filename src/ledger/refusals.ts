@@ -1,7 +1,7 @@
 import type { PauseToRaise, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from './documents.ts'
+import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql, overtakingOutboxIdOfDocumentSql } from './documents.ts'
 import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
@@ -95,8 +95,8 @@ export async function queueAgain(
            select from outboxd.submission l
            where hashtextextended(l.key, 0) = hashtextextended(s.key, 0) and l.key = s.key and l.seq > s.seq and l.attempt > 0
              and l.state not in ('queued', 'rejected')
-         ) and (s.document is null or
-           (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')})
+         ) and (s.document is null ${keyOnFailure === 'block' ? `or s.key is not null and ${overtakingOutboxIdOfDocumentSql('s')} is null` : ''}
+           or ${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')}
          ) returning id, attempt, seq
        ), event as (
          insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)

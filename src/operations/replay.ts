@@ -110,7 +110,7 @@ async function prepare(
     }
     const replayedInstead = newerVersions.get(id)
     if (replayedInstead !== undefined) {
-      const reason = `is older than outbox:${replayedInstead}, a newer version of its document that this replay has, too`
+      const reason = `is older than outbox:${replayedInstead}, a newer version of its document that this replay has, too. Discard it`
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }

@@ -113,7 +113,7 @@ test('of several refused versions of a document only the newest is sent, also if
   const end = (outboxId: number) =>
     fixture.end(failedE003, { outboxId: String(outboxId), ...(outboxId % 60 === 1 && version) })
   for (let outboxId = 1; outboxId <= 121; outboxId++) await end(outboxId)
-  const reason = 'is older than outbox:121, a newer version of its document that this replay has, too'
+  const reason = 'is older than outbox:121, a newer version of its document that this replay has, too. Discard it'
   const { printed } = await run([], { dryRun: true })
   expect(printed.split(reason)).toHaveLength(3)
   const { code, messages } = await run([], { yes: true })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
+import { type KeyOnFailure, lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
 import { believeMassRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import {
@@ -27,7 +27,12 @@ beforeEach(async () => {
 })
 
 /** A record is sent and refused in these words, by any of several instances. */
-async function refuse(message = 'nginx: 400', record: Partial<CapturedRecord> = {}, inDoubt = false): Promise<string> {
+async function refuse(
+  message = 'nginx: 400',
+  record: Partial<CapturedRecord> = {},
+  inDoubt = false,
+  keyOnFailure: KeyOnFailure = 'continue',
+): Promise<string> {
   const [id = ''] = await ledger.capture([record])
   await ledger.pool.query('update outboxd.submission set in_doubt = $2 where id = $1', [id, inDoubt])
   const { submissions } = await claim(work, { submissions: 1 })
@@ -37,7 +42,7 @@ async function refuse(message = 'nginx: 400', record: Partial<CapturedRecord> = 
   const refusals = [
     { submissionId: submission.id, resource: submission.resource, fingerprint: message, summary: message },
   ]
-  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
+  await ledger.dispatch({ keyOnFailure }).writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
   return id
 }
 
@@ -118,6 +123,19 @@ test('a mass refusal does not queue an older version of a document again beside 
   await times(9, () => refuse())
   expect(await ledger.countStates()).toEqual({ queued: 10, rejected: 1 })
   expect((await ledger.read(first)).state).toBe('rejected')
+})
+
+test('KEY_ON_FAILURE=block: an older version of a document is queued again before the newer one that it holds back', async () => {
+  work = ledger.dispatch({ keyOnFailure: 'block' })
+  const version = { key: '5', document: 'public.sale 5' }
+  const first = await refuse('nginx: 400', version, false, 'block')
+  const [second = ''] = await ledger.capture([version], 'block')
+  expect(await ledger.row(second)).toMatchObject({ state: 'queued', held: true })
+  await times(9, () => refuse('nginx: 400', {}, false, 'block'))
+  expect([await ledger.row(first), await ledger.row(second)]).toMatchObject([
+    { state: 'queued', held: false },
+    { state: 'queued', held: true },
+  ])
 })
 
 test('if two versions of a document are refused, a mass refusal queues only the newer one again', async () => {

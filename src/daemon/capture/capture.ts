@@ -160,8 +160,7 @@ export function createBatchCapture(deps: CaptureDeps) {
       try {
         tried = await captureAlone(deps, due.dueId, null)
       } catch (error) {
-        if (!didSessionSurvive(error)) throw error
-        // The error says that every row would fail. If new rows do not, the skipped row is the cause.
+        // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
         const round = await captureNewIfAny(due)
         await skip(deps, due.dueId, { error, isCaptured: false })
         return round === 'idle' ? 'again' : round
@@ -179,8 +178,6 @@ const batchMax = 500
 const leftToReportMs = 300_000
 
 const statementTimeout = '57014'
-
-const didSessionSurvive = (error: unknown) => (error as { severity?: unknown }).severity === 'ERROR'
 
 async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
   let limit = 0

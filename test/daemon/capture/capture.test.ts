@@ -364,15 +364,6 @@ test('a skipped row that fails as if every row would does not stop capture of ne
   ])
 })
 
-test('a database that is away while a skipped row is tried says nothing of that row', async () => {
-  await insert(1)
-  await skipFirstRow()
-  await insert(1)
-  const gone = () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01', severity: 'FATAL' }))
-  await expect(captureOnce({ claimOne: gone })).rejects.toThrow('gone')
-  expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
-})
-
 test('an error that stops capture of new rows too is not blamed on a skipped row', async () => {
   await insert(1)
   await skipFirstRow()
