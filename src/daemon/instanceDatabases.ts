@@ -118,7 +118,7 @@ async function connect(
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createDataLossGuard({
-      ...{ pool: ledger, who: instance.who, requestsEndAfterMs: requestsEndAfterMs, standby: config.ledgerStandby },
+      ...{ pool: ledger, who: instance.who, requestsEndAfterMs, standby: config.ledgerStandby },
       rowSearch: createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,

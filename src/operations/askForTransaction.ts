@@ -161,7 +161,7 @@ async function waitForSlots(
     const ageMs = systemClock.stopwatch()
     const loan = await borrowSlots(config.stateDatabaseUrl, {
       permits,
-      requestsEndAfterMs: requestsEndAfterMs,
+      requestsEndAfterMs,
       service: config.service,
     })
     if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMs || signal.aborted) return { loan, ageMs }

@@ -3,13 +3,10 @@ import type pg from 'pg'
 import { replaceProblems } from '../ledger/problems.ts'
 import type { ChangeCaptureFault } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { isCaptureInstalled } from './contentQueries.ts'
 
 export async function readChangeCaptureFaults(pool: pg.Pool): Promise<ChangeCaptureFault[]> {
-  // Qualifies names, because a pooled session's search path may contain operators of other roles.
-  const { rows } = await pool.query<{ isThere: boolean }>(
-    `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
-  )
-  if (!rows[0]?.isThere) return []
+  if (!(await isCaptureInstalled(pool))) return []
   return inTransaction(pool, readTrouble, { openingSql: 'set local search_path = pg_catalog, pg_temp' })
 }
 

@@ -53,7 +53,7 @@ function rememberedRows(
 ): ClaimedRows {
   return {
     outboxIds,
-    typesLeftToOthers: typesLeftToOthers,
+    typesLeftToOthers,
     isUnmarkable: true,
     read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
@@ -72,7 +72,7 @@ async function heldRows(
     const { outboxIds, typesLeftToOthers } = await lock(transaction.db)
     return {
       outboxIds,
-      typesLeftToOthers: typesLeftToOthers,
+      typesLeftToOthers,
       isUnmarkable: false,
       read: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {

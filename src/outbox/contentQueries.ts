@@ -85,10 +85,9 @@ export function findCapturedTable(
 
 /** True if change capture is, or was, installed for some table. */
 export async function isCaptureInstalled(db: Database): Promise<boolean> {
+  // Qualifies names, because a pooled session's search path may contain operators of other roles.
   const { rows } = await db.query<{ isInstalled: boolean }>(
-    `select exists (
-       select from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) 'outboxd_capture'
-     ) as "isInstalled"`,
+    `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isInstalled"`,
   )
   return rows[0]?.isInstalled ?? false
 }

@@ -45,7 +45,7 @@ export async function checkService(
       onWait() {},
       requestsMax: 3,
       onCertificate(expiresAtMs) {
-        shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs: expiresAtMs })
+        shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
       },
       ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests, noticed),
     })

@@ -107,9 +107,7 @@ export function createDataLossGuard({ pool, who, requestsEndAfterMs, standby, ro
           await inTransaction(pool, (db) => acceptHistoryAsDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
-          await inTransaction(pool, (db) =>
-            raiseHistoryProblem(db, verdict.detail, { who, requestsEndAfterMs: requestsEndAfterMs }),
-          )
+          await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, requestsEndAfterMs }))
           remembered = emptyInstanceMemory
           return verdict
         case 'waits':

@@ -4,6 +4,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import { computeRequestsEndAfterMs } from '../../slotDurations.ts'
 import { restartSlotsAfterClockSetBack } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
+import { readLongestRequestTimeoutMs } from '../settings.ts'
 import {
   type DataLossVerdict,
   type HistoryIdentity,
@@ -185,13 +186,11 @@ export async function raiseHistoryProblem(
 
 /** Instances may have different request timeouts. Returns 0 if the ledger does not know them any more. */
 async function readLongestRequestsEndAfterMs(db: Database): Promise<number> {
-  const { rows } = await db.query<{ windowMs: number; requestTimeoutMs: number }>(
-    `select window_ms::float8 as "windowMs",
-       (select max(request_timeout_ms)::float8 from outboxd.instance_setting) as "requestTimeoutMs"
-     from outboxd.budget where exists (select from outboxd.instance_setting)`,
-  )
-  const [row] = rows
-  return row === undefined ? 0 : computeRequestsEndAfterMs(row.windowMs, row.requestTimeoutMs)
+  const requestTimeoutMs = await readLongestRequestTimeoutMs(db)
+  const { rows } = await db.query<{ windowMs: number }>('select window_ms::float8 as "windowMs" from outboxd.budget')
+  const [budget] = rows
+  if (requestTimeoutMs === null || budget === undefined) return 0
+  return computeRequestsEndAfterMs(budget.windowMs, requestTimeoutMs)
 }
 
 /** Runs in a transaction. */

@@ -307,7 +307,7 @@ async function decideQueued(
  */
 export async function declareLedgerRestored(db: Database, requestsEndAfterMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, requestsEndAfterMs: requestsEndAfterMs })
+  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, requestsEndAfterMs })
   await logOperatorAct(db, actor, 'recover --restored', null)
 }
 
