@@ -36,6 +36,17 @@ beforeEach(async () => {
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
   createDataLossGuard({ pool, who: 'daemon 1', requestsEndAfterMs: 1_000, standby, rowSearch: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
+/** A record that the service accepted, and whose poll is due. */
+async function acceptRecord() {
+  const [id = ''] = await ledger.capture([{}])
+  const dispatch = ledger.dispatch()
+  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
+  if (sent === undefined) throw new Error('nothing was claimed')
+  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0 } as const
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
+  return { id, dispatch }
+}
+
 /** Recovers from a loss that was found. */
 async function recoverAs(queuedBecome: 'uncertain' | 'new'): Promise<void> {
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
@@ -225,12 +236,7 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
 })
 
 test('the answer to a poll that was under way during a recovery does not send a record again', async () => {
-  const [id] = await ledger.capture([{}])
-  const dispatch = ledger.dispatch()
-  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
-  if (sent === undefined) throw new Error('nothing was claimed')
-  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0 } as const
-  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
+  const { id, dispatch } = await acceptRecord()
   const [poll] = (await dispatch.claim({ ...request(), polls: 1 }, () => {})).polls
   if (poll === undefined) throw new Error('no poll was claimed')
   await recoverAs('new')
@@ -254,12 +260,7 @@ test('a record that is asked for becomes uncertain, so that no 404 sends it agai
 })
 
 test('a poll whose answer is written during the recovery leaves no record queued', async () => {
-  const [id] = await ledger.capture([{}])
-  const dispatch = ledger.dispatch()
-  const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
-  if (sent === undefined) throw new Error('nothing was claimed')
-  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 0 } as const
-  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sent, accepted)] }))
+  const { id } = await acceptRecord()
   const answer = await ledger.pool.connect()
   onTestFinished(() => answer.release())
   await answer.query('begin')
