@@ -150,7 +150,7 @@ Examples:
 
 type RecoverOptions = OptionsOf<typeof command>
 
-/** Separates states from names, because `--as` takes both. */
+/** `--as` takes states and operators' names: separates them. */
 function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names: string[] } {
   const words = [as].flat()
   const isState = (word: string) => word === 'uncertain' || word === 'new'

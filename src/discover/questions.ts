@@ -54,8 +54,8 @@ const texts = {
     '400 E001',
   ],
   'unknown-order': ['4.5', 'Which answer does an unknown order get?', 'how a lost order is noticed', '404'],
-  'body-size': ['8', 'How large may a body be (with --size)?', 'PAYLOAD_MAX_BYTES', 'up to PAYLOAD_MAX_BYTES'],
-  'token-lifetime': ['5.3', 'How long does a token last (with --slow)?', 'TOKEN_REFRESH_SECONDS', 'as expires_in says'],
+  'body-size': ['8', 'How large may a body be (--size)?', 'PAYLOAD_MAX_BYTES', 'up to PAYLOAD_MAX_BYTES'],
+  'token-lifetime': ['5.3', 'How long does a token last (--slow)?', 'TOKEN_REFRESH_SECONDS', 'as expires_in says'],
   'rate-window': ['8', 'Are all requests free after a window (--rate)?', 'RATE_LIMIT_WINDOW_SECONDS', 'yes'],
   'rate-limit': ['8', 'How many requests fit into a window (--rate)?', ourLimit, 'RATE_LIMIT_REQUESTS'],
   'rate-throttled': [

@@ -86,7 +86,7 @@ export async function discardRecordsOfUnchangedDocuments(
   return { records: decided, discarded }
 }
 
-/** A later batch is a new try, because the mapping file may be repaired by then. */
+/** Compares only records of one batch, because the mapping file may be repaired before the next batch. */
 const findReasonToDiscardRejected = (record: CapturedRecord, before: CapturedRecord | undefined): string | null =>
   before !== undefined && before.payload === record.payload && before.error === record.error
     ? `unchanged since outbox:${before.outboxId}`

@@ -14,7 +14,7 @@ export interface OutboxRecord {
   createdAt: string | null
   /** Tells the row from another row with the same id. */
   stamp: string | null
-  /** Such as `public.sale_sale 5`; null if the payload is the record. */
+  /** The document to read, such as `public.sale_sale 5`; null if the payload is the record. */
   document?: string | null
   /** Says why nothing is sent: the document was deleted or does not meet the condition. */
   noRecord?: string | null

@@ -193,7 +193,7 @@ export const metricRows = {
   oldestForPerson: {
     kind: 'moment',
     name: 'outboxd_oldest_for_person_timestamp_seconds',
-    help: 'Unix time at which the oldest failed or rejected record that needs attention ended; 0 for none.',
+    help: 'Unix time of the end of the oldest failed or rejected record that needs attention; 0 for none.',
     of: (snapshot) => snapshot.oldestForPersonMs,
   },
   reportsDue: {

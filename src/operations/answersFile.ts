@@ -1,5 +1,6 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { takenBackCause } from '../ledger/operator/resolveSubmission.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
 import { pluralize } from '../plainText.ts'
@@ -219,7 +220,7 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)
     return `is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
-  return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
+  return events.some(({ cause }) => arrivedAs !== null && cause === takenBackCause(arrivedAs))
     ? `did not arrive as ${arrivedAs}, an operator has said. If it did after all: ${oneByOne}`
     : null
 }

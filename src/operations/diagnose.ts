@@ -33,6 +33,7 @@ export const healthConditions = {
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
+  'no second ledger has open records': (status) => some(secondLedger(status)),
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': ({ pauses, nowMs }) =>
     paused(
@@ -98,6 +99,12 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
+function secondLedger({ outbox }: CombinedStatus): string | null {
+  const open = outbox.kind === 'read' ? (outbox.secondLedger?.open ?? 0) : 0
+  if (open === 0) return null
+  return `The outbox’s database has a second ledger, with ${pluralize(open, 'record')} of this outbox that ${open === 1 ? 'has' : 'have'} not ended. \`outboxd check\` says what to do.`
+}
+
 /** A daemon cannot write its heartbeat into a read-only ledger, so no heartbeat is missed there. */
 function noDaemon({
   instances,
@@ -160,7 +167,7 @@ function late({ oldestMs, oldestAcceptedMs, nowMs }: CombinedStatus): string | n
   return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
-/** Notices trouble that no daemon can record, such as a full disk of the ledger. */
+/** Says that rows wait unsent without a known problem, as when the ledger's disk is full. */
 function notTaken(status: CombinedStatus): string | null {
   const { isBudgetUnused, instances, nowMs } = status
   const { waiting, oldestMs } = readOutbox(status)

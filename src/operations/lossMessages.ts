@@ -44,7 +44,7 @@ function historyMessages({
       'Uncertain, because their rows name a transaction that cannot be theirs (whatever --as says)',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, give --no-waiting.`
+      ? `Rows that wait in the outbox and were recorded before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: --as uncertain makes them uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, none of these rows was sent: give --no-waiting.`
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...(
       [

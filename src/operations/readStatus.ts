@@ -7,10 +7,12 @@ import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/req
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
+import type { SecondLedger } from '../outbox/secondLedger.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
+import { findSecondLedgerOfOutbox } from './compareDatabases.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readSessionsBlockingOutbox, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
@@ -24,7 +26,13 @@ export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
 }
 
 export type OutboxStatus =
-  | { kind: 'read'; outbox: OutboxBacklog; rowsBeforeStart: RowsBeforeStart | null; readOnly: ReadOnlyCause | null }
+  | {
+      kind: 'read'
+      outbox: OutboxBacklog
+      rowsBeforeStart: RowsBeforeStart | null
+      readOnly: ReadOnlyCause | null
+      secondLedger: SecondLedger | null
+    }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
   | { kind: 'awaited' }
@@ -74,12 +82,13 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
 /** @param patient tries once more after a lock timeout, so that `untilLocked` has time to find the lock's holder */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
-    const [outbox, rowsBeforeStart, readOnly] = await Promise.all([
+    const [outbox, rowsBeforeStart, readOnly, secondLedger] = await Promise.all([
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
       findReadOnlyCause(databases.erp).catch(() => null),
+      findSecondLedgerOfOutbox(databases).catch(() => null),
     ])
-    return { kind: 'read', outbox, rowsBeforeStart, readOnly }
+    return { kind: 'read', outbox, rowsBeforeStart, readOnly, secondLedger }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }

@@ -100,7 +100,7 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // If the creation time identifies rows, the state may overwrite type, key or payload, because these are read before.
+  // If rows are known by creation time, the state may use the column of type, key or payload: it is read before.
   const isKnownByTime = createdAt !== null && !idPromised
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) document.report(['state'], why(state.column, what))

@@ -42,7 +42,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   const stateText = state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
-    /** True if completed and discarded have values of their own, so that a row under way does not show its end yet. */
+    /** True if completed and discarded have values of their own: then a row under way does not show an end. */
     hasEndValues: form?.hasEndValues ?? false,
     /** The condition that a row is under way; null if a row looks new until its record ends. */
     underWay,
@@ -66,7 +66,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
 interface RowsUnderWay {
   /** Rows that the ledger lacks. */
   unknown: RowUnderWay[]
-  /** Ids in the ledger. If the record has ended, the end was not written back. */
+  /** Ids that have a record in the ledger. If the record has ended, its end was not written back. */
   known: string[]
   canTell: boolean
 }
@@ -152,7 +152,7 @@ interface StampStatements {
   readonly unstamped: string
 }
 
-/** Reads rows by `stamped`, and by `unstamped` those for which `stamped` fails. */
+/** Reads rows with the statement `stamped`, and rows that make it fail with `unstamped`. */
 export async function readRowsWithStamps<R extends object>(
   db: Database,
   { stamped, unstamped }: StampStatements,

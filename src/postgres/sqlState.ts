@@ -13,7 +13,7 @@ export type WorkKind = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 export type DatabaseErrorBlame =
   /** The error passes by itself. One piece may be the cause, so pieces are tried one by one. */
   | 'moment'
-  /** The data of one piece, or a trigger that it fires. */
+  /** One piece: its data, or a trigger that it fires. */
   | 'piece'
   /** The server, a permission, or a missing table: each piece would fail. */
   | 'everyone'

@@ -100,6 +100,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
     kind: 'read',
     outbox: { waiting: 3, oldestMs: null } as never,
     rowsBeforeStart: null,
+    secondLedger: null,
     readOnly: null,
   }
   elapsedMs = 500

@@ -13,6 +13,7 @@ import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { type CombinedStatus, estimateBacklog } from '../../src/operations/readStatus.ts'
 import { backlogMessage } from '../../src/operations/renderStatus.ts'
+import type { SecondLedger } from '../../src/outbox/secondLedger.ts'
 import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
 
@@ -40,6 +41,7 @@ interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   problems: Problem[]
   rowsBeforeStart: RowsBeforeStart | null
+  secondLedger: SecondLedger | null
   oldestUnsentMs: number | null
   oldestWaitingMs: number | null
   oldestAcceptedMs: number | null
@@ -52,13 +54,15 @@ function factsOf(given: SystemStatus): CombinedStatus {
     outboxWaiting: waiting,
     outboxLockedBy: by,
     rowsBeforeStart,
+    secondLedger,
     aliveSinceMs,
     silentDaemon,
     lastHour,
     ...same
   } = given
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
-  const read = { kind: 'read', outbox: { waiting, oldestMs: given.oldestWaitingMs }, rowsBeforeStart, readOnly: null }
+  const outbox = { waiting, oldestMs: given.oldestWaitingMs }
+  const read = { kind: 'read', outbox, rowsBeforeStart, readOnly: null, secondLedger }
   return {
     ...same,
     outbox: waiting === null ? away : read,
@@ -89,6 +93,7 @@ const calm: SystemStatus = {
   pauses: [],
   problems: [],
   rowsBeforeStart: null,
+  secondLedger: null,
   oldestUnsentMs: null,
   oldestWaitingMs: null,
   isBudgetUnused: false,
@@ -147,6 +152,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
     { readOnly: [{ of: 'outbox', cause: 'standby' }] },
     { readOnly: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
   ],
+  'no second ledger has open records': [{ secondLedger: { records: 3, open: 1 } }],
   'a daemon lives': [
     { instances: 0, aliveSinceMs: null },
     { instances: 0, aliveSinceMs: null, silentDaemon: { lastHeardMs: null, heldUpBy: [] } },
@@ -177,6 +183,10 @@ test.each(
   expect(diagnose({ ...calm, ...status })).toEqual(
     broken.flatMap(({ condition, messages }) => messages.map((message) => ({ isWell: false, message, condition }))),
   )
+})
+
+test('a second ledger whose records have all ended leaves all well', () => {
+  expect(first({ secondLedger: { records: 3, open: 0 } }).isWell).toBe(true)
 })
 
 test('work in progress is well, too', () => {

@@ -127,7 +127,6 @@ export function toTrackStep(
           error: verdict.reason,
           notDoneMs: null,
           idempotencyKey: now.freshKey,
-          inDoubt: false,
         },
         verdict.reason,
       )

@@ -109,7 +109,7 @@ interface FieldPlaces {
 
 /** Sends wrong amounts, because the service refuses them only where it reads the amount. */
 const fieldPlacesSample: Sample<FieldPlaces> = {
-  name: 'records with a wrong amount, here and there',
+  name: 'records with a wrong amount in different places',
   async take(parts) {
     const shape = await findAcceptedRecordShape(parts)
     const seen: string[] = []

@@ -172,8 +172,8 @@ function looksBefore(endsMs: readonly number[]): number[] {
 
 /** The lifetime that the daemon assumes without a usable expires_in (src/service/tokens.ts). */
 const assumedLifetimeMs = 300_000
-/** If a service counts in whole seconds, a token may last up to this much longer. */
-const roundedMs = 1_500
+/** A service that counts whole seconds may accept a token this long after its end. */
+const roundingSlackMs = 1_500
 
 /** Reads expires_in in each unit: the unit that fits the token's end is the right one. */
 export function judgeTokenLifetime(
@@ -181,11 +181,11 @@ export function judgeTokenLifetime(
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
 ): Finding {
   const what = `${formatMsOrSeconds(goodForMs)} to ${formatMsOrSeconds(overAfterMs)}`
-  const why = `expires_in is ${expiresIn}; a token was accepted at the first of these ages, and refused at the second`
+  const why = `expires_in is ${expiresIn}; a token was accepted at the first age above, and refused at the second`
   const fits = (ms: number, slackMs: number) => ms >= goodForMs - slackMs && ms <= overAfterMs
   const saidMs = expiresIn > 0 ? expiresIn * expiresInUnitMs : assumedLifetimeMs
   const assumed = units.find((unit) => unitsMs[unit] === expiresInUnitMs) ?? 'seconds'
-  const unit = fits(saidMs, roundedMs) ? assumed : units.find((each) => fits(expiresIn * unitsMs[each], 0))
+  const unit = fits(saidMs, roundingSlackMs) ? assumed : units.find((each) => fits(expiresIn * unitsMs[each], 0))
   if (unit !== undefined) return likelyFinding(what, why, unitMore(unit, assumed, why))
   // The daemon renews a token after half of the stated lifetime or later. The token must last until then.
   if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return likelyFinding(what, why)

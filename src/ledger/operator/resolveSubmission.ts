@@ -125,6 +125,9 @@ const notArrivedSql = decisionSql({
   detail: former,
 })
 
+/** Stored, so this text must not change. */
+export const takenBackCause = (transactionId: string): string => `resolved: taken back that it is ${transactionId}`
+
 /** Another record may get the id. */
 const takeBackSql = decisionSql({
   allowed: 's.id_by_person and s.emptied_at is null',
@@ -133,6 +136,6 @@ const takeBackSql = decisionSql({
       error: "'an operator withdrew the transaction id of this record. The record may still have arrived'",
     })},
     accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp()`,
-  cause: `'resolved: taken back that it is ' || f.transaction_id`,
+  cause: `'${takenBackCause('')}' || f.transaction_id`,
   detail: former,
 })

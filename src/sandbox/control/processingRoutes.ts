@@ -27,7 +27,7 @@ const patches = {
   transaction: patchSchema,
   order: patchSchema.refine(({ finish }) => finish !== 'failed', {
     path: ['finish'],
-    error: 'must be "completed", because the interface has no failed order (3.2); use the fault unknown_status',
+    error: 'must be "completed", because orders cannot fail in the interface (3.2); use the fault unknown_status',
   }),
 }
 

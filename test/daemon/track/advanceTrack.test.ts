@@ -160,6 +160,11 @@ describe('what must not change:', () => {
     expect(change.idempotencyKey).toBeUndefined()
   })
 
+  test('a record that is submitted again keeps an earlier attempt in doubt: only this transaction failed', () => {
+    const verdict = { kind: 'resubmit', afterMs: 0, code: 'E003', reason: 'E003' } as const
+    expect(advance(verdict, { ...accepted, inDoubt: true }).change.inDoubt).not.toBe(false)
+  })
+
   test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
     expect(stepOfUnsentPoll(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
