@@ -34,8 +34,8 @@ export const command = defineCommand({
     ],
   ],
   help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a
-transaction that does not exist (a third, if it must tell the service's answer from a gateway's). To test triggers and constraints, it writes each state to one waiting row in a transaction
-that it rolls back. It changes nothing.
+transaction that does not exist (a third, if it must tell the service's answer from a gateway's). To test triggers and
+constraints, it writes each state to one waiting row in a transaction that it rolls back.
 
 Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 1 if
 there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,

@@ -31,7 +31,7 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain (you settle each record) or new (outboxd sends each). Given again with another word, it is your name',
+      'uncertain (you settle each record) or new (outboxd sends each). A second --as gives your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
@@ -49,23 +49,24 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Use it after the database of the ledger was restored or failed over. The daemons noticed this and send nothing, because records
-may have been sent that the ledger does not know. The command shows these records, asks you, and gives each a state. Then
+  help: `Use it after the database of the ledger was restored or failed over. When a daemon has noticed this, nothing is sent, because
+records may have been sent that the ledger does not know. The command shows these records, asks you, and gives each a state. Then
 sending resumes.
 
-If a record's row names a transaction, the record is tracked. It becomes uncertain if another record has that transaction, and
-rejected if it no longer maps. Other queued records, and rows that the ledger lost, become what --as says (it has no default):
-  --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`, even when other records are sent again
+If a record's row names a transaction, the record becomes accepted, or completed if it is not tracked. If the id is invalid or
+another record has it, the record becomes uncertain. If the row no longer maps, it becomes rejected. Other queued records, and
+rows that the ledger lost, become what --as says (it has no default):
+  --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if the ledger knows everything that was sent
-Other records, such as accepted and failed ones, stay as they are.
+Accepted and ended records stay as they are. Records being sent become uncertain within seconds.
 
 Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
 If you do not know, --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
-restored, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can repeat it,
-also while daemons run.
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If no loss
+is noticed or declared, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can
+repeat it, also while daemons run.
 
 Examples:
   outboxd recover --dry-run

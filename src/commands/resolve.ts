@@ -44,7 +44,7 @@ export const command = defineCommand({
   options: [
     ['--file <file.csv>', 'settle many records, with a filled-in CSV file'],
     ['--arrived <transaction-id>', 'it arrived under this id, and is tracked'],
-    ['--not-arrived', 'it did not arrive: send it again with the same idempotency key'],
+    ['--not-arrived', 'it did not arrive: send it again, usually with the same idempotency key'],
     ['--take-back', 'an id that an operator gave is wrong: make the record uncertain again'],
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
@@ -64,8 +64,8 @@ or --arrived with another id, corrects an id that an operator gave.
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
---not-arrived for one record asks you on a terminal, but not in a script, unless the record ended under an id that an operator
-gave. All other questions need a terminal or --yes. Without them the command exits with 4.
+On a terminal --not-arrived asks you. In a script it needs --yes only if the record ended under an id that an operator gave.
+Other questions need a terminal or --yes. Without them the command exits with 4.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv

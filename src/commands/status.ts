@@ -23,8 +23,8 @@ export const command = defineCommand({
     ['--watch', 'repeat until Ctrl-C; redraws a terminal, otherwise appends a line'],
     ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
   ],
-  help: `The first line says whether all is well, or what is wrong and which command to run. The exit code is 0 either way, and 1 if a
-database cannot be read.
+  help: `The first line says whether all is well, or what is wrong and which command to run. The exit code is 0, or 1
+if a database cannot be read.
 
 Examples:
   outboxd status --watch                       # on a terminal
