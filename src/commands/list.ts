@@ -89,12 +89,9 @@ async function listRecords(
   else if (csv) context.stdout.write(submissionCsv(submissions))
   else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
   // Skipped rows are not in the ledger.
-  for (const message of skippedRowMessages(await readProblems(ledger, problemsRead)))
-    context.stderr.write(`${message}\n`)
+  for (const message of skippedRowMessages(await readProblems(ledger))) context.stderr.write(`${message}\n`)
   return found.length
 }
-
-const problemsRead = 200
 
 async function listCauses(
   context: CommandContext,

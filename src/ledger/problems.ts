@@ -64,13 +64,18 @@ export async function countProblems(db: Database): Promise<{ kind: ProblemKind; 
   return rows
 }
 
-export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
+/** More problems of one kind are counted, but not read. */
+const problemsPerKindMax = 1_000
+
+/** The oldest come first. Limits each kind for itself, so that many problems of one kind hide no other kind. */
+export async function readProblems(db: Database, limitPerKind = problemsPerKindMax): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
        extract(epoch from seen_at)::float8 * 1000 as "seenMs", times::float8 as times,
        extract(epoch from retry_at)::float8 * 1000 as "retryMs"
-     from outboxd.problem order by since, kind, subject limit $1`,
-    [limit],
+     from (select *, row_number() over (partition by kind order by since, subject) as n from outboxd.problem) p
+     where n <= $1 order by since, kind, subject`,
+    [limitPerKind],
   )
   return rows
 }

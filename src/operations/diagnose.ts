@@ -41,7 +41,11 @@ export const healthConditions = {
       nowMs,
     ),
   'the service meets its targets': ({ recent }) => missedTargetMessages(sumRequestCounts(recent.lastHour)),
-  'no other problem is open': ({ standing }) => problemMessages(standing.filter((problem) => !isOfHistory(problem))),
+  'no other problem is open': ({ standing, problems }) =>
+    problemMessages(
+      standing.filter((problem) => !isOfHistory(problem)),
+      problems,
+    ),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
   'outcomes are written back in time': (status) => some(untold(status)),

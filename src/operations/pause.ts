@@ -50,8 +50,6 @@ export interface ResumeTerms {
 
 const believedMs = 86_400_000
 
-const problemsMax = 1_000
-
 export interface ResumeOutcome {
   ended: string | null
   believed: readonly string[]
@@ -70,7 +68,7 @@ export async function resumeSending(operator: Operator, { all, believeRefusals }
 
 export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const { pauses } = await readLedgerSnapshot(ledger)
-  const problems = await readProblems(ledger, problemsMax)
+  const problems = await readProblems(ledger)
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
   const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
   return {

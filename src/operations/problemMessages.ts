@@ -4,27 +4,36 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
 import { rowConflictAdvice } from './submissionFacts.ts'
 
-const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
-  row_skipped: (rows) =>
-    `The daemon skips ${pluralize(rows.length, 'row')} of the outbox (${first(rows)}), because capturing ${rows.length === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
-  row_locked: (rows) =>
-    `The daemon cannot capture ${pluralize(rows.length, 'row')} of the outbox (${first(rows)}): another session has ${rows.length === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). Close its form, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
-  unknown_type: (types) =>
-    `Rows of ${pluralize(types.length, 'type')} wait, because only some instances are known to have a mapping file for ${types.length === 1 ? 'it' : 'them'} (${types
+export type ProblemCounts = Readonly<Partial<Record<ProblemKind, number>>>
+
+/** The problems may be fewer than `count`. */
+const message: Record<ProblemKind, (problems: readonly Problem[], count: number) => string> = {
+  row_skipped: (rows, count) =>
+    `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
+  row_locked: (rows, count) =>
+    `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). Close its form, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
+  unknown_type: (types, count) =>
+    `Rows of ${pluralize(count, 'type')} wait, because only some instances are known to have a mapping file for ${count === 1 ? 'it' : 'them'} (${types
       .slice(0, subjectsShown)
       .map(({ subject, detail }) => `${subject}: ${detail}`)
       .join(' / ')}). Add the file to MAPPINGS_DIR on all hosts, then run \`outboxd reload\`.`,
   source_failing: (types) =>
     `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix the query or its rights: \`outboxd check\` prints a missing grant. The daemon tries again every 30 seconds.`,
-  report_refused: (rows) =>
-    `The outbox table refuses the outcome of ${pluralize(rows.length, 'row')} (${first(rows)}). Look at its triggers and constraints. The daemon tries again by itself.`,
-  report_locked: (rows) =>
-    `The outcome of ${pluralize(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}. The daemon writes it back when that session ends.`,
-  mark_ineffective: (rows) =>
-    `The outbox table ignores what the daemon writes to ${pluralize(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}. \`outboxd check\` tries one row.`,
-  row_missing: (rows) =>
-    `${pluralize(rows.length, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${rows.length === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
-  row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
+  report_refused: (rows, count) =>
+    `The outbox table refuses the outcome of ${pluralize(count, 'row')} (${first(rows)}). Look at its triggers and constraints. The daemon tries again by itself.`,
+  report_locked: (rows, count) =>
+    `The outcome of ${pluralize(count, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}. The daemon writes it back when that session ends.`,
+  mark_ineffective: (rows, count) =>
+    `The outbox table ignores what the daemon writes to ${pluralize(count, 'row')} (${first(rows)}): ${rows[0]?.detail}. \`outboxd check\` tries one row.`,
+  row_missing: (rows, count) =>
+    `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
+  row_conflict: (all, count) => {
+    const ofTable = all.filter(({ subject }) => subject === '')
+    const rows = all.filter(({ subject }) => subject !== '')
+    return [rowConflicts(rows, count - ofTable.length), ...ofTable.map(({ detail }) => `In the outbox ${detail}.`)]
+      .join(' ')
+      .trim()
+  },
   foreign_outbox: () =>
     'A daemon is configured for a different outbox table than the ledger, and captures nothing. `outboxd check` says which. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it and restart. If the table was renamed or moved, run `outboxd adopt --same`. Only if it is meant to be a different table, or its ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
   foreign_service: ([problem]) =>
@@ -69,24 +78,31 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
-export function problemMessages(problems: readonly Problem[]): string[] {
+/** @param counts of all open problems, of which `problems` may be a part */
+export function problemMessages(problems: readonly Problem[], counts: ProblemCounts = {}): string[] {
   const kinds = Map.groupBy(problems, ({ kind }) => kind)
-  return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
+  return [...kinds].map(([kind, standing]) =>
+    (message[kind] ?? otherwise)(standing, Math.max(standing.length, counts[kind] ?? 0)),
+  )
 }
+
+/** @param counts by kind; may be older than `problems` */
+export const countProblems = (problems: readonly Problem[], counts: ProblemCounts): number =>
+  Math.max(
+    problems.length,
+    Object.values(counts).reduce((total, count) => total + count, 0),
+  )
 
 /** Shows a problem of a kind that only a newer daemon knows. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3
 
-function rowConflicts(rows: readonly Problem[]): string {
-  if (rows.length === 0) return ''
-  const [verb, object] = rows.length === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
-  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${rows.length === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}`
+function rowConflicts(rows: readonly Problem[], count: number): string {
+  if (count === 0) return ''
+  const [verb, object] = count === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
+  return `${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}`
 }
-
-const ofTable = (all: readonly Problem[]) =>
-  all.flatMap(({ subject, detail }) => (subject === '' ? [`In the outbox ${detail}.`] : []))
 
 function first(problems: readonly Problem[]): string {
   const shown = problems.slice(0, subjectsShown).map(({ subject }) => subject)
@@ -112,5 +128,5 @@ export function skippedRowMessages(problems: readonly Problem[]): string[] {
     return escapeControl(`outbox:${truncate(subject, 60)} is skipped: ${detail}${retry}.`)
   })
   const more = skipped.length - shownMax
-  return more > 0 ? [...lines, `And at least ${more} more: \`outboxd status --json\` lists them.`] : lines
+  return more > 0 ? [...lines, `And ${more} more: \`outboxd status --json\` lists them.`] : lines
 }

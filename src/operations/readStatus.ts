@@ -50,8 +50,6 @@ export interface CombinedStatus extends LedgerStatus {
   isBudgetUnused: boolean
 }
 
-const problemsMax = 200
-
 export async function readLedgerStatus({
   ledger,
   config,
@@ -59,7 +57,7 @@ export async function readLedgerStatus({
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
     readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
-    readProblems(ledger, problemsMax),
+    readProblems(ledger),
     readServedOutbox(ledger),
     findReadOnlyCause(ledger),
     readRecentRequestCounts(ledger),

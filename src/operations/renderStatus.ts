@@ -6,6 +6,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
+import { countProblems } from './problemMessages.ts'
 import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceLevelTargets.ts'
 
 type Row = readonly [name: string, message: string]
@@ -138,7 +139,7 @@ export function pauseEndText(
 
 const problemsShown = 20
 
-function problemRows({ standing, nowMs }: StatusReport): Row[] {
+function problemRows({ standing, problems, nowMs }: StatusReport): Row[] {
   const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): Row => {
     const retry =
       retryMs === null
@@ -149,7 +150,7 @@ function problemRows({ standing, nowMs }: StatusReport): Row[] {
       `${kind} ${subject} since ${formatInstantAndDistance(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`,
     ]
   })
-  const more = standing.length - rows.length
+  const more = countProblems(standing, problems) - rows.length
   return more > 0 ? [...rows, ['problem', `... and ${more} more: \`outboxd status --json\``]] : rows
 }
 

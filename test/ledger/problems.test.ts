@@ -28,6 +28,13 @@ test('a problem that is seen again keeps its beginning, and is counted', async (
   expect(after?.retryMs).toBeGreaterThan(Number(after?.seenMs))
 })
 
+test('many problems of one kind hide no problem of another kind', async () => {
+  await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), skipped('3')])
+  await raiseProblems(ledger.pool, [{ ...skipped(''), kind: 'claim_lost' }])
+  const read = await readProblems(ledger.pool, 2)
+  expect(read.map(({ kind }) => kind)).toEqual(['row_skipped', 'row_skipped', 'claim_lost'])
+})
+
 test('what is cleared is gone, the rest stands', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
   await clearProblems(ledger.pool, 'row_skipped', ['1'])

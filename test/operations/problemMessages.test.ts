@@ -16,3 +16,16 @@ test('rows of a type wait if some instances know the type: the message does not 
   expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
   expect(message).not.toContain('no instance')
 })
+
+test('if only a part of the problems was read, the message counts all', () => {
+  const row: Problem = {
+    kind: 'row_missing',
+    subject: '7',
+    detail: 'gone',
+    sinceMs: 0,
+    seenMs: 0,
+    times: 1,
+    retryMs: null,
+  }
+  expect(problemMessages([row], { row_missing: 250 })).toEqual([expect.stringContaining('250 rows left the outbox')])
+})

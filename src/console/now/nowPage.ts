@@ -3,13 +3,13 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
-import type { Problem } from '../../model.ts'
 import {
   countNeedingAttention,
   type Diagnosis,
   type HealthCondition,
   type StatusReport,
 } from '../../operations/diagnose.ts'
+import { countProblems } from '../../operations/problemMessages.ts'
 import {
   backlogMessage,
   dueReportsMessage,
@@ -79,7 +79,7 @@ function renderView({ report, slots, needingAttention }: NowPageData, forms: Htm
 <section>${live('targets', serviceTargetsSection(report.recent))}</section>
 <section>${live('daemons', instancesSection(report))}</section>
 </div>
-${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(standing, nowMs)}</section>`)}`
+${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(report)}</section>`)}`
 }
 
 const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> = {
@@ -116,9 +116,9 @@ ${isCut ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')}
 
 const problemsShown = 20
 
-function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
-  const more = problems.length - problemsShown
-  const rows = problems
+function problemsSection({ standing, problems, nowMs }: StatusReport): HtmlSafeString {
+  const more = countProblems(standing, problems) - problemsShown
+  const rows = standing
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
@@ -129,7 +129,7 @@ function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeS
     ])
   return html`<h2>Problems</h2>
 ${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
-${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists all.</p>` : ''}`
+${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists them.</p>` : ''}`
 }
 
 export function serviceTargetsSection(recent: RecentRequestCounts): HtmlSafeString {

@@ -61,11 +61,9 @@ export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 
 const hasEmpty = (fields: FormFields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
 
-const problemsReadMax = 200
-
 async function readSkippedRows({ databases }: ConsoleParts, { filters, from }: RecordsQuery): Promise<string[]> {
   const isDefault = Object.keys(filters).length === 0 && from === null
-  return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger, problemsReadMax)) : []
+  return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger)) : []
 }
 
 const noneNote = nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
