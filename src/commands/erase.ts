@@ -48,8 +48,8 @@ Examples:
         return exitCodes.unconfirmed
       let erasedCount = 0
       const showProgress = createProgressPrinter(context, () => `Erased ${erasedCount} of ${erasable.length} …`)
-      const { done, skipped } = dryRun
-        ? { done: erasable.map(({ id }) => id), skipped: [] }
+      const { done, skipped, failure } = dryRun
+        ? { done: erasable.map(({ id }) => id), skipped: [], failure: undefined }
         : await carryOutInBatches(erasable, batchSize, { signal: context.signal }, async (batch) => {
             const erased = new Set(await eraseRecords(operator, batch))
             erasedCount += erased.size
@@ -57,7 +57,10 @@ Examples:
             return { done: [...erased], skipped: listSkippedAsChanged(batch, erased) }
           })
       if (!options.json) context.stderr.write(renderSkippedRecords(skipped))
-      return printChangeResult(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
+      const changed = { done, skipped: [...kept, ...skipped] }
+      const exitCode = printChangeResult(context, eraseWords, changed, options, 'the data of ')
+      if (failure !== undefined) throw failure
+      return exitCode
     })
   },
 })

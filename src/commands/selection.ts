@@ -75,7 +75,7 @@ export async function changeSubmissions(
     const question = `${capitalize(change.verb)} ${pluralize(submissions.length, 'record')}?`
     if (mustAsk && !options.yes && !(await askForConfirmation(context, question))) return exitCodes.unconfirmed
   }
-  const { done, skipped: left } = await carryOut(submissions, { signal: context.signal })
+  const { done, skipped: left, failure } = await carryOut(submissions, { signal: context.signal })
   const skipped = [...chosen.skipped, ...left]
   if (options.dryRun && !options.json) {
     const would = new Set(done)
@@ -83,6 +83,7 @@ export async function changeSubmissions(
     context.stdout.write(preview(change, changing, skipped, submissions.length))
   } else if (!options.json) context.stderr.write(renderSkippedRecords(skipped))
   const exitCode = printChangeResult(context, change, { done, skipped }, options)
+  if (failure !== undefined) throw failure
   return options.dryRun && submissions.length > 0 ? exitCodes.done : exitCode
 }
 

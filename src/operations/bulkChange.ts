@@ -37,6 +37,8 @@ export interface SkippedRecord {
 export interface BulkOutcome {
   done: string[]
   skipped: SkippedRecord[]
+  /** The error that stopped the change after its first batch. The caller shows the outcome, then the error. */
+  failure?: unknown
 }
 
 export interface BulkChangeRun {
@@ -61,9 +63,14 @@ export async function carryOutInBatches<T>(
   const all: BulkOutcome = { done: [], skipped: [] }
   for (const batch of inBatches(items, size)) {
     if (signal.aborted) break
-    const { done, skipped } = await work(batch)
-    all.done.push(...done)
-    all.skipped.push(...skipped)
+    try {
+      const { done, skipped } = await work(batch)
+      all.done.push(...done)
+      all.skipped.push(...skipped)
+    } catch (failure) {
+      if (all.done.length + all.skipped.length === 0) throw failure
+      return { ...all, failure }
+    }
   }
   return all
 }

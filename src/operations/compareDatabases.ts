@@ -31,8 +31,9 @@ export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<str
   })
 }
 
-export function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLedger | null> {
-  const { ledger, erp } = databases
+export async function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLedger | null> {
+  const { ledger, erp, config } = databases
+  if (config.stateDatabaseUrl === config.databaseUrl) return null
   return withOutbox(databases, async (outbox) =>
     findSecondLedger(erp, await readLedgerId(ledger), (await outbox.readIdentity()).table),
   )

@@ -1,4 +1,5 @@
 import type { DatabaseConfig } from '../config.ts'
+import { standbyMissingMessage } from '../ledger/history/history.ts'
 import { type PauseReason, type Problem, statesNeedingAttention } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
@@ -142,10 +143,13 @@ const explains: Record<PauseReason, string> = {
     'The ledger’s database may not have all that was sent, or may lose it in a failover. `outboxd recover --dry-run` shows what to do.',
 }
 
+const explainsMissingStandby =
+  'COMMITs in the ledger’s database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.'
+
 function paused(pauses: readonly CombinedStatus['pauses'][number][], nowMs: number): string[] {
   return pauses.map(
-    ({ reason, sinceMs }) =>
-      `Nothing is sent: paused (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${explains[reason]}`,
+    ({ reason, sinceMs, detail }) =>
+      `Nothing is sent: paused (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${detail === standbyMissingMessage ? explainsMissingStandby : explains[reason]}`,
   )
 }
 
@@ -164,9 +168,10 @@ function waitsForPerson(facts: CombinedStatus): string | null {
   return `${pluralize(total, 'record')} ${total === 1 ? 'needs' : 'need'} attention (${parts}). ${total > eachMax ? '`outboxd list --by-cause` groups them by cause.' : '`outboxd list` shows them.'}`
 }
 
-function late({ oldestMs, oldestAcceptedMs, nowMs }: CombinedStatus): string | null {
+function late(status: CombinedStatus): string | null {
+  const { oldestMs, oldestAcceptedMs, nowMs } = status
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
-    return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}. \`outboxd list --state queued\` shows it.`
+    return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}${readOutbox(status).oldestMs === oldestMs ? ', as a row of the outbox that is not captured yet.' : '. `outboxd list --state queued` shows it.'}`
   if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
   return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }

@@ -1,3 +1,4 @@
+import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
 import { pluralize } from '../plainText.ts'
@@ -213,7 +214,8 @@ function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
 
 const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
 
-function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
+function pauseNext({ reason, untilMs, detail }: ActivePause, nowMs: number, what: string): string {
+  if (detail === standbyMissingMessage) return `${what} when the ledger’s server has a synchronous standby`
   if (reason === 'history') return `${what} after \`outboxd recover\``
   if (reason === 'operator' || untilMs === null)
     return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${formatInstantAndDistance(untilMs, nowMs)}`}`

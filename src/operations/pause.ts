@@ -8,6 +8,7 @@ import { truncate } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstantAndDistance, parseDurationMs } from '../time.ts'
 import { findReasonProblem } from './actor.ts'
+import { pauseEndText } from './renderStatus.ts'
 
 export interface PauseRequest {
   reason: string | undefined
@@ -101,7 +102,9 @@ export function resumeMessages(
     ...(tried.length === 0 ? [] : [oneGoesFirst]),
     ...standing.map(({ reason, untilMs, detail }) => {
       const until =
-        untilMs === null ? 'until `outboxd recover`' : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
+        untilMs === null
+          ? pauseEndText({ reason, untilMs, detail }, nowMs)
+          : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncate(detail, 300)}`
     }),
     ...(mayBeTried

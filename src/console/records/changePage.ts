@@ -15,6 +15,7 @@ import {
 } from '../../operations/bulkChange.ts'
 import { createOperator } from '../../operations/databases.ts'
 import { discardRules, discardSubmissions } from '../../operations/discard.ts'
+import { explainError } from '../../operations/explainError.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
 import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
@@ -174,18 +175,19 @@ async function carryOut(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
   )
   const replayParts = () => ({ databases, operator, mappings: loadMappings(parts.config.mappingsDir) })
-  const { done, skipped } =
+  const { done, skipped, failure } =
     rules.verb === 'discard'
       ? await discardSubmissions(operator, asSeen, { signal })
       : await replaySubmissions(replayParts(), asSeen, termsOf(fields), { signal })
   const all = [...listSkippedAsChanged(found, new Set(asSeen.map(({ id }) => id))), ...skipped]
   const rest = seen.size - done.length - all.length
   return [
+    failure === undefined ? '' : notice('bad', html`<p>${explainError(failure).message}</p>`),
     notice(all.length + rest > 0 ? 'attention' : 'good', html`<p>${courseMessage(rules, done.length, all.length)}</p>`),
     rest > 0
       ? notice(
           'attention',
-          html`<p>${pluralize(rest, 'record')} not changed, because the console ended or the record was deleted.</p>`,
+          html`<p>${pluralize(rest, 'record')} not changed, because an error or the console's end prevented it, or the record was deleted.</p>`,
         )
       : '',
     all.length > 0 ? html`<section>${skippedList(all, 'skipped')}</section>` : '',

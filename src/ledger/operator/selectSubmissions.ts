@@ -229,7 +229,7 @@ const fromPosition = {
 
 /** `ending`: the last hex digits of an id, at least six. `range`: ids from the first to the last, both included. */
 export type SubmissionReference =
-  | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
+  | { kind: 'outbox' | 'former-outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
   | { kind: 'ids'; ids: readonly string[] }
   | { kind: 'range'; from: string; to: string }
 
@@ -254,7 +254,8 @@ const find = (condition: string, order = 's.id') => `
 
 /** Each kind has its index. $1 is the limit. */
 export const findSubmissionsSql: Record<SubmissionReference['kind'], string> = {
-  outbox: find('s.outbox_id = $2'),
+  outbox: find('s.outbox_id = $2 and s.outbox = outboxd.current_outbox()'),
+  'former-outbox': find('s.outbox_id = $2 and s.outbox <> outboxd.current_outbox()', 's.seq desc'),
   ids: find('s.id = any($2::uuid[])'),
   range: find('s.id between $2::uuid and $3::uuid'),
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
