@@ -84,8 +84,8 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skip
 
 function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
   if (doubtfulBeforeMs === null) return records
-  const isDoubtful = ({ error, discarded, createdAt }: CapturedRecord) =>
-    error === null && !discarded && createdAt !== null && Date.parse(createdAt) <= doubtfulBeforeMs
+  const isDoubtful = ({ discarded, createdAt }: CapturedRecord) =>
+    !discarded && createdAt !== null && Date.parse(createdAt) <= doubtfulBeforeMs
   return records.map((record) => (isDoubtful(record) ? { ...record, doubt: waitingDoubt } : record))
 }
 
@@ -155,13 +155,14 @@ export async function insertCapturedRecords(
          stamp text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
-         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due, document, request_digest)
+         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due, document, request_digest)
        select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
          coalesce("createdAt", clock_timestamp()), stamp,
          case when discarded is not null then 'discarded' when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
          key is not null and ends is null, case when ends is null then now() end,
          ends, case when ends is not null then clock_timestamp() end,
-         discarded is null and error is null and doubt is not null, $3 or doubt is not null, document, "requestDigest"
+         discarded is null and error is null and (doubt is not null or $3),
+         discarded is null and error is not null and doubt is not null, $3 or doubt is not null, document, "requestDigest"
        from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why where not exists (
          select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
        ) order by ord

@@ -58,17 +58,17 @@ const keysMax = 1_000
 /**
  * Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction.
  *
- * @param afterKey the last key of the round before; '' to begin
+ * @param fromKey the last key of the round before; '' to begin
  * @returns `lastKey` is '' if no keys are left
  */
 export async function releaseUnblockedRecords(
   db: Database,
   onFailure: KeyOnFailure,
-  afterKey = '',
+  fromKey = '',
 ): Promise<{ released: number; lastKey: string }> {
   const { rows } = await db.query<{ key: string }>(
-    `select distinct key from outboxd.submission where state = 'queued' and held and key > $2 order by key limit $1`,
-    [keysMax, afterKey],
+    `select distinct key from outboxd.submission where state = 'queued' and held and key >= $2 order by key limit $1`,
+    [keysMax, fromKey],
   )
   const keys = rows.map(({ key }) => key)
   if (keys.length === 0) return { released: 0, lastKey: '' }

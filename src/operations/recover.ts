@@ -248,7 +248,8 @@ function keep(
     const error =
       transactionId === null ? mapped.reason : `${mapped.reason}; its row ${said}, so the record has arrived`
     const { resource } = mapped
-    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error }
+    const doubt = 'the ledger had lost this row. The record may have arrived'
+    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error, doubt }
   }
   const { resource, body, amounts, tracked, sendsOwnId } = mapped
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }

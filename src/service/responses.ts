@@ -108,20 +108,20 @@ export function findErrorMessage(json: unknown): string | null {
 }
 
 const shape = /^E\d{3}$/
-const anywhere = /\bE\d{3}\b/
+const atStart = /^\s*(E\d{3})\b/
 
 /**
  * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
  * `type` (RFC 9457). A code in the interface's own form, such as E001, wins over a framework's code.
  *
- * In a body that is not JSON, a code counts only with a 5xx, because a gateway's page may quote E003. A refusal that
- * mentions "article E003-17" is about the record, and must not pause all sending.
+ * In a body that is not JSON, a code counts only at the start and with a 5xx. A gateway's page may have E003 in a number,
+ * and a refusal that mentions "article E003-17" is about the record.
  *
  * @see docs/reference/interface.md, 7.2
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
-  const quoted = json === undefined && status >= 500 ? anywhere.exec(text)?.[0] : undefined
+  const quoted = json === undefined && status >= 500 ? atStart.exec(text)?.[1] : undefined
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 

@@ -165,6 +165,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const ofUncertain = await lost(`status = 'queued', transaction_id = 'T-5'`)
     const silent = await lost(`status = 'queued'`)
     const unmapped = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
+    const unmappedSilent = await lost(`status = 'queued', payload = '{}'`)
     await find()
     expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
     const { rows } = await query(
@@ -190,6 +191,10 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       {
         ...{ id: unmapped, state: 'rejected', transaction: null, may: true },
         error: expect.stringContaining('its row said accepted as transaction T-3, so the record has arrived'),
+      },
+      {
+        ...{ id: unmappedSilent, state: 'rejected', transaction: null, may: true },
+        error: expect.stringContaining('customerId'),
       },
     ])
     expect((await stateOf(known))[0]).toBe('uncertain')

@@ -114,6 +114,14 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
 })
 
+test('a key of no characters is let go, too', async () => {
+  const [, second] = await ledger.capture([{ key: '' }, { key: '' }], 'block')
+  await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
+  const release = () => inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, 'continue'))
+  expect(await isHeld(second)).toBe(true)
+  expect((await release()).released).toBe(1)
+})
+
 test('of many keys, each round looks at the next ones', async () => {
   const many = Array.from({ length: 1_001 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
   await ledger.capture(many.flatMap((key) => [{ key }, { key }]))

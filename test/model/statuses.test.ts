@@ -232,7 +232,15 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
 function submit(status: number, resource: Resource, more: { repeatedAfter401?: boolean } = {}, code?: string) {
   const answer = response(status, code === undefined ? '' : { code })
   return decideSubmit(answer, readSubmitAnswer(answer, resource), {
-    history: { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null, ...more },
+    history: {
+      serverErrors: 0,
+      renewedKeys: 0,
+      earlierInDoubt: false,
+      repeatedAfter401: false,
+      met: null,
+      sendsOwnId: false,
+      ...more,
+    },
     policy: 'hold',
     tracked: true,
     attempt: 1,

@@ -34,8 +34,9 @@ test.each([
   expect(findErrorCode(500, body, JSON.stringify(body))).toBe(code)
 })
 
-test('it is found in the text of a 5xx that is not JSON', () => {
-  expect(findErrorCode(502, undefined, '<h1>E003 Service unavailable</h1>')).toBe('E003')
+test('it is found at the start of the text of a 5xx that is not JSON, and not within a gateway’s page', () => {
+  expect(findErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
+  expect(findErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
 })
 
 test.each([

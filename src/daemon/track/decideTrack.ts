@@ -51,6 +51,8 @@ export type TrackVerdict =
   | { kind: 'pause'; pause: PauseToRaise; refusedPolls: number }
 
 const unknownMaxMs = 600_000
+/** So many 404s in a row at least, because pauses and downtime count in the time, too. */
+export const unknownPollsMin = 5
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
 /** The longest wait between polls of an old transaction, and the shortest for a stuck one. */
@@ -145,8 +147,9 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
 
 /** If an operator gave the id, the id may be a mistake, so the record does not fail. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
-  const { unknownForMs, idByPerson } = now.history
-  if (unknownForMs === null || unknownForMs < unknownMaxMs) return { ...askAgain(summary, null, now), unknown: true }
+  const { unknownForMs, idByPerson, fruitless } = now.history
+  if (unknownForMs === null || unknownForMs < unknownMaxMs || fruitless < unknownPollsMin)
+    return { ...askAgain(summary, null, now), unknown: true }
   const reason = idByPerson
     ? `the service does not know ${now.transactionId}, the transaction that an operator named: ${summary}`
     : `the service accepted the record, but no longer knows its transaction: ${summary}`

@@ -1,6 +1,6 @@
 import type { AttemptResult, Change, RequestDeps, ServiceRequest, Submission, SubmissionStep } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
-import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict } from './decideTrack.ts'
+import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
 
 export interface TrackDeps extends RequestDeps {
   /** The wait before a record that failed with E003 is sent again. */
@@ -102,8 +102,7 @@ export function toTrackStep(
         submission.probing ? 'the service knows the record, so it had arrived' : 'pending',
       )
     case 'ask-again':
-      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
-        return notKnown(submission)
+      if (submission.probing && verdict.unknown && isLongUnknown(submission)) return notKnown(submission)
       return step(
         {
           ...polled,
@@ -148,6 +147,9 @@ export function toTrackStep(
       return verdict satisfies never
   }
 }
+
+const isLongUnknown = ({ unknownForMs, fruitless }: Submission) =>
+  unknownForMs !== null && unknownForMs > probeUnknownMs && fruitless >= unknownPollsMin
 
 /**
  * Ends a probe for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the

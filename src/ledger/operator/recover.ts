@@ -218,10 +218,6 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       await insertCapturedRecords(db, kept, actor.who, actor)
       const arrivals = named.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
-      await db.query(
-        `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
-        [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
-      )
     })
   })
 }

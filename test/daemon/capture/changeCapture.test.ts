@@ -854,7 +854,7 @@ describe('outboxd_capture.document', () => {
     await installCapture(pool)
     const roles = grants
       ?.replace(/create role.*|create schema.*|.* to erp;.*/g, '')
-      .replace('to outboxd;', 'to pg_monitor;')
+      .replace('to outboxd_run;', 'to pg_monitor;')
     await pool.query(roles as string)
     await asInstaller(pool, install as string)
     await pool.query(index as string)

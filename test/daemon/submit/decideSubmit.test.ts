@@ -95,6 +95,16 @@ describe('E002, whatever the status', () => {
     expect(kind(decide(answer, { history: { renewedKeys: 2 } }))).toBe('renew-key')
   })
 
+  test('after a 503, or under an id that only this record has, on a later attempt: uncertain, it arrived', () => {
+    const duplicate = response(409, { code: 'E002' })
+    const met = { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } as const
+    expect(kind(decide(duplicate, { history: { met } }))).toBe('uncertain')
+    const ownId = { history: { sendsOwnId: true } }
+    expect(kind(decide(duplicate, { ...ownId, attempt: 2 }))).toBe('uncertain')
+    expect(kind(decide(duplicate, { ...ownId, attempt: 1 }))).toBe('renew-key')
+    expect(kind(decide(duplicate, { history: { sendsOwnId: true, renewedKeys: 1 }, attempt: 2 }))).toBe('renew-key')
+  })
+
   test('after three new keys: failed', () => {
     const verdict = decide(response(409, { code: 'E002' }), { history: { renewedKeys: 3 } })
     expect(verdict).toMatchObject({ kind: 'failed', code: 'E002' })
@@ -445,7 +455,10 @@ function decide(
     hasTokenExpired = false,
   }: Circumstances = {},
 ) {
-  const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
+  const clean = {
+    ...{ serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null },
+    sendsOwnId: false,
+  }
   const now = { history: { ...clean, ...history }, policy, tracked, attempt, hasTokenExpired }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }

@@ -91,19 +91,19 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
   [
     'unknown for a minute, while probing: it had not arrived',
     unknown,
-    { ...probing, unknownForMs: 60_001 },
+    { ...probing, unknownForMs: 60_001, fruitless: 5 },
     { state: 'queued', dueInMs: 0, transactionId: null, polls: 3 },
   ],
   [
     'the id of a Location, unknown for a minute: it arrived, and nobody knows as what (303 was sent again for ever)',
     unknown,
-    { ...probing, transactionId: 'tx-1', unknownForMs: 60_001 },
+    { ...probing, transactionId: 'tx-1', unknownForMs: 60_001, fruitless: 5 },
     { state: 'uncertain', transactionId: null, polls: 3, error: expect.stringContaining('tx-1') },
   ],
   [
     'a connection lost, after it was unknown for a minute',
     lost,
-    { ...probing, unknownForMs: 60_001 },
+    { ...probing, unknownForMs: 60_001, fruitless: 5 },
     { state: 'sending', pollInMs: 1_000 },
   ],
   [
@@ -155,7 +155,7 @@ describe('what must not change:', () => {
   })
 
   test('what was in doubt and never arrived stays in doubt: its request may still be on its way', () => {
-    const { change } = advance(unknown, { ...probing, unknownForMs: 60_001 })
+    const { change } = advance(unknown, { ...probing, unknownForMs: 60_001, fruitless: 5 })
     expect(change.inDoubt).toBeUndefined()
     expect(change.idempotencyKey).toBeUndefined()
   })

@@ -86,12 +86,17 @@ describe('failed', () => {
 })
 
 describe('404', () => {
+  test('not known for ten minutes, but asked only twice, because of a pause between: keep asking', () => {
+    const history = { unknownForMs: 700_000, fruitless: 1 }
+    expect(decide(response(404), { history })).toMatchObject({ kind: 'ask-again', unknown: true })
+  })
+
   test.each([null, 0, 599_999])('known not to be known for %s ms: keep asking', (unknownForMs) => {
     expect(decide(response(404), { history: { unknownForMs } })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
   test('for 10 minutes: lost, whosever word the id was', () => {
-    const history = { unknownForMs: 600_000 }
+    const history = { unknownForMs: 600_000, fruitless: 5 }
     expect(decide(response(404), { history })).toMatchObject({ kind: 'lost', idByPerson: false })
     const byPerson = decide(response(404), { history: { ...history, idByPerson: true } })
     expect(byPerson).toMatchObject({

@@ -116,7 +116,7 @@ test('what the ledger knows of earlier polls counts', async () => {
     state: 'accepted',
     unknown: true,
   })
-  expect((await unknown.track({ unknownForMs: 600_000 })).step.change).toMatchObject({ state: 'failed' })
+  expect((await unknown.track({ unknownForMs: 600_000, fruitless: 5 })).step.change).toMatchObject({ state: 'failed' })
   expect((await setup(response(500)).track({ fruitless: 3 })).step.change).toMatchObject({ pollInMs: 8_000 })
 })
 
