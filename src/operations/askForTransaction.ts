@@ -49,6 +49,8 @@ export async function askServiceForTransaction(
     },
   })
   if (asked.kind === 'history-differs') return { kind: 'silent', message: historyDiffersMessage }
+  if (asked.kind === 'unknown')
+    return { kind: 'silent', message: 'the ledger cannot be read, so free slots are unknown' }
   return asked.kind === 'asked' ? asked.result : noSlot
 }
 

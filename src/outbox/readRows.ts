@@ -10,14 +10,14 @@ import type { OutboxTable } from './outboxTable.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements({ rows }: OpenTable) {
-  const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
+  const { from, waits, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
   return {
     sizes: `select ${idText} as "outboxId", octet_length(${rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
     byIds: `select ${record} from ${from} where ${waitingOf(2)}`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
-    waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
+    waitsById: `select from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits} limit 1`,
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
     /** Like `look`, for ids that do not fit the column's type. Uses no index. */
@@ -37,7 +37,6 @@ export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promis
   }
 }
 
-/** Always true if rows do not show that they wait. */
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
   return ((await table.db.query(rowReadStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0

@@ -41,15 +41,22 @@ type Named = Pick<CatalogTable, 'schema' | 'name'>
 
 export const qualifiedTableSql = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
 
-/** Quotes a name only if it needs quotes after an alias or a schema. Keywords need none there. */
 export const quoteNameIfNeeded = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name)
+  /^[a-z_][a-z0-9_]*$/.test(name) && !reservedWords.has(name) ? name : quoteIdentifier(name)
 
 export const quoteTableIfNeeded = ({ schema, name }: Named): string =>
-  `${reserved.test(schema) ? quoteIdentifier(schema) : quoteNameIfNeeded(schema)}.${quoteNameIfNeeded(name)}`
+  `${quoteNameIfNeeded(schema)}.${quoteNameIfNeeded(name)}`
 
-const reserved =
-  /^(all|analyse|and|any|asc|case|default|desc|do|end|group|in|limit|on|only|or|order|table|to|user|using|when)$/
+/** @see https://www.postgresql.org/docs/18/sql-keywords-appendix.html: reserved, also those that name a function or type */
+const reservedWords = new Set(
+  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
+  concurrently constraint create cross current_catalog current_date current_role current_schema current_time
+  current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze from
+  full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit localtime
+  localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references returning right
+  select session_user similar some symmetric system_user table tablesample then to trailing true union unique user using
+  variadic verbose when where window with`.split(/\s+/),
+)
 
 /** @param qualifiedName quoted, with or without a schema */
 export async function readCatalogTable(db: Database, qualifiedName: string): Promise<CatalogTable | null> {
