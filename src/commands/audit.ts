@@ -172,10 +172,16 @@ function readHead(text: string): ChainHead | undefined {
   return number === undefined || hash === undefined ? undefined : { number, hash }
 }
 
-function messages({ broken, head, blocks, entries, reduced, gone, waiting }: ChainVerdict, noted: ChainHead | null) {
+function messages(verdict: ChainVerdict, noted: ChainHead | null): string[] {
+  const { broken, brokenBy, head, blocks, entries, reduced, gone, waiting } = verdict
   const not = waiting === 0 ? '' : ` ${waiting} newer entries are not in the chain yet.`
   if (broken !== null)
-    return [`The chain is broken: ${broken}.`, 'Entries before it are unchanged. Entries after it were not verified.']
+    return [
+      `The chain is broken: ${broken}.`,
+      brokenBy === 'log'
+        ? 'Entries that are left are unchanged. Other entries may be missing, too.'
+        : `${brokenBy === 'noted' ? `Any entry up to block ${noted?.number} may have been rewritten` : 'Entries before it are unchanged'}. Entries after it were not verified.`,
+    ]
   if (head === null) return [`There is no chain yet.${not} A running daemon creates the chain within a minute.`]
   const less = reduced + gone === 0 ? '' : `; ${reduced} emptied or erased, and ${gone} pruned`
   return [

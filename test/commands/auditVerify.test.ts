@@ -34,8 +34,16 @@ test('it prints the head, to be noted; given with --noted the chain must still h
     code: 0,
     messages: expect.stringContaining('The chain contains the noted head'),
   })
-  expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
-  expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain('the noted block 2 is missing')
+  for (const [noted, why] of [
+    [`1:${'0'.repeat(64)}`, 'block 1 differs from the noted one'],
+    [printed.replace('1:', '2:'), 'the noted block 2 is missing'],
+  ] as const) {
+    const differs = await run({ noted })
+    expect(differs.code).toBe(1)
+    expect(differs.messages).toBe(
+      `The chain is broken: ${why}.\nAny entry up to block ${noted[0]} may have been rewritten. Entries after it were not verified.\n`,
+    )
+  }
 })
 
 test('it names the first break and leaves with 1; --json has it, too', async () => {
@@ -47,9 +55,12 @@ test('it names the first break and leaves with 1; --json has it, too', async () 
   await pool.query('alter table outboxd.submission_event enable trigger user')
   const { code, messages } = await run()
   expect(code).toBe(1)
-  expect(messages).toMatch(/The chain is broken: event \d+ of submission \S+ was changed\./)
+  expect(messages).toMatch(
+    /The chain is broken: event \d+ of submission \S+ was changed\.\nEntries before it are unchanged\./,
+  )
   expect(JSON.parse((await run({ json: true })).printed)).toMatchObject({
     broken: expect.stringContaining('was changed'),
+    brokenBy: 'block',
   })
 })
 

@@ -17,6 +17,8 @@ import {
 export interface ChainVerdict {
   /** The first difference between logs and chain. */
   broken: string | null
+  /** `noted`: the noted block differs or is missing. `log`: the blocks are intact, but a submission's log is not. */
+  brokenBy: 'block' | 'noted' | 'log' | null
   head: ChainHead | null
   blocks: number
   entries: number
@@ -38,7 +40,7 @@ interface Block extends BlockHeader, ChainPosition {
 const blocksAtOnce = 20
 
 function emptyVerdict(): ChainVerdict {
-  return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
+  return { broken: null, brokenBy: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
 }
 
 /**
@@ -57,7 +59,7 @@ export async function verifyChain(
     const hash = block.hash.toString('hex')
     if (verdict.broken === null && noted?.number === block.number) {
       isNotedSeen = true
-      if (noted.hash !== hash) verdict.broken = `block ${block.number} differs from the noted one`
+      if (noted.hash !== hash) breakVerdict(verdict, 'noted', `block ${block.number} differs from the noted one`)
     }
     if (verdict.broken !== null) return verdict
     verdict.head = { number: block.number, hash }
@@ -65,9 +67,15 @@ export async function verifyChain(
     last = block
     onProgress(verdict)
   }
-  if (!isNotedSeen && noted !== null) verdict.broken = `the noted block ${noted.number} is missing`
+  if (!isNotedSeen && noted !== null) breakVerdict(verdict, 'noted', `the noted block ${noted.number} is missing`)
+  else breakVerdict(verdict, 'log', await findLogWithoutBeginning(db))
   verdict.waiting = await countWaiting(db, last)
   return verdict
+}
+
+function breakVerdict(verdict: ChainVerdict, by: ChainVerdict['brokenBy'], broken: string | null): void {
+  verdict.broken = broken
+  verdict.brokenBy = broken === null ? null : by
 }
 
 export type LastDayVerification = { end: 'begun' } | { end: 'through'; broken: string | null }
@@ -94,7 +102,7 @@ async function* verifyBlocks(db: Database, from: ChainPosition, verdict: ChainVe
   for (;;) {
     const blocks = await readBlocks(db, before.number)
     for (const block of blocks) {
-      verdict.broken = await findBreak(db, before, block, verdict)
+      breakVerdict(verdict, 'block', await findBreak(db, before, block, verdict))
       yield block
       before = block
     }
@@ -134,6 +142,8 @@ async function findBreak(
   const events = await readEventChainEntries(db, before.lastEvent, block.lastEvent, null)
   const acts = await readActChainEntries(db, before.lastAct, block.lastAct, null)
   if (leaves === null || eventIds === null || submissionIds === null) {
+    // Retention empties only blocks without acts.
+    if (block.acts > 0) return `block ${number} was emptied, but operators’ acts are in it`
     const [extra] = [...events, ...acts]
     if (extra !== undefined)
       return `${nameOf(extra)} was added to block ${number} after all entries of the block had been deleted`
@@ -198,6 +208,10 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
+/** True if event `e` begins the log of a pruned submission anew. `erase` changes the causes of daemons. */
+const isRestorationSql = `e.from_state = e.to_state and e.attempt = 0
+  and (e.who not like 'operator%' or e.cause like '${unprunedCausePrefix}%')`
+
 /** Ignores a submission that was pruned and restored, because its log has begun again. */
 async function findDeleted(
   db: Database,
@@ -208,8 +222,7 @@ async function findDeleted(
     `select m.id::text, m.submission_id::text as "submissionId"
      from unnest($1::bigint[], $2::uuid[]) m(id, submission_id) join outboxd.submission s on s.id = m.submission_id
      where not exists (select from outboxd.submission_event e where e.submission_id = s.id and e.id > m.id
-       and e.from_state = e.to_state and e.attempt = 0
-       and (e.who not like 'operator%' or e.cause like '${unprunedCausePrefix}%'))
+       and ${isRestorationSql})
      order by m.id limit 1`,
     [missing.map(({ id }) => id), missing.map(({ submissionId }) => submissionId)],
   )
@@ -217,6 +230,39 @@ async function findDeleted(
   return first === undefined
     ? null
     : `event ${first.id} of submission ${first.submissionId} is missing, but its submission exists`
+}
+
+/** A batch takes the ledger some 10 ms. */
+const submissionsAtOnce = 1_000
+
+interface LogBeginnings {
+  last: string | null
+  lost: string | null
+}
+
+/** Necessary because an emptied block does not say whose events it had. */
+async function findLogWithoutBeginning(db: Database): Promise<string | null> {
+  let after: string | null = '00000000-0000-0000-0000-000000000000'
+  while (after !== null) {
+    const { last, lost }: LogBeginnings = await readLogBeginnings(db, after)
+    if (lost !== null) return `submission ${lost} has lost the beginning of its log`
+    after = last
+  }
+  return null
+}
+
+async function readLogBeginnings(db: Database, after: string): Promise<LogBeginnings> {
+  const { rows } = await db.query<LogBeginnings>(
+    `with batch as materialized (
+       select id from outboxd.submission where id > $1 order by id limit ${submissionsAtOnce}
+     )
+     select (select id from batch order by id desc limit 1) as last, (
+       select b.id from batch b where not exists (
+         select from (select * from outboxd.submission_event where submission_id = b.id order by id limit 1) e
+         where e.from_state is null or ${isRestorationSql}) limit 1) as lost`,
+    [after],
+  )
+  return rows[0] ?? { last: null, lost: null }
 }
 
 async function countWaiting(

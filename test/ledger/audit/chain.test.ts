@@ -107,13 +107,20 @@ describe('each night the daemon verifies the last day:', () => {
   })
 })
 
-test.each(['daemon 1', 'operator alice'])('a pruned record that %s brings back breaks nothing', async (who) => {
+test.each([
+  'daemon 1',
+  'operator alice',
+])('a pruned record that %s brings back breaks nothing, not even when its first events’ block is emptied', async (who) => {
   await fixture.end({ ...completed, transactionId: randomUUID() }, { outboxId: '1' })
   await run()
   await asOwner(`update outboxd.submission set ended_at = now() - interval '91 days', report_due = false`)
   expect(await pruneOldSubmissions(fixture.ledger.pool, { olderThanDays: 90, limit: 20 })).toBe(1)
   expect(await makeReportsOfEndedRecordsDue(fixture.ledger.pool, ['1'], who)).toBe(1)
   await run()
+  expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
+  await sql('update outboxd.chain_block set look_at = now()')
+  await run()
+  expect((await sql('select from outboxd.chain_block where leaves is null')).rowCount).toBe(1)
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
 })
 
@@ -192,6 +199,40 @@ describe('the first break is named:', () => {
     await run()
     await asOwner('delete from outboxd.chain_block where number = 1')
     expect((await verify()).broken).toBe('block 1 is missing')
+  })
+
+  async function emptySecondBlock() {
+    const { rowCount } = await asOwner(
+      'update outboxd.chain_block set event_ids = null, submission_ids = null, leaves = null where number = 2',
+    )
+    expect(rowCount).toBe(1)
+  }
+
+  test('acts are removed, and their block emptied, as if retention had done it', async () => {
+    await chained()
+    const { head } = await verify()
+    await pause.action(fixture.context(), { as: 'eve', reason: 'mine' })
+    await run()
+    await asOwner(`delete from outboxd.operator_act where who = 'operator eve'`)
+    await emptySecondBlock()
+    expect((await verify(head)).broken).toBe('block 2 was emptied, but operators’ acts are in it')
+  })
+
+  test('all events of a record that is still there are removed, and their block emptied', async () => {
+    await chained()
+    const [id] = await fixture.ledger.capture([{ outboxId: '4' }])
+    await run()
+    await asOwner('delete from outboxd.submission_event where submission_id = $1', [id])
+    await emptySecondBlock()
+    const lost = { broken: `submission ${id} has lost the beginning of its log`, brokenBy: 'log' }
+    expect(await verify()).toMatchObject(lost)
+    await asOwner(
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       values ($1, 'queued', 'sending', 1, 'slot', 'daemon')`,
+      [id],
+    )
+    await run()
+    expect(await verify()).toMatchObject(lost)
   })
 
   test('the whole chain is written anew: a noted head shows it', async () => {
