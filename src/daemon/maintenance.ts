@@ -1,5 +1,5 @@
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
-import { createLastDayVerifier } from '../ledger/audit/verifyChain.ts'
+import { createChainVerifier } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
 import {
   deleteStaleInstanceProblems,
@@ -10,7 +10,7 @@ import {
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { dropReportsToFormerOutboxes } from '../ledger/operator/adoptOutbox.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
-import { replaceProblems } from '../ledger/problems.ts'
+import { readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
@@ -205,8 +205,8 @@ function createChaining(
   { clock, databases: { ledger }, metrics, telemetry }: Context,
   stopping: AbortSignal,
 ): LoopPart {
-  const verifyLastDay = createLastDayVerifier(ledger)
-  let due: 'start' | 'night' | null = 'start'
+  const isBroken = async () => (await readProblemSubjects(ledger, 'chain_broken')).size > 0
+  let verify: ReturnType<typeof createChainVerifier> | null = createChainVerifier(ledger, async () => false)
   return {
     async runOnce() {
       const elapsedMs = clock.stopwatch()
@@ -214,15 +214,15 @@ function createChaining(
       const round = await appendLogsToChain(ledger, goOn)
       if (round.endOfDay !== null) {
         telemetry.auditDayEnded(round.endOfDay)
-        due = 'night'
+        verify = createChainVerifier(ledger, isBroken)
       }
       metrics.chainBehind.set(round.behindMs)
-      if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
-      const verified = await verifyLastDay(goOn)
+      if (round.end === 'begun' || verify === null) return round.end === 'begun' ? 0 : chainEveryMs
+      const verified = await verify(goOn)
       if (verified.end === 'begun') return 0
-      // The check at the start must not clear a problem that was found at night.
-      if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
-      due = null
+      // Only the whole chain shows that a problem has passed, because its block may be older than a day.
+      if (verified.broken !== null || verified.isWhole) await replaceProblem(ledger, 'chain_broken', verified.broken)
+      verify = null
       return chainEveryMs
     },
   }

@@ -364,7 +364,7 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toHaveLength(1)
   })
 
-  test('the last day is verified as the chain begins another day: that it holds ends the problem', async () => {
+  test('while the problem stands, the whole chain is verified as it begins another day: that it holds ends the problem', async () => {
     await ledger.capture([{}])
     const { chain, toldOf } = setup()
     await chain.runOnce()
@@ -376,6 +376,21 @@ describe('chain', () => {
       ['telemetry.auditDayEnded', { number: '1', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
     ])
     expect(await problems('chain_broken')).toEqual([])
+  })
+
+  test('the next night does not end the problem of a chain that is still broken before the last day', async () => {
+    await ledger.capture([{}])
+    await setup().chain.runOnce()
+    await asOwner(`update outboxd.submission_event set who = 'nobody'`)
+    const { chain, toldOf } = setup()
+    await chain.runOnce()
+    const found = await problems('chain_broken')
+    expect(found).toHaveLength(1)
+    await asOwner(`update outboxd.chain_block set made_at = made_at - interval '2 days'`)
+    await ledger.capture([{}])
+    await chain.runOnce()
+    expect(toldOf('telemetry.auditDayEnded')).toHaveLength(1)
+    expect(await problems('chain_broken')).toEqual(found)
   })
 
   test('nothing is chained any more when the daemon stops', async () => {

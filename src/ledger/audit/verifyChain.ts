@@ -78,22 +78,32 @@ function breakVerdict(verdict: ChainVerdict, by: ChainVerdict['brokenBy'], broke
   verdict.brokenBy = broken === null ? null : by
 }
 
-export type LastDayVerification = { end: 'begun' } | { end: 'through'; broken: string | null }
+export type ChainVerification = { end: 'begun' } | { end: 'through'; broken: string | null; isWhole: boolean }
 
-/** Returns a function that verifies the last 25 hours in parts. Each call continues where the last call stopped. */
-export function createLastDayVerifier(db: Database): (goOn: () => boolean) => Promise<LastDayVerification> {
+/**
+ * Returns a function that verifies the last 25 hours, or all blocks, in parts. Each call continues where the last call
+ * stopped.
+ */
+export function createChainVerifier(
+  db: Database,
+  shouldVerifyAll: () => Promise<boolean>,
+): (goOn: () => boolean) => Promise<ChainVerification> {
   let next: ChainPosition | null = null
+  let isWhole = false
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
     const verdict = emptyVerdict()
-    next ??= await readBlockBeforeLastDay(db)
+    if (next === null) {
+      isWhole = await shouldVerifyAll()
+      next = isWhole ? beforeFirstBlock : await readBlockBeforeLastDay(db)
+    }
     for await (const block of verifyBlocks(db, next, verdict)) {
       next = block
       if (verdict.broken !== null) break
       if (!goOn()) return { end: 'begun' }
     }
     next = null
-    return { end: 'through', broken: verdict.broken }
+    return { end: 'through', broken: verdict.broken, isWhole }
   }
 }
 

@@ -4,7 +4,7 @@ import { command as pause } from '../../../src/commands/pause.ts'
 import { command as prune } from '../../../src/commands/prune.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { createLastDayVerifier, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
+import { createChainVerifier, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { makeReportsOfEndedRecordsDue } from '../../../src/ledger/reports.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
@@ -76,8 +76,8 @@ test('a body that a replay makes anew, that was emptied or erased, is no break; 
 })
 
 describe('each night the daemon verifies the last day:', () => {
-  const verifyDay = async () => {
-    const part = createLastDayVerifier(fixture.ledger.pool)
+  const verifyDay = async (isWhole = false) => {
+    const part = createChainVerifier(fixture.ledger.pool, async () => isWhole)
     const first = await part(() => true)
     return first.end === 'through' ? first : part(() => true)
   }
@@ -86,13 +86,18 @@ describe('each night the daemon verifies the last day:', () => {
 
   test('what was changed in it is found, and what is older is left to audit --verify', async () => {
     await chained()
-    expect(await verifyDay()).toEqual({ end: 'through', broken: null })
+    expect(await verifyDay()).toEqual({ end: 'through', broken: null, isWhole: false })
     await tamper()
-    expect(await verifyDay()).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
+    expect(await verifyDay()).toMatchObject({ end: 'through', broken: expect.stringContaining('was changed') })
     await asOwner(`update outboxd.chain_block set made_at = now() - interval '26 hours'`)
     await fixture.end({ state: 'queued' })
     await run()
-    expect(await verifyDay()).toEqual({ end: 'through', broken: null })
+    expect(await verifyDay()).toMatchObject({ end: 'through', broken: null })
+    expect(await verifyDay(true)).toEqual({
+      end: 'through',
+      broken: expect.stringContaining('was changed'),
+      isWhole: true,
+    })
     expect((await verify()).broken).toContain('was changed')
   })
 
@@ -101,9 +106,9 @@ describe('each night the daemon verifies the last day:', () => {
     await fixture.end({ state: 'queued' })
     await run()
     await tamper()
-    const part = createLastDayVerifier(fixture.ledger.pool)
+    const part = createChainVerifier(fixture.ledger.pool, async () => false)
     expect(await part(() => false)).toEqual({ end: 'begun' })
-    expect(await part(() => true)).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
+    expect(await part(() => true)).toMatchObject({ end: 'through', broken: expect.stringContaining('was changed') })
   })
 })
 
