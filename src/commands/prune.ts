@@ -57,7 +57,10 @@ Examples:
 
 const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
 
-/** Adds the logs to the audit chain, because only entries in the chain may be deleted. */
+/**
+ * Logs the act and chains it before anything is deleted, so that a killed command leaves it, too. Only entries in the
+ * chain may be deleted. At the end, a second act has the counts.
+ */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
@@ -70,8 +73,12 @@ async function pruneLedger(
     context,
     ({ submissions, emptied }: PrunedCounts) => `Deleted ${submissions}, emptied ${emptied} so far …`,
   )
+  await logOperatorAct(ledger, actor, 'prune', { ...retention, begun: true })
   await appendLogsToChain(ledger, goOn)
   let pruned = nothing
+  const logCounts = async () => {
+    if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
+  }
   const outbox = {
     findExistingRows: (ids: readonly string[]) => withOutbox(databases, (outbox) => findExistingIds(outbox, ids)),
   }
@@ -82,16 +89,19 @@ async function pruneLedger(
       showProgress(soFar)
     },
   }
+  let end: PruneRoundResult
   try {
-    const end = await runPruneRound({ ledger, outbox }, round)
-    // Records that became old enough during the round do not count as left.
-    const isLess =
-      (pruned.submissions < sumOf(due, 'submissions') || pruned.emptied < sumOf(due, 'toEmpty')) &&
-      (await countPrunableSubmissions(ledger, retention)).length > 0
-    return { end: end === 'through' && isLess ? 'begun' : end, pruned }
-  } finally {
-    if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
+    end = await runPruneRound({ ledger, outbox }, round)
+  } catch (error) {
+    await logCounts().catch(() => {}) // the first error says why
+    throw error
   }
+  await logCounts()
+  // Records that became old enough during the round do not count as left.
+  const isLess =
+    (pruned.submissions < sumOf(due, 'submissions') || pruned.emptied < sumOf(due, 'toEmpty')) &&
+    (await countPrunableSubmissions(ledger, retention)).length > 0
+  return { end: end === 'through' && isLess ? 'begun' : end, pruned }
 }
 
 const sumOf = (due: readonly PrunableCount[], what: 'submissions' | 'toEmpty') =>

@@ -102,6 +102,7 @@ test('so do resume --all, reload, adopt and prune', async () => {
     { act: 'resume --all', reason: 'ticket 5', detail: { pauses: ['unavailable'] } },
     { act: 'reload', reason: 'ticket 5' },
     { act: 'adopt', reason: 'ticket 5', detail: { rows: 'same' } },
+    { act: 'prune', reason: 'ticket 5', detail: { days: 90, begun: true } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, submissions: 1 } },
   ])
 })

@@ -99,7 +99,37 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
   expect(byId.messages()).toContain('outboxd show outbox:N')
 })
 
-test('SIGKILL within `prune`: each record is whole or gone, and known', async () => {
+const pruneActs = async () =>
+  (await fixture.ledger.pool.query(`select detail from outboxd.operator_act where act = 'prune' order by id`)).rows
+
+test('the act is logged as it begins, and with its counts at the end', async () => {
+  await completed(2, 100)
+  await run({})
+  expect(await pruneActs()).toEqual([
+    { detail: { days: 90, payloadDays: 30, begun: true } },
+    { detail: { days: 90, payloadDays: 30, submissions: 2, emptied: 0, forgotten: 0 } },
+  ])
+})
+
+test('it fails, and so does the log of its counts: it names the first error', async () => {
+  const { pool } = fixture.ledger
+  await completed(25, 100)
+  onTestFinished(async () => {
+    await pool.query('drop function outboxd.fail() cascade')
+  })
+  await pool.query(`
+    create function outboxd.fail() returns trigger language plpgsql as $$ begin
+      if tg_argv[0] = 'delete' and (select count(*) from outboxd.pruned_submission) < 20 then return new; end if;
+      raise exception 'no %', tg_argv[0]; end $$;
+    create trigger fail before insert on outboxd.pruned_submission for each row execute function outboxd.fail('delete');
+    create trigger fail before insert on outboxd.operator_act for each row
+      when (new.detail ? 'submissions') execute function outboxd.fail('log')`)
+  await expect(run({})).rejects.toThrow('no delete')
+  expect(await fixture.ledger.countStates()).toEqual({ completed: 5 })
+  expect(await pruneActs()).toMatchObject([{ detail: { begun: true } }])
+})
+
+test('SIGKILL within `prune`: each record is whole or gone, and known, and the act is logged', async () => {
   const { pool, url } = fixture.ledger
   const total = 4_000
   await completed(total, 100)
@@ -121,6 +151,7 @@ test('SIGKILL within `prune`: each record is whole or gone, and known', async ()
     const counted = await pool.query<{ n: number }>('select sum(delta)::int as n from outboxd.state_delta')
     expect(counted.rows).toEqual([{ n: await count('submission') }])
     expect(await verifyChain(pool, null)).toMatchObject({ broken: null, waiting: 0 })
+    expect(await pruneActs()).toHaveLength(kills + 1)
   }
   expect(await count('submission')).toBeGreaterThan(0) // it was in the middle
   await run({})
