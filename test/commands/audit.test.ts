@@ -169,6 +169,23 @@ test('what is emptied keeps its amounts; of what is pruned the outcome is known,
   expect(await records({ since: '90d' })).toHaveLength(1)
 })
 
+test('--record finds a pruned record by its outbox id and by its own', async () => {
+  const id = await fixture.end(
+    { ...completed, transactionId: 'tx-3' },
+    { outboxId: '4711', key: 'K1', ...mappedRecord() },
+  )
+  const other = await fixture.end({ ...completed, transactionId: 'tx-4' }, { outboxId: '4712', ...mappedRecord() })
+  await endedAt('4711', new Date(Date.now() - 100 * 86_400_000).toISOString())
+  await endedAt('4712', new Date(Date.now() - 100 * 86_400_000).toISOString())
+  await prune.action(fixture.context(), {})
+  for (const record of ['outbox:4711', id])
+    expect(await json({ record })).toMatchObject([{ kind: 'pruned', id, outboxId: '4711', state: 'completed' }])
+  expect(await json({ record: other })).toMatchObject([{ kind: 'pruned', outboxId: '4712' }])
+  expect((await run({ record: id, until: '200d' })).code).toBe(3)
+  expect((await run({ record: id, type: 'order' })).code).toBe(3)
+  expect((await run({ record: id, key: 'K1' })).code).toBe(3)
+})
+
 test('a mistaken span is refused', async () => {
   expect(await run({ since: 'soon' })).toMatchObject({ code: 2, messages: expect.stringContaining('--since soon') })
   expect((await run({ csv: true, json: true })).code).toBe(2)

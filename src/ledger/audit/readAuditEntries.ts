@@ -62,26 +62,43 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const { sinceMs, key, record, type, containing } = span
   const nowMs = await readNowMs(db)
   const untilMs = Math.min(span.untilMs ?? nowMs, nowMs)
-  if (key === null && record === null && containing === null) yield* readPruned(db, span)
   const among = record === null ? null : await readIds(db, record)
+  // A search by id reads the whole table of pruned records, so it is left out if the submission exists.
+  const mayBePruned = record === null || 'outboxId' in record || among?.length === 0
+  if (key === null && containing === null && mayBePruned) yield* readPruned(db, span)
   const asked = { ...anySubmissionFilter, type, key, among }
-  const ended = readRecords(db, { ...asked, states: endStates, sinceMs, untilMs }, containing)
+  // A record that takes a step during the reading may be read twice. One snapshot would prevent that, but it would hold
+  // up vacuum as long as the reader takes.
+  const seen = new Set<string>()
+  const read = (filter: SubmissionFilter) => omitSeen(readRecords(db, filter, containing), seen)
+  const ended = read({ ...asked, states: endStates, sinceMs, untilMs })
   if (type !== null || containing !== null) yield* ended
   else yield* inOrder(ended, readOperatorActs(db, { sinceMs, untilMs, key, record }))
   if (span.untilMs !== null && span.untilMs <= nowMs) return
-  const open = readRecords(db, { ...asked, states: openStates }, containing)
-  const endedMeanwhile = readRecords(db, { ...asked, states: endStates, sinceMs: nowMs }, containing)
-  // A record that takes a step during the reading may be read twice.
-  const seen = new Set<string>()
-  for (const records of [open, endedMeanwhile])
-    for await (const each of records) if (seen.size < seen.add(each.id).size) yield each
+  yield* read({ ...asked, states: openStates })
+  yield* read({ ...asked, states: endStates, sinceMs: nowMs })
 }
 
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
+async function* omitSeen(records: AsyncGenerator<AuditedRecord>, seen: Set<string>) {
+  for await (const each of records) {
+    if (seen.has(each.id)) continue
+    if (mayStillChange(each)) seen.add(each.id)
+    yield each
+  }
+}
+
+/** False for most records, whose ids would fill the memory. Only an operator's id lets a finished record change. */
+const mayStillChange = ({ state, steps }: AuditedRecord) =>
+  (state !== 'completed' && state !== 'discarded') || steps.some(({ who }) => who.startsWith('operator'))
+
 async function readIds(db: Database, record: RecordName): Promise<string[]> {
-  if ('id' in record) return [record.id]
-  return (await findSubmissions(db, { kind: 'outbox', value: record.outboxId }, pageRows)).map(({ id }) => id)
+  const reference =
+    'id' in record
+      ? ({ kind: 'ids', ids: [record.id] } as const)
+      : ({ kind: 'outbox', value: record.outboxId } as const)
+  return (await findSubmissions(db, reference, pageRows)).map(({ id }) => id)
 }
 
 /** Few, because bodies can be large. */
@@ -125,22 +142,27 @@ async function readDetails(
   return new Map(rows.map(({ id, ...detail }) => [id, detail]))
 }
 
-/** Pruned records are read in the order of their primary key, because their table has no index by time. */
+/** Pruned records are read in the order of their primary key, because their table has no index by time or id. */
 const prunedRows = 5_000
 
-async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {
+async function* readPruned(
+  db: Database,
+  { sinceMs, untilMs, record: named, type }: AuditSpan,
+): AsyncGenerator<PrunedRecord> {
   let after: { outboxId: string; outbox: number } = { outboxId: '', outbox: 0 }
   for (;;) {
     const { rows } = await db.query<PrunedRecord & { outbox: number }>(
       `select 'pruned' as kind, id, outbox_id as "outboxId", outbox, type, state, transaction_id as "transactionId",
          ${epochMsSql('recorded_at')} as "recordedMs", ${epochMsSql('ended_at')} as "endedMs", ${epochMsSql('pruned_at')} as "prunedMs"
-       from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2) order by outbox_id, outbox limit ${prunedRows}`,
-      [after.outboxId, after.outbox],
+       from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2)
+         and ($3::text is null or outbox_id = $3) order by outbox_id, outbox limit ${prunedRows}`,
+      [after.outboxId, after.outbox, named !== null && 'outboxId' in named ? named.outboxId : null],
     )
     for (const { outbox, ...record } of rows) {
       after = { outboxId: record.outboxId, outbox }
       const { endedMs } = record
       if (type !== null && record.type !== type) continue
+      if (named !== null && 'id' in named && record.id !== named.id) continue
       if (endedMs >= (sinceMs ?? -Infinity) && endedMs < (untilMs ?? Infinity)) yield record
     }
     if (rows.length < prunedRows) return
