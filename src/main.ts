@@ -56,7 +56,10 @@ const context: CommandContext = {
 process.on('unhandledRejection', crash)
 process.on('uncaughtException', crash)
 process.stdout.on('error', nobodyReads)
-process.stderr.on('error', nobodyReads)
+process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+  // A message that a full disk refuses must not end the daemon.
+  if (error.code === 'EPIPE') nobodyReads(error)
+})
 
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
@@ -164,7 +167,11 @@ function complain(error: unknown): number {
 }
 
 function crash(error: unknown): never {
-  for (const listener of crashListeners) listener(error)
+  try {
+    for (const listener of crashListeners) listener(error)
+  } catch {
+    // The error that ends the process is still printed.
+  }
   const exitCode = complain(error)
   printOutcome(exitCode)
   process.exit(exitCode)

@@ -58,7 +58,7 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
     broken: (): string | null => broken,
     /** @returns why the files in the folder cannot be used; null on success */
     reload(): Promise<string | null> {
-      underWay = underWay.then(reloadOnce)
+      underWay = underWay.then(reloadOnce, reloadOnce)
       return underWay
     },
   }

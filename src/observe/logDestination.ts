@@ -1,5 +1,5 @@
-import { fstatSync } from 'node:fs'
-import { type DestinationStream, destination } from 'pino'
+import { fstatSync, writeSync } from 'node:fs'
+import type { DestinationStream } from 'pino'
 
 /** `auto` means `journald` if stdout is the journal, else `json`. */
 export type LogFormat = 'auto' | 'json' | 'journald'
@@ -14,9 +14,34 @@ export interface LineStream extends DestinationStream {
  * @param journalStream the value of JOURNAL_STREAM
  */
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
-  const stdout = destination({ fd: 1, sync: true })
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
-  return bufferLines(stdout, isJournal ? formatJournalLine : formatPlainLine)
+  return bufferLines(openDescriptor(1), isJournal ? formatJournalLine : formatPlainLine)
+}
+
+const readerWaitMs = 100
+const readerWaitsMax = 10
+
+/**
+ * Returns a stream whose `write` throws if the disk is full, or if a pipe's reader has gone or takes nothing for 1 s.
+ * Waits for that reader again only after it took something.
+ */
+function openDescriptor(fd: number): DestinationStream {
+  let waits = 0
+  return {
+    write(text) {
+      const bytes = Buffer.from(text)
+      for (let at = 0; at < bytes.length; ) {
+        try {
+          at += writeSync(fd, bytes, at)
+          waits = 0
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || waits >= readerWaitsMax) throw error
+          waits += 1
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readerWaitMs)
+        }
+      }
+    },
+  }
 }
 
 /** Compares device and inode (systemd.exec(5)), because stdout may be redirected. */
@@ -47,9 +72,12 @@ const warning = 40
 /**
  * Writes the lines of 10 ms together, because each write wakes the reader, which cost a sixth of the CPU under load.
  * Writes a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
+ *
+ * Drops lines that cannot be written, because a full disk must not stop the daemon. The next write tells their number.
  */
 export function bufferLines(to: DestinationStream, shape: LineFormat): LineStream {
   let kept = ''
+  let lost = 0
   let timer: NodeJS.Timeout | undefined
   const lines = {
     [Symbol.for('pino.metadata')]: true,
@@ -64,8 +92,23 @@ export function bufferLines(to: DestinationStream, shape: LineFormat): LineStrea
       timer = undefined
       const text = kept
       kept = ''
-      if (text !== '') to.write(text)
+      if (text === '') return
+      try {
+        // The line break ends a line of which only a part was written.
+        to.write(lost === 0 ? text : `\n${shape(lostLinesNote(lost), warning)}${text}`)
+        lost = 0
+      } catch {
+        lost += text.split('\n').length - 1
+      }
     },
   }
   return lines
 }
+
+const lostLinesNote = (count: number): string =>
+  `${JSON.stringify({
+    level: 'warn',
+    time: new Date().toISOString(),
+    event: 'log lines were lost, because stdout could not be written',
+    count,
+  })}\n`

@@ -9,13 +9,16 @@ const mapping = (type: string) =>
 const outboxYaml = 'table: orders\nid: id\ntype: { constant: a }\npayload: payload\nstate: none\nsequence: id\n'
 
 function setup(refusal: Error | null = null) {
-  const state = { refusal }
+  const state = { refusal, failsToTell: false }
   const folder = mkdtempSync(join(tmpdir(), 'files-'))
   const told: string[] = []
   writeFileSync(join(folder, 'a.yaml'), mapping('a'))
   const files = createReloadableFiles(folder, {
     onLoaded: (mappings, isOtherTable) => told.push(`${[...mappings.keys()]}${isOtherTable ? ', other table' : ''}`),
-    onBroken: () => told.push('broken'),
+    onBroken() {
+      told.push('broken')
+      if (state.failsToTell) throw new Error('nobody listens')
+    },
     onRefused: () => told.push('refused'),
     tryTable: async () => state.refusal,
   })
@@ -57,4 +60,13 @@ test('a table that is not as outbox.yaml says, or cannot be tried, is read as be
   state.refusal = null
   expect(await files.reload()).toBe(null)
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })
+})
+
+test('a reload that failed unexpectedly does not keep the next one from working', async () => {
+  const { files, state, write } = setup()
+  state.failsToTell = true
+  write('a.yaml', 'no mapping')
+  await expect(files.reload()).rejects.toThrow('nobody listens')
+  write('a.yaml', mapping('a'))
+  expect(await files.reload()).toBe(null)
 })

@@ -57,6 +57,28 @@ describe('the lines of a moment', () => {
   })
 })
 
+test('lines that cannot be written are counted, and their number comes with the next line', () => {
+  const writes: string[] = []
+  let isFull = true
+  const write = (text: string) => {
+    if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    writes.push(text)
+  }
+  const log = createLog('info', bufferLines({ write }, formatJournalLine))
+  log.info('a')
+  log.warn('b')
+  log.error('c')
+  isFull = false
+  log.warn('d')
+  log.warn('e')
+  const lines = linesOf(writes).filter((line) => line !== '')
+  expect(lines.map((line) => [line.slice(0, 3), JSON.parse(line.slice(3))])).toMatchObject([
+    ['<4>', { event: 'log lines were lost, because stdout could not be written', count: 3 }],
+    ['<4>', { event: 'd' }],
+    ['<4>', { event: 'e' }],
+  ])
+})
+
 const program = `
   import { createLog } from ${JSON.stringify(join(import.meta.dirname, '../../src/observe/log.ts'))}
   import { openStdout } from ${JSON.stringify(join(import.meta.dirname, '../../src/observe/logDestination.ts'))}

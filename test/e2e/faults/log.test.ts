@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startDaemonProcess } from '../../support/daemon.ts'
-import type { Program } from '../../support/program.ts'
+import { type Program, sourceMain } from '../../support/program.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
@@ -117,4 +120,21 @@ test("the log has the row's id and the SQLSTATE if the table refuses an outcome"
     (value) => value === 1,
   )
   await harness.pool.query('alter table outbox drop constraint never_done')
+})
+
+test.skipIf(process.platform !== 'linux')('a full disk under the log: the daemon goes on sending', async () => {
+  const full = openSync('/dev/full', 'w')
+  const env = { ...harness.env, PATH: process.env.PATH, NODE_ENV: 'production', LOG_LEVEL: 'info', SERVICE_TYPO: 'warns on stderr' }
+  const daemon = spawn(process.execPath, [sourceMain, 'run'], { stdio: ['ignore', full, full], env })
+  closeSync(full)
+  const ended = once(daemon, 'exit')
+  try {
+    await harness.insert('full-disk-refused-', { customerId: 'too long for this field, so a warning is written' })
+    await harness.insert('full-disk-')
+    const sent = harness.becomes('full-disk-', 'completed')
+    expect(await Promise.race([sent.then(() => 'sent'), ended])).toBe('sent')
+  } finally {
+    daemon.kill('SIGTERM')
+  }
+  expect(await ended).toEqual([0, null])
 })
