@@ -2,17 +2,38 @@
 export interface Clock {
   nowMs(): number
   /**
-   * Returns a function for the elapsed milliseconds: the larger advance of the monotonic and the wall clock. Stops of
-   * the process or the machine count, too.
+   * Returns a function for the elapsed milliseconds, which never runs backwards. Counts stops of the process and, by
+   * the wall clock, of the machine.
    */
   stopwatch(): () => number
 }
 
-export const systemClock: Clock = {
-  nowMs: () => Date.now(),
-  stopwatch() {
-    const monotonicMs = performance.now()
-    const wallMs = Date.now()
-    return () => Math.max(performance.now() - monotonicMs, Date.now() - wallMs)
-  },
+/** Smaller differences of the two clocks come from rounding, or from a stop between two reads. */
+const leapMinMs = 100
+
+/**
+ * A stopwatch adds each leap of the wall clock ahead of the monotonic clock, because the latter may stand still while the
+ * machine is suspended. A wall clock that is set back later changes nothing.
+ */
+export function createClock(readMonotonicMs: () => number, readWallMs: () => number): Clock {
+  return {
+    nowMs: readWallMs,
+    stopwatch() {
+      const startMs = readMonotonicMs()
+      let aheadMs = readWallMs() - startMs
+      let leaptMs = 0
+      return () => {
+        const monotonicMs = readMonotonicMs()
+        const leapMs = readWallMs() - monotonicMs - aheadMs
+        if (leapMs >= leapMinMs) leaptMs += leapMs
+        if (leapMs < 0 || leapMs >= leapMinMs) aheadMs += leapMs
+        return monotonicMs - startMs + leaptMs
+      }
+    },
+  }
 }
+
+export const systemClock: Clock = createClock(
+  () => performance.now(),
+  () => Date.now(),
+)
