@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import { type Credentials, connectionCredentialKinds, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
@@ -105,8 +104,6 @@ export async function startApp(deps: AppDeps) {
         log.warn('given-up outcomes could not be settled: another instance or the next start settles them', { error }),
       )
   })
-  const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
-  opened.defer(async () => sweep.stop())
   log.info('running', { port: http.port, version })
   const all = opened.move()
   return {

@@ -1,3 +1,4 @@
+import cron from 'node-cron'
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { createChainVerifier } from '../ledger/audit/verifyChain.ts'
 import { checkDatabaseClock } from '../ledger/clockWatch.ts'
@@ -46,7 +47,7 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
     }),
-    reconcile: createReconciling(daemon),
+    reconcile: createReconciling(daemon, options.stopping),
     compare: createComparing(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
     chain: createChaining(daemon, options.stopping),
@@ -119,10 +120,22 @@ async function rescueOrphans(
 
 const reconcileEveryMs = 10_000
 
-function createReconciling({ config, databases, telemetry, wakeups }: Context): LoopPart {
+/** A clock that is set forward a week costs 0.1 s, and one that is set back only delays this work. */
+const hourly = '1 * * * *'
+
+function createReconciling({ config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let lastKey = ''
+  let areRequestsDue = true
+  const schedule = cron.schedule(
+    hourly,
+    () => {
+      areRequestsDue = true
+    },
+    { timezone: 'UTC', suppressMissedWarning: true, unref: true },
+  )
+  stopping.addEventListener('abort', () => void schedule.stop())
   const steps = [
     queue.supervise,
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
@@ -134,8 +147,12 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context): 
     () => dropReportsToFormerOutboxes(ledger),
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
-    () => sumRequestCountsByHour(ledger),
-    () => pruneRequestCounts(ledger),
+    async () => {
+      if (!areRequestsDue) return
+      await sumRequestCountsByHour(ledger)
+      await pruneRequestCounts(ledger)
+      areRequestsDue = false
+    },
     async () =>
       replaceProblems(
         ledger,

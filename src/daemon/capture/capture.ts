@@ -42,6 +42,7 @@ export interface CaptureRoundsDeps {
 }
 
 const publishAgainMs = 10_000
+const sweepEveryMs = 1_000
 
 export function createCaptureRounds({ capture, sleep, publishMappedTypes, random }: CaptureRoundsDeps) {
   let captured = 0
@@ -84,11 +85,10 @@ function waitMs(round: CaptureRoundResult, random: number): number {
     // Waits a random time, because otherwise the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
+    // Rows may come without a NOTIFY. A timer does not follow the wall clock, so a clock that is set does not matter.
     case 'waits':
-      return 1_000
-    // The sweep each second, or a NOTIFY, ends this wait earlier.
     case 'idle':
-      return 60_000
+      return sweepEveryMs
     default:
       return round satisfies never
   }

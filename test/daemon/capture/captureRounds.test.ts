@@ -101,15 +101,15 @@ test('a round that leaves rows is followed at once, and nobody who inserts has t
 
 test('after the last rows it sleeps, and says how many came with them', async () => {
   const { runOnce, calls, state } = setup({ rows: 2 })
-  expect(await runOnce()).toBe(60_000)
+  expect(await runOnce()).toBe(1_000)
   state.rows = 1
   await runOnce()
   expect(calls.filter((call) => call.startsWith('fall'))).toEqual(['fall asleep after 2', 'fall asleep after 1'])
 })
 
-test('with nothing new it sleeps', async () => {
+test('with nothing new it sleeps, and looks again after a second', async () => {
   const { runOnce, calls } = setup({})
-  expect(await runOnce()).toBe(60_000)
+  expect(await runOnce()).toBe(1_000)
   expect(calls).toEqual(['types order', 'fall asleep after 0'])
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { startDaemonProcess } from '../../support/daemon.ts'
 import { readMetric, scrape } from '../../support/scrape.ts'
 import { setClockBack } from '../../support/setClock.ts'
 import { until } from '../../support/until.ts'
@@ -71,4 +72,34 @@ test('the clock is set back while an outcome waits: same wait', async () => {
       50_000,
     ),
   ).toMatchObject({ effects: 1 })
+})
+
+const clockSetBack = `data:text/javascript,${encodeURIComponent(`
+  const real = Date
+  let setBackMs = 0
+  globalThis.Date = class extends real {
+    constructor(...given) {
+      given.length === 0 ? super(real.now() - setBackMs) : super(...given)
+    }
+    static now() {
+      return real.now() - setBackMs
+    }
+  }
+  process.on('SIGUSR2', () => {
+    setBackMs = 3_600_000
+    console.log('set back')
+  })`)}`
+
+test("the host's clock is set back an hour: a row without NOTIFY is captured within seconds", async () => {
+  await using harness = await setup()
+  await harness.pool.query('alter table outbox disable trigger user')
+  await using daemon = await startDaemonProcess(harness.env, { flags: ['--import', clockSetBack] })
+  daemon.signal('SIGUSR2')
+  await daemon.line((line) => line === 'set back')
+  for (const marker of ['set-back-1-', 'set-back-2-']) {
+    const insertedMs = performance.now()
+    await harness.insert(marker)
+    await harness.becomes(marker, 'completed')
+    expect(performance.now() - insertedMs).toBeLessThan(15_000)
+  }
 })
