@@ -28,6 +28,8 @@ interface TokenCacheDeps {
 }
 
 const assumedLifetimeMs = 300_000
+/** The longest wait of a caller. A request may take longer, but /livez reports a round that hangs for 120 s. */
+const readyMaxMs = 10_000
 /** The wait after a failed renewal, so that a failing issuer is not asked with each request. */
 const renewalPauseMs = 10_000
 
@@ -62,6 +64,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
   const refusedWith = new Map<string, string>()
   let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
+  /** Stays until a caller has its verdict, because that may be a pause. */
+  let missing: Promise<TokenVerdict> | null = null
 
   async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
     // The token's age counts from before the request, so that a slow answer does not make the token look younger.
@@ -105,6 +109,21 @@ export function createTokenCache(deps: TokenCacheDeps) {
     return fetching
   }
 
+  async function waitForMissing(): Promise<TokenVerdict> {
+    missing ??= shareFetch('missing')
+    const late = Promise.withResolvers<null>()
+    const timer = setTimeout(late.resolve, readyMaxMs, null)
+    let isLate = false
+    try {
+      const verdict = await Promise.race([missing, late.promise])
+      isLate = verdict === null
+      return verdict ?? { kind: 'no-slot' }
+    } finally {
+      clearTimeout(timer)
+      if (!isLate) missing = null
+    }
+  }
+
   /**
    * True if the token has expired. With a limit of 1, an expired token is used once, because each token would expire
    * before the window has room for a request.
@@ -126,10 +145,11 @@ export function createTokenCache(deps: TokenCacheDeps) {
   return {
     /**
      * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
-     * token, and after a failed renewal, until that token expires.
+     * token, and after a failed renewal, until that token expires. Returns `no-slot` if the issuer does not answer in 10 s.
      */
     async ready(): Promise<TokenVerdict> {
-      if (held === null || isOver(held)) return shareFetch('missing')
+      if (held === null || isOver(held)) return waitForMissing()
+      missing = null
       if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
     },

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Answer, Breach } from '../../src/model.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
@@ -256,12 +256,32 @@ test('after five such tokens in a row a 401 is what it says; a request that is l
   expect(turns.slice(18)).toEqual([true, true, true])
 })
 
+afterEach(() => void vi.useRealTimers())
+
+test('nobody waits longer than 10 s for an issuer that hangs, and the pause that it causes is not missed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { tokens, issuer } = setup()
+  const hanging = Promise.withResolvers<TokenAnswer>()
+  issuer.next(hanging.promise)
+  for (let n = 0; n < 2; n++) {
+    const asked = tokens.ready()
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(await asked).toEqual({ kind: 'no-slot' })
+  }
+  hanging.resolve(refusal(503))
+  await vi.advanceTimersByTimeAsync(0)
+  expect(await tokens.ready()).toMatchObject({ kind: 'pause' })
+  expect(issuer.asked()).toBe(1)
+  expect(await tokens.ready()).toMatchObject({ kind: 'token' })
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 function setup({ isOneAtATime = false } = {}) {
   const clock = handClock()
   const budget = { slots: 100, broken: false }
   const breaches: Breach[] = []
   const needs: TokenFetchReason[] = []
-  const queued: TokenAnswer[] = []
+  const queued: (TokenAnswer | Promise<TokenAnswer>)[] = []
   let asked = 0
   let newSecrets = 0
   let meanwhile = () => {}
@@ -289,7 +309,7 @@ function setup({ isOneAtATime = false } = {}) {
   })
   const issuer = {
     asked: () => asked,
-    next: (answer: TokenAnswer) => queued.push(answer),
+    next: (answer: TokenAnswer | Promise<TokenAnswer>) => queued.push(answer),
     during: (work: () => void) => {
       meanwhile = work
     },
