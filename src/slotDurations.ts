@@ -10,6 +10,12 @@ export const permitValidMs = (windowMs: number): number => slotUsableMs(windowMs
 export const computeRequestsEndAfterMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(permitValidMs(windowMs)) + requestTimeoutMs
 
-/** A slot stays taken until its last request has ended, plus one window. */
-export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  computeRequestsEndAfterMs(windowMs, requestTimeoutMs) + windowMs
+const trialValidMaxMs = 30_000
+const trialWriteMs = 5_000
+
+/** How long a trial's request may wait before it leaves. Not as long as others, because all sending waits for a trial. */
+export const trialValidMs = (windowMs: number): number => Math.min(permitValidMs(windowMs), trialValidMaxMs)
+
+/** After this time a trial counts as lost. Its request has ended, and there was time to write the outcome. */
+export const trialLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
+  Math.ceil(trialValidMs(windowMs)) + requestTimeoutMs + trialWriteMs

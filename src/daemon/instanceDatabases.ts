@@ -26,7 +26,7 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { computeRequestsEndAfterMs, slotLeaseMs } from '../slotDurations.ts'
+import { computeRequestsEndAfterMs, trialLeaseMs } from '../slotDurations.ts'
 
 type Pool = InstanceLedger['ledger']
 
@@ -123,7 +123,7 @@ async function connect(
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
-    leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
+    trialLeaseMs: trialLeaseMs(windowMs, requestTimeoutMs),
     isOwnFileInUse: isOurFileInForce,
     async close(): Promise<void> {
       await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))

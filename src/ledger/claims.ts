@@ -10,7 +10,7 @@ import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.t
 
 export type SubmissionClaimerDeps = Pick<
   InstanceLedger,
-  'ledger' | 'queue' | 'instance' | 'requestsEndAfterMs' | 'leaseMs'
+  'ledger' | 'queue' | 'instance' | 'requestsEndAfterMs' | 'trialLeaseMs'
 > & {
   history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
 }
@@ -82,22 +82,26 @@ interface Grant extends ClaimRequest {
 }
 
 /** After a successful trial, records are sent one at a time until one has proven that the pauses are over. */
-async function grant({ leaseMs }: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
+async function grant(
+  { trialLeaseMs }: SubmissionClaimerDeps,
+  db: Database,
+  request: ClaimRequest,
+): Promise<Grant | null> {
   if (request.trial)
-    return (await pauses.claimTrialRequest(db, leaseMs)) ? { ...request, isFirstAfterTrial: false } : null
+    return (await pauses.claimTrialRequest(db, trialLeaseMs)) ? { ...request, isFirstAfterTrial: false } : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, isFirstAfterTrial: false }
-  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, leaseMs)
+  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, trialLeaseMs)
   return { ...budget.limitToOneSubmission(request, isFirstAfterTrial), isFirstAfterTrial }
 }
 
 async function claimTrialRequest(
-  { leaseMs, requestsEndAfterMs, instance }: SubmissionClaimerDeps,
+  { trialLeaseMs, requestsEndAfterMs, instance }: SubmissionClaimerDeps,
   db: Database,
   permits: number,
 ): Promise<Slot[] | null> {
-  if (!(await pauses.claimTrialRequest(db, leaseMs))) return null
+  if (!(await pauses.claimTrialRequest(db, trialLeaseMs))) return null
   const slots = permits > 0 ? await budget.takeSlots(db, permits, requestsEndAfterMs, instance.id) : []
   if (permits > 0 && slots.length === 0) {
     await pauses.giveBackTrialRequest(db)

@@ -29,7 +29,7 @@ export interface InstanceLedger {
   /** Time from taking a slot until its last request has arrived. */
   requestsEndAfterMs: number
   /** Time for which one instance has the trial. */
-  leaseMs: number
+  trialLeaseMs: number
 }
 
 type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>

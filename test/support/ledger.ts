@@ -108,7 +108,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         queue,
         instance: { id: randomUUID(), who: 'test' },
         history: historyOf(pool),
-        leaseMs: 60_000,
+        trialLeaseMs: 60_000,
         requestsEndAfterMs: 36_000,
         backoff: pauseBackoff,
         keyOnFailure: 'continue',

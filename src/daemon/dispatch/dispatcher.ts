@@ -13,6 +13,7 @@ import {
   type TokenVerdict,
   wasProcessSuspended,
 } from '../../model.ts'
+import { trialValidMs } from '../../slotDurations.ts'
 import type { SlotBalance } from './allocateSlots.ts'
 import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
@@ -149,16 +150,19 @@ export function createDispatcher(deps: DispatcherDeps) {
     // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
+    else if (claim.isFirstAfterTrial) void deps.writeOutcome({ ...emptyOutcome, trialEnded: true })
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
       requests.follow(sent, () => answers.ended(sent, working))
     for (const submission of isTimely ? claim.submissions : []) {
       const permit = deps.slotPool.acquire('submissions')
-      const working = deps.submit(submission, accessToken, () => permit.isValid() && deps.mayClaim())
+      const isValid = claim.isFirstAfterTrial ? isTrialValid(deps.windowMs, permit, ageMs) : permit.isValid
+      const working = deps.submit(submission, accessToken, () => isValid() && deps.mayClaim())
       follow({ submission, job: null, trial: claim.isFirstAfterTrial, permit, accessToken, ageMs }, working)
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.slotPool.acquire('polls')
-      const working = deps.poll(submission, accessToken, permit.isValid)
+      const isValid = trial ? isTrialValid(deps.windowMs, permit, ageMs) : permit.isValid
+      const working = deps.poll(submission, accessToken, isValid)
       follow({ submission, job, trial, permit, accessToken, ageMs }, working)
     }
     return claim.submissions.length + claim.polls.length
@@ -198,6 +202,9 @@ interface Sent {
   accessToken: string
   ageMs: () => number
 }
+
+const isTrialValid = (windowMs: number, permit: Permit, ageMs: () => number) => () =>
+  permit.isValid() && ageMs() < trialValidMs(windowMs)
 
 interface SentAttempt extends Sent {
   submission: Submission
@@ -244,7 +251,9 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       await write(interpretAttempt(end, streaks, circumstances(ageMs)), accessToken)
     },
     async harmlessTrialEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
-      const answer = await deps.sendHarmlessTrial(accessToken, permit.isValid).finally(permit.release)
+      const answer = await deps
+        .sendHarmlessTrial(accessToken, isTrialValid(deps.windowMs, permit, ageMs))
+        .finally(permit.release)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
       await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), accessToken)

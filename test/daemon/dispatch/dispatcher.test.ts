@@ -20,7 +20,8 @@ import { until } from '../../support/until.ts'
 
 type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 
-const windowMs = 60_000
+const minuteMs = 60_000
+const dayMs = 86_400_000
 
 const worked = (answer: Answer | null, pause: PauseToRaise | null = null): AttemptResult => ({
   step: { change: asChange({ state: 'failed' }), cause: 'test', pause },
@@ -38,8 +39,10 @@ function setup(
     maxInFlight?: number
     pauses?: RequestDemand['pauses']
     proof?: RequestDemand['proof']
+    windowMs?: number
   } = {},
 ) {
+  const windowMs = given.windowMs ?? minuteMs
   const ledger = {
     ready: 0,
     due: 0,
@@ -371,6 +374,23 @@ describe('a trial', () => {
     expect([spent.questions, second.questions]).toEqual([[], []])
   })
 
+  test('leaves within 30 s, however long the window: then another instance may begin one', async () => {
+    const asked = setup({ pauses: over, windowMs: dayMs })
+    await asked.dispatcher.runOnce()
+    const polled = setup({ due: 1, pauses: over, windowMs: dayMs })
+    await polled.dispatcher.runOnce()
+    const proving = setup({ ready: 1, proof: 'wanted', windowMs: dayMs })
+    await proving.dispatcher.runOnce()
+    const usual = setup({ ready: 1, windowMs: dayMs })
+    await usual.dispatcher.runOnce()
+    const areValid = () =>
+      [asked.questions, polled.onWire, proving.onWire, usual.onWire].map(([sent]) => sent?.isValid())
+    for (const { state } of [asked, polled, proving, usual]) state.nowMs += 29_999
+    expect(areValid()).toEqual([true, true, true, true])
+    for (const { state } of [asked, polled, proving, usual]) state.nowMs += 1
+    expect(areValid()).toEqual([false, false, false, true])
+  })
+
   test.each([
     response(404, { code: 'NOT_FOUND' }),
     response(404),
@@ -474,6 +494,14 @@ describe('after a trial', () => {
     const { dispatcher, claims } = setup({ ready: 50, proof: 'under way' })
     await dispatcher.runOnce()
     expect(claims).toEqual([])
+  })
+
+  test('another record may go at once if the claim of the one was too late', async () => {
+    const { dispatcher, state, settled, onWire } = setup({ ready: 50, proof: 'wanted' })
+    state.becomesSilent = true
+    await dispatcher.runOnce()
+    expect(onWire).toEqual([])
+    expect(settled).toMatchObject([{ transition: null, trialEnded: true, trialSucceeded: false }])
   })
 
   test('the one that goes unanswered brings the pause back, and it takes longer each time', async () => {
@@ -682,7 +710,7 @@ test('a process that was stopped between claim and request must not send: its pe
   const { dispatcher, state, onWire } = setup({ ready: 1 })
   await dispatcher.runOnce()
   expect(onWire[0]?.isValid()).toBe(true)
-  state.nowMs += windowMs / 10
+  state.nowMs += minuteMs / 10
   expect(onWire[0]?.isValid()).toBe(false)
 })
 

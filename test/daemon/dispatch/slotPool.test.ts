@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createSlotPool, type Permit } from '../../../src/daemon/dispatch/slotPool.ts'
-import { slotLeaseMs } from '../../../src/slotDurations.ts'
+import { trialLeaseMs } from '../../../src/slotDurations.ts'
 
 const windowMs = 60_000
 
@@ -99,8 +99,12 @@ test('a slot that ran out between counting and drawing still serves while the le
   expect(slotPool.acquire('polls').isValid()).toBe(true)
 })
 
-test('the lease covers the last moment at which a permit is good, the whole request, and one window', () => {
-  expect(slotLeaseMs(windowMs, 30_000)).toBe(1_000 + 5_000 + 30_000 + 60_000)
+test('the lease of a trial covers the last moment at which it may leave, and the whole request', () => {
+  expect(trialLeaseMs(windowMs, 30_000)).toBe(1_000 + 5_000 + 30_000 + 5_000)
+})
+
+test('a trial is leased for minutes, however long the window (26 h with a window of a day)', () => {
+  expect(trialLeaseMs(86_400_000, 30_000)).toBe(65_000)
 })
 
 describe('whatever happens', () => {
