@@ -13,6 +13,7 @@ import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 import {
   conflictRetryMs,
+  conflictsMax,
   differentRowMessage,
   duplicateIdMessage,
   findRepeatedIds,
@@ -108,7 +109,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         from line) as "waitingKeys",
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
           select outbox_id as id, captured from outboxd.skipped_row where ${isOfServedOutboxSql}
-          union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
+          union all select subject, false from outboxd.problem where ${isWaitingConflictSql}
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
@@ -228,9 +229,20 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
+export class TooManyRowConflicts extends Error {
+  override name = 'TooManyRowConflicts'
+  constructor() {
+    super(
+      `at least ${conflictsMax} rows of the outbox differ from what was captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
+    )
+  }
+}
+
 /** Needed because rows of former outboxes may have the same ids. */
 const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
 const isSkippedRowSql = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
+
+const isWaitingConflictSql = "kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()"
 
 /** The query for new rows lists all skipped ids, so they must be few. */
 const skippedMax = 1_000
@@ -285,12 +297,16 @@ export interface DueCaptureRetries extends Pick<DueCaptureWork, 'dueId' | 'leave
   served: ServedOutbox
 }
 
-/** Runs one statement only, because an idle daemon calls this function every second. */
+/** Runs one statement only, because an idle daemon calls this function every second. @throws TooManyRowConflicts */
 export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRetries> {
-  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<DueCaptureRetries, 'served'>>(
+  const { dueId, leavesTypes, hasTooManyConflicts, ...served } = await readServedOutbox<
+    Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
+  >(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,
+    `(select count(*) >= ${conflictsMax} from outboxd.problem where ${isWaitingConflictSql}) as "hasTooManyConflicts"`,
   )
+  if (hasTooManyConflicts) throw new TooManyRowConflicts()
   return { dueId, leavesTypes, served }
 }

@@ -60,6 +60,8 @@ export interface RowConflict {
 export const tableProblemSubject = ''
 
 export const conflictRetryMs = 600_000
+/** The query for new rows lists their ids, so they must be few. */
+export const conflictsMax = 1_000
 
 export const differentRowMessage = (state: string, recorded: string): string =>
   `the row differs from the row that was captured under this id (recorded ${recorded}, its record is ${state}). The row is not sent, and nothing is written back to it`

@@ -1,3 +1,4 @@
+import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
@@ -101,7 +102,8 @@ const subjectsShown = 3
 function rowConflicts(rows: readonly Problem[], count: number): string {
   if (count === 0) return ''
   const [verb, object] = count === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
-  return `${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}`
+  const atLeast = count >= conflictsMax ? 'At least ' : ''
+  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured.'}`
 }
 
 function first(problems: readonly Problem[]): string {

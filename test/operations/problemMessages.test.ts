@@ -29,3 +29,20 @@ test('if only a part of the problems was read, the message counts all', () => {
   }
   expect(problemMessages([row], { row_missing: 250 })).toEqual([expect.stringContaining('250 rows left the outbox')])
 })
+
+test('from 1,000 rows in conflict the daemon captures nothing more, and the count is the least', () => {
+  const row: Problem = {
+    kind: 'row_conflict',
+    subject: '7',
+    detail: 'differs',
+    sinceMs: 0,
+    seenMs: 0,
+    times: 1,
+    retryMs: 600_000,
+  }
+  const message = (count: number) => problemMessages([row], { row_conflict: count })
+  expect(message(999)).toEqual([expect.stringMatching(/^999 rows of the outbox/)])
+  expect(message(1_200)).toEqual([
+    expect.stringMatching(/^At least 1200 rows of the outbox .* Until then nothing more is captured\.$/),
+  ])
+})

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
-import { readProblems } from '../../../src/ledger/problems.ts'
+import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
@@ -392,6 +392,18 @@ test('a row in conflict is not left to the report with the rows whose mark took 
   })
   expect((await readProblems(ledger.pool, 10)).map(({ kind }) => kind)).toEqual(['row_conflict'])
   expect(left).toEqual(others)
+})
+
+test('after 1,000 rows in conflict nothing more is captured, because each query for new rows lists them', async () => {
+  await insert(1_600)
+  const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
+  await ledger.capture(rows.map(({ id }) => ({ outboxId: id, createdAt: '2020-01-01T00:00:00Z' })))
+  const capture = createBatchCapture(deps({ queuedMax: 10_000 }))
+  expect([await capture.runOnce(), await capture.runOnce()]).toEqual(['again', 'again'])
+  await expect(capture.runOnce()).rejects.toThrow('at least 1000 rows of the outbox differ')
+  expect(await countProblems(ledger.pool)).toEqual([{ kind: 'row_conflict', problems: 1_000 }])
+  await ledger.pool.query(`update outboxd.problem set retry_at = clock_timestamp()`)
+  expect(await capture.runOnce()).toBe('again')
 })
 
 describe('a type without a mapping file', () => {
