@@ -172,6 +172,14 @@ describe('deploy/outboxd.service', () => {
     )
   })
 
+  test('starts the daemon again whatever its exit code: a table may be missing for a minute', () => {
+    const unit = read('deploy/outboxd.service')
+    expect(unit).toMatch(/^Restart=always$/m)
+    expect(unit).toMatch(/^RestartSec=30$/m)
+    expect(unit).toMatch(/^StartLimitIntervalSec=0$/m)
+    expect(unit).not.toMatch(/^RestartPreventExitStatus=/m)
+  })
+
   test('fits the folder and the names that docs/start/install.md says', () => {
     const unit = read('deploy/outboxd.service')
     const page = read('docs/start/install.md')
