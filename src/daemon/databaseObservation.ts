@@ -14,6 +14,9 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
+/** Agreeing takes eleven statements. What an instance says counts for 60 s, and a changed file is told at once. */
+const agreeEveryMs = 15_000
+const notAgreed = { said: '', untilMs: Number.NEGATIVE_INFINITY }
 /** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
@@ -37,6 +40,15 @@ export function createDatabaseObservation(
   let lastEventId: string | null = null
   let mayHaveHistory = true
   let differences = ''
+  let agreed = notAgreed
+
+  async function agreeIfDue(): Promise<void> {
+    const own = databases.settings()
+    const said = JSON.stringify(own)
+    if (elapsedMs() < agreed.untilMs && said === agreed.said) return
+    logSettings(await agreeOnSettings(ledger, own))
+    agreed = { said, untilMs: elapsedMs() + agreeEveryMs - everyMs / 2 }
+  }
 
   async function countBacklog(): Promise<OutboxBacklog> {
     const nowMs = elapsedMs()
@@ -68,7 +80,9 @@ export function createDatabaseObservation(
     // Sets these gauges first, because the statements below throw if a database is unreachable.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
-    logSettings(await agreeOnSettings(ledger, databases.settings()))
+    // After an outage what this instance said may have expired.
+    if (!isLedgerUp) agreed = notAgreed
+    await agreeIfDue()
     const snapshot = await readLedgerSnapshot(ledger)
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     await countActs()

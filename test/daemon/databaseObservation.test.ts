@@ -119,6 +119,31 @@ test('a limit that becomes another for all is said once', async () => {
   expect(warned()).toEqual(['rate limit of all instances changed to 50 requests in 60 s'])
 })
 
+test('agrees on settings each 15 s, and at once after a changed file or an outage of the ledger', async () => {
+  const given: Record<string, string> = {}
+  let isAway = false
+  const whileThere = <T>(work: () => Promise<T>) => (isAway ? Promise.reject(new Error('away')) : work())
+  const ledger = replaced(databases.ledger, {
+    query: (...asked: [string]) => whileThere(() => databases.ledger.query(...asked)),
+    connect: () => whileThere(() => databases.ledger.connect()),
+  })
+  const { context, time } = contextOf({ ...databases, ledger, settings: () => ({ ...databases.settings(), given }) })
+  const { runOnce } = createDatabaseObservation(context, () => {})
+  const said = async (atMs: number) => {
+    await sql('delete from outboxd.instance_setting')
+    time.ms = atMs
+    await runOnce().catch(() => {})
+    return (await sql('select from outboxd.instance_setting')).rowCount === 1
+  }
+  expect([await said(0), await said(5_000), await said(10_000), await said(15_000)]).toEqual([true, false, false, true])
+  given['mapping of data'] = 'changed'
+  expect([await said(20_000), await said(25_000)]).toEqual([true, false])
+  isAway = true
+  await said(30_000)
+  isAway = false
+  expect(await said(31_000)).toBe(true)
+})
+
 test('more than a thousand rows from before the start are told, until few wait', async () => {
   const { context, toldOf } = contextOf(databases)
   await fillOutbox(1_000)
