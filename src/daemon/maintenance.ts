@@ -123,11 +123,16 @@ const reconcileEveryMs = 10_000
 /** A clock that is set forward a week costs 0.1 s, and one that is set back only delays this work. */
 const hourly = '1 * * * *'
 
-function createReconciling({ config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
+/** Only active jobs can come back from a dead instance. The rest of pg-boss's work, some 24 statements, can wait. */
+const superviseIdleEveryMs = 30_000
+
+function createReconciling({ clock, config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let lastKey = ''
   let areRequestsDue = true
+  const elapsedMs = clock.stopwatch()
+  let superviseAtMs = 0
   const schedule = cron.schedule(
     hourly,
     () => {
@@ -137,7 +142,11 @@ function createReconciling({ config, databases, telemetry, wakeups }: Context, s
   )
   stopping.addEventListener('abort', () => void schedule.stop())
   const steps = [
-    queue.supervise,
+    async () => {
+      if (elapsedMs() < superviseAtMs && !(await queue.hasActiveJobs())) return
+      await queue.supervise()
+      superviseAtMs = elapsedMs() + superviseIdleEveryMs - reconcileEveryMs / 2
+    },
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
       const round = await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure, lastKey))

@@ -149,6 +149,14 @@ export async function openPollQueue(url: string | DatabaseAddress, onError: (err
     },
     /** Queues jobs again if their instance was silent for 10 s, and deletes old jobs. Works every 5 s at most. */
     supervise: (): Promise<void> => boss.supervise(queueName),
+    /** True if any instance works on a job, or died while it did. */
+    async hasActiveJobs(): Promise<boolean> {
+      const { rowCount } = await pool.query(
+        `select from ${queueSchemaName}.job where name = $1 and state = 'active' limit 1`,
+        [queueName],
+      )
+      return (rowCount ?? 0) > 0
+    },
     async close(): Promise<void> {
       await boss.stop({ graceful: false })
       await pool.end()

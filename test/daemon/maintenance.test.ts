@@ -203,13 +203,31 @@ describe('reconcile', () => {
   }
 
   test('all is looked at in each round', async () => {
-    const { reconcile, times } = supervised()
+    const { reconcile, times, time } = supervised()
     await loseJob()
     expect(await reconcile.runOnce()).toBe(10_000)
     expect([times(), (await ledger.liveJobs()).length]).toEqual([1, 1])
     await sql('delete from pgboss.job')
+    time.ms = 30_000
     await reconcile.runOnce()
     expect([times(), (await ledger.liveJobs()).length]).toEqual([2, 1])
+  })
+
+  test('polls of silent holders are looked for in each round if any poll is under way, else every 30 s', async () => {
+    await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
+    const { reconcile, times, time } = supervised()
+    const rounds: number[] = []
+    const round = async (atMs: number) => {
+      time.ms = atMs
+      await reconcile.runOnce()
+      rounds.push(times())
+    }
+    for (const atMs of [0, 10_000, 20_000, 30_000]) await round(atMs)
+    expect(rounds).toEqual([1, 1, 1, 2])
+    expect(await databases.queue.fetch(ledger.pool, 1, false)).toHaveLength(1)
+    await round(40_000)
+    await round(50_000)
+    expect(rounds.slice(4)).toEqual([3, 4])
   })
 
   test('what fails keeps nothing else from being done, and is thrown at the end', async () => {
