@@ -12,8 +12,8 @@ export interface Clock {
 const leapMinMs = 100
 
 /**
- * A stopwatch adds each leap of the wall clock ahead of the monotonic clock, because the latter may stand still while the
- * machine is suspended. A wall clock that is set back later changes nothing.
+ * Stopwatches add each leap of the wall clock, because the monotonic clock may stand still while the machine is suspended.
+ * Setting the wall clock back changes nothing.
  */
 export function createClock(readMonotonicMs: () => number, readWallMs: () => number): Clock {
   return {

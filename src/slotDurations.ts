@@ -13,9 +13,9 @@ export const computeRequestsEndAfterMs = (windowMs: number, requestTimeoutMs: nu
 const trialValidMaxMs = 30_000
 const trialWriteMs = 5_000
 
-/** How long a trial's request may wait before it leaves. Not as long as others, because all sending waits for a trial. */
+/** How long a trial may wait before it leaves. All sending waits for it. */
 export const trialValidMs = (windowMs: number): number => Math.min(permitValidMs(windowMs), trialValidMaxMs)
 
-/** After this time a trial counts as lost. Its request has ended, and there was time to write the outcome. */
+/** Then a trial counts as lost: its request has ended, and its outcome should be written. */
 export const trialLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(trialValidMs(windowMs)) + requestTimeoutMs + trialWriteMs

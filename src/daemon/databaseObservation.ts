@@ -14,7 +14,7 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
-/** Agreeing takes eleven statements. What an instance says counts for 60 s, and a changed file is told at once. */
+/** Agreeing takes eleven statements. What an instance says counts for 60 s (`settingsValidMs`). */
 const agreeEveryMs = 15_000
 const notAgreed = { said: '', untilMs: Number.NEGATIVE_INFINITY }
 /** Counting up to this many rows takes a few milliseconds. */

@@ -22,8 +22,8 @@ const readerWaitMs = 100
 const readerWaitsMax = 10
 
 /**
- * Returns a stream whose `write` throws if the disk is full, or if a pipe's reader has gone or takes nothing for 1 s.
- * Waits for that reader again only after it took something.
+ * Returns a stream whose `write` throws if the disk is full, or if a pipe's reader takes nothing for 1 s. Waits for that
+ * reader again only after it took something.
  */
 function openDescriptor(fd: number): DestinationStream {
   let waits = 0

@@ -28,7 +28,7 @@ interface TokenCacheDeps {
 }
 
 const assumedLifetimeMs = 300_000
-/** The longest wait of a caller. A request may take longer, but /livez reports a round that hangs for 120 s. */
+/** Bounds a caller's wait, because /livez reports a round that hangs for 120 s. */
 const readyMaxMs = 10_000
 /** The wait after a failed renewal, so that a failing issuer is not asked with each request. */
 const renewalPauseMs = 10_000

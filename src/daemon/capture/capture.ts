@@ -85,7 +85,7 @@ function waitMs(round: CaptureRoundResult, random: number): number {
     // Waits a random time, because otherwise the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
-    // Rows may come without a NOTIFY. A timer does not follow the wall clock, so a clock that is set does not matter.
+    // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
     case 'waits':
     case 'idle':
       return sweepEveryMs
