@@ -93,7 +93,9 @@ export class CursorScan {
       for (const [i, row] of rows.entries()) {
         isPassing &&= isKnown(row) && row.settled === true
         if (isPassing && isCursorStop(rows, i)) passed = row.position
-        if (!isKnown(row)) choice.meet(row)
+      }
+      for (const row of putKeysInOrder(uncaptured)) {
+        choice.meet(row)
         if (choice.isFull()) break
       }
       at = rows.at(-1)?.position ?? at
@@ -291,6 +293,13 @@ function isCursorStop(rows: readonly PageRow[], i: number): boolean {
   return rows.length < pageMax || first(rows[0]) === first(rows[i])
 }
 
+/** Sorts the rows of each key among the places that the key has in the page. */
+function putKeysInOrder(rows: readonly PageRow[]): PageRow[] {
+  const ordered = rows.toSorted((a, b) => a.placeInKey - b.placeInKey)
+  const ofKeys = new Map([...Map.groupBy(ordered, ({ keyHash }) => keyHash)].map(([key, its]) => [key, its.values()]))
+  return rows.map((row) => (row.keyHash === null ? row : (ofKeys.get(row.keyHash)?.next().value ?? row)))
+}
+
 const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
@@ -330,6 +339,8 @@ export function judgeRowsBehindCursor(sample: RowsBehindCursorSample): 'same' | 
 
 interface PageRow extends StampedRow, ScannedRow {
   position: string[]
+  /** The row's place among the page's rows of its key. */
+  placeInKey: number
   settled: boolean | null
 }
 
@@ -341,19 +352,28 @@ interface EarlierRow extends StampedRow {
 const sampleMax = 20
 
 function cursorScanStatements(rows: RowExpressions) {
-  const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order } = rows
+  const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order, orderInKey } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
   /** True after a position, and for all rows if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
   const position = `array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}]`
+  const scanOrder = sort.map(({ expression }) => expression)
+  const named = (expressions: readonly string[], prefix: string) =>
+    expressions.map((expression, i) => `${expression} as ${prefix}${i}`).join(', ')
+  const namesOf = (expressions: readonly string[], prefix: string) => expressions.map((_, i) => prefix + i).join(', ')
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
-    select ${seen}, ${keyHash} as "keyHash",
-      ${key} = any($3::text[]) as excepted, case when ${isTypeOfOtherInstancesSql(type, 4)} then ${type} end as "leftType",
-      ${position} as position,
-      ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
-    from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
+    select "outboxId", stamp, "createdAt", "keyHash", excepted, "leftType", position, settled,
+      row_number() over (partition by "keyHash" order by ${namesOf(orderInKey, 'k')})::int as "placeInKey"
+    from (
+      select ${seen}, ${keyHash} as "keyHash",
+        ${key} = any($3::text[]) as excepted, case when ${isTypeOfOtherInstancesSql(type, 4)} then ${type} end as "leftType",
+        ${position} as position,
+        ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled,
+        ${named(scanOrder, 's')}, ${named(orderInKey, 'k')}
+      from ${from} where ${waits}${after(6)} order by ${order} limit $1
+    ) page order by ${namesOf(scanOrder, 's')}`,
     /** Selects the waiting rows of the keys in $2 after a position (excluded) up to another (included). */
     earlierOfKeys: `
     select ${idText} as "outboxId", '' as stamp, null as "createdAt", ${keyHash} as "keyHash", ${position} as position

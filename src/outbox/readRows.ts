@@ -10,8 +10,9 @@ import type { OutboxTable } from './outboxTable.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements({ rows }: OpenTable) {
-  const { from, waits, record, seen, id, idType, idText, order } = rows
-  const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
+  const { from, waits, record, seen, id, idType, idText, order, orderInKey } = rows
+  const waitingOf = (parameter: number) =>
+    `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${orderInKey.join(', ')}`
   return {
     sizes: `select ${idText} as "outboxId", octet_length(${rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
     byIds: `select ${record} from ${from} where ${waitingOf(2)}`,

@@ -66,6 +66,8 @@ export function rowExpressions(
     /** The values by which rows are ordered. The last one is always the id. */
     sort,
     order: sort.map(({ expression }) => expression).join(', '),
+    /** The expressions that order the rows of a key among the rows that are read together. */
+    orderInKey: sortInKey(table, shape, sort).map(({ expression }) => expression),
     seen: `${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"`,
   }
 }
@@ -146,6 +148,13 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
+}
+
+/** Leaves out the transaction's number: it is drawn at the first write, and a savepoint has its own. */
+function sortInKey(table: OutboxTable, { isIdNumbered }: TableShape, sort: readonly SortValue[]): readonly SortValue[] {
+  if (isMarkedOnCapture(table) || table.sequence !== null) return sort
+  if (table.order !== null) return sort.slice(1)
+  return isIdNumbered ? sort.slice(-1) : sort
 }
 
 /**

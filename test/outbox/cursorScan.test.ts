@@ -6,7 +6,7 @@ import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
-import { anyRows, setup, tableOf } from './setup.ts'
+import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
 const common = `
@@ -297,6 +297,55 @@ test('the order of transactions: the position passes the full pages of a large t
   expect(rows).toEqual([{ id: '4000' }])
   expect(await capture()).toEqual([])
   expect((await pool.query('select position[3] as id from outboxd.outbox_cursor')).rows).toEqual([{ id: '4500' }])
+})
+
+const keyOrders = {
+  'the ids of its own sequence': { ddl, yaml: common },
+  'the column of `order`': {
+    ddl: "create table source (id uuid primary key default gen_random_uuid(), n int generated always as identity, type text default 'data', key text, payload jsonb default '{}')",
+    yaml: `${common}\norder: n`,
+  },
+}
+
+for (const [name, form] of Object.entries(keyOrders)) {
+  /** Captures all rows in batches of `limit`. @returns the numbers of the key's rows, in the order of the ledger */
+  const captureAll = async ({ pool, captureRecords }: Setup, limit: number, key: string) => {
+    const taken: string[] = []
+    for (let batch = await captureRecords(limit); batch.length > 0; batch = await captureRecords(limit))
+      taken.push(...batch.filter((record) => record.key === key).map(({ outboxId }) => outboxId))
+    const number = form.yaml.includes('order: n') ? 'n' : 'id'
+    const { rows } = await pool.query(`select id::text, ${number}::int as n from source`)
+    return taken.map((id) => rows.find((row) => row.id === id).n)
+  }
+
+  test(`the order of transactions: rows of a key follow ${name}, though the first was written in a savepoint`, async () => {
+    const session = await setup(form)
+    await session.pool.query(`
+      create function write_row(k text) returns void language plpgsql as $$
+        begin insert into source (key) values (k); exception when unique_violation then null; end $$;
+      begin; select write_row('k'); insert into source (key) values ('k'), ('l'); select write_row('k'); commit`)
+    expect(await captureAll(session, 100, 'k')).toEqual([1, 2, 4])
+  })
+
+  for (const limit of [100, 2])
+    test(`the order of transactions: rows of a key follow ${name}, though a later row’s transaction began first; ${limit} a batch`, async () => {
+      const session = await setup(form)
+      const early = await session.connect()
+      await early.query(`begin; insert into source (key) values ('other')`)
+      await session.pool.query(`insert into source (key) values ('k')`)
+      await early.query(`insert into source (key) values ('k'), ('other'), ('k'); commit`)
+      await session.pool.query(`insert into source (key) values ('k')`)
+      expect(await captureAll(session, limit, 'k')).toEqual([2, 3, 5, 6])
+    })
+}
+
+test('the order of transactions: without `order`, ids that a program numbers say nothing about the order of a key', async () => {
+  const { pool, capture } = await setup({
+    ddl: `create table source (id bigint primary key, type text default 'data', key text, payload jsonb default '{}')`,
+    yaml: common,
+  })
+  for (const id of [51, 1, 52]) await pool.query(`insert into source (id, key) values (${id}, 'k')`)
+  expect(await capture()).toEqual(['51', '1', '52'])
 })
 
 test('ids that are drawn ahead of their inserts are refused as a sequence, and safe without', async () => {
