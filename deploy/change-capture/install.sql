@@ -63,6 +63,7 @@ begin
       number      int not null,
       table_name  text not null,
       document_id text,                                -- null: documents were changed, and it is not known which
+      key         text,                                -- of its outbox row; null: noted by a trigger of an earlier version
       operation   text not null,
       sqlstate    text not null,
       message     text not null,
@@ -95,10 +96,11 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- A column of the row r as text. `format` calls the output function of its type. A cast may be code of the type's owner, if the column
--- gets another type after the installation.
+-- gets another type after the installation. A numeric without a scale may be 1 in one table and 1.00 in another: both are 1.
 create or replace function outboxd_capture.value_sql(of oid, column_name name) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select format(case outboxd_capture.key_kind($1, $2) when 'character' then 'rtrim(%s)' else '%s' end, format('format(''%%s'', r.%I)', $2))
+  select format(case outboxd_capture.key_kind($1, $2) when 'character' then 'rtrim(%s)'
+      when 'numeric' then $sql$regexp_replace(%s, '[.]0+$|([.][0-9]*[1-9])0+$', E'\\1')$sql$ else '%s' end, format('format(''%%s'', r.%I)', $2))
 $$;
 
 -- The tables that a document is made of, with the columns that point at it.
@@ -168,7 +170,7 @@ returns text stable language sql set search_path = pg_catalog, pg_temp as $text$
         perform set_config('outboxd_capture.locked', 'on', true);
       end if;
       begin
-        perform outboxd_capture.note(%6$s, %9$L, ids, tg_op, why_state, why);
+        perform outboxd_capture.note(%6$s, %9$L, ids, tg_op, why_state, why, keys);
       exception when others or assert_failure then
         perform set_config('outboxd_capture.locked', 'on', true);
         -- Only to the server's log, and without a name: a client whose encoding lacks a letter of it would make the statement fail.
@@ -184,18 +186,8 @@ returns text stable language sql set search_path = pg_catalog, pg_temp as $text$
     outboxd_capture.insert_sql(told, 'ids', 'keys'), told.table_name))
 $text$;
 
--- Notes documents; only that some were changed, if they are too many or unknown, or if there are 100 MB of notes. At 200 MB it ends.
-create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text)
-returns void language sql set search_path = pg_catalog, pg_temp as $$
-  insert into outboxd_capture.error (number, table_name, document_id, operation, sqlstate, message)
-    select $1, $2, id, $4, $5, left($6, 1000)
-    from pg_relation_size('outboxd_capture.error') size,
-      unnest(case when cardinality(ids) <= 100000 and size < 100000000 then ids else array[null] end) id
-    where size < 200000000
-$$;
-
 -- Writes outbox rows for documents, without a trigger.
-create or replace function outboxd_capture.write(told outboxd_capture.installed, ids text[]) returns void language plpgsql
+create or replace function outboxd_capture.write(told outboxd_capture.installed, ids text[], keys text[]) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $write$
 declare
   written bigint;
@@ -203,7 +195,7 @@ begin
   if to_regclass(told.outbox_name) is distinct from told.outbox then
     raise exception '% was replaced: install it again', told.outbox_name;
   end if;
-  execute outboxd_capture.insert_sql(told, '$1', 'null::text[]') using ids;
+  execute outboxd_capture.insert_sql(told, '$1', '$2') using ids, keys;
   get diagnostics written = row_count;
   if written < cardinality(ids) then
     raise exception 'a trigger or a rule of the outbox keeps rows out';
@@ -378,7 +370,7 @@ begin
   end if;
   -- Tried on the outbox, and taken back.
   begin
-    perform outboxd_capture.write(told, '{0}');
+    perform outboxd_capture.write(told, '{0}', '{0}');
     raise exception sqlstate 'OB001';
   exception
     when sqlstate 'OB001' then null;
@@ -395,18 +387,24 @@ declare
   told outboxd_capture.installed;
   notes bigint[];
   ids text[];
+  keys text[];
 begin
   if (select rolsuper from pg_roles where rolname = current_user) then
     raise exception 'retry writes to the outbox, whose triggers may be code of its owner: not as a superuser.'
       using hint = format('set role %I;', (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'outboxd_capture'));
   end if;
   for told in select * from outboxd_capture.installed order by table_name, type loop
-    select array_agg(id), array_agg(distinct document_id) into notes, ids from (
-      select id, document_id from outboxd_capture.error where number = told.number and document_id is not null order by id limit at_most) first;
+    select array_agg(id), array_agg(document_id order by id) filter (where is_last), array_agg(key order by id) filter (where is_last)
+      into notes, ids, keys from (
+      select *, id = max(id) over (partition by document_id) as is_last from (
+        select * from outboxd_capture.error where number = told.number and document_id is not null order by id limit at_most) first) noted;
     continue when ids is null;
     erp_table := told.table_name; captured := 0; failed := 0; reason := null;
     begin
-      perform outboxd_capture.write(told, ids);
+      if told.key is not null and array_position(keys, null) is not null then
+        raise exception 'triggers of an earlier version noted no key: install the table again, update the noted documents, then dismiss';
+      end if;
+      perform outboxd_capture.write(told, ids, keys);
       delete from outboxd_capture.error where id = any (notes);
       captured := cardinality(ids);
     exception when others or assert_failure then
@@ -548,6 +546,32 @@ create or replace view outboxd_capture.trouble as
   group by 1
   union all
   select table_name, 0, false, null, reason from uncovered where reason is not null;
+
+-- Last, because it keeps triggers from noting until the COMMIT.
+do $$
+begin
+  if not exists (select from pg_attribute where attrelid = 'outboxd_capture.error'::regclass and attname = 'key') then
+    perform set_config('lock_timeout', '100ms', true);
+    alter table outboxd_capture.error add column key text;
+    drop function outboxd_capture.write(outboxd_capture.installed, text[]);
+  end if;
+end $$;
+
+-- Notes documents; only that some were changed, if they are too many or unknown, or if there are 100 MB of notes. At 200 MB it ends.
+create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text, keys text[])
+returns void language sql set search_path = pg_catalog, pg_temp as $$
+  insert into outboxd_capture.error (number, table_name, document_id, key, operation, sqlstate, message)
+    select $1, $2, id, case when $7 is not null then coalesce(key, id) end, $4, $5, left($6, 1000)
+    from pg_relation_size('outboxd_capture.error') size cross join lateral (select cardinality(ids) <= 100000 and size < 100000000) room(is_enough),
+      unnest(case when is_enough then ids else array[null] end, case when is_enough then keys end) each(id, key)
+    where size < 200000000
+$$;
+
+-- For triggers of an earlier version.
+create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text)
+returns void language sql set search_path = pg_catalog, pg_temp as $$
+  select outboxd_capture.note($1, $2, $3, $4, $5, $6, null)
+$$;
 
 do $$
 begin

@@ -238,12 +238,18 @@ ${sql}
 
 /**
  * The rows of a query with the positions of their ids in $1, from 1. `found` stands first, so that it gives $1 its
- * type. Compares ids as texts of that type, so that 007 equals 7, and a uuid in capitals equals itself. Qualifies
- * names, because the role's search path may have other objects of the same names.
+ * type. Compares ids as texts of that type, so that 007 equals 7, 1.00 equals 1, and a uuid in capitals equals itself.
+ * Qualifies names, because the role's search path may have other objects of the same names.
  */
 const byIdSql = (found: string): string =>
   `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
-     join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
+     join pg_catalog.unnest($1) with ordinality as given(id, at)
+     on ${comparableIdSql('given.id::pg_catalog.text')} operator(pg_catalog.=) ${comparableIdSql('found.key')}`
+
+/** Leaves out a number's zeros at the end of its decimals. A text column keeps them, because 1 and 1.00 may be two ids. */
+const comparableIdSql = (text: string) =>
+  `case when pg_catalog.jsonb_typeof(pg_catalog.to_jsonb(($1)[1])) operator(pg_catalog.=) 'number'
+     then pg_catalog.regexp_replace(${text}, '[.]0+$|([.][0-9]*[1-9])0+$', E'\\\\1') else ${text} end`
 
 /** Selects contents as `ContentRow`s in the order of the ids: up to `batchBytesMax` bytes, and at least one. */
 const contentsSql = (found: string, bytesMax: number): string =>

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { SourceQuery } from '../../../src/mapping/mapping.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { asInstaller, captureFile, installCapture } from '../../support/changeCapture.ts'
@@ -407,6 +408,79 @@ describe('the ERP is never harmed', () => {
     expect(await retry(pool)).toEqual([{ erp_table: 'public.sale', captured: 4, failed: 0, reason: null }])
     expect(await ids()).toEqual(['1', '2', '3', '4'])
     expect(await trouble(pool)).toEqual([])
+  })
+
+  test('a change that was noted has the key of its last note when it is captured: a document’s own is not its id', async () => {
+    const { pool, captured } = await setup({
+      tables: 'create table sale (id int primary key, customer text, amount int)',
+      options: `key => 'customer'`,
+    })
+    await pool.query(`alter table outbox rename to away; insert into sale values (1, 'a'), (2, 'b'), (3, ''), (4, null);
+      update sale set customer = 'c' where id = 1; alter table away rename to outbox`)
+    expect(await retry(pool)).toMatchObject([{ captured: 4, failed: 0 }])
+    expect((await captured()).map(({ key, payload }) => [key, JSON.parse(payload).id])).toEqual([
+      ['b', 2],
+      ['3', 3],
+      ['4', 4],
+      ['c', 1],
+    ])
+  })
+
+  test('install.sql of a later version: triggers of before note no key, so their documents are not captured under a wrong one', async () => {
+    const { pool, captured } = await setup({
+      tables: 'create table sale (id int primary key, customer text); create table item (id int primary key)',
+      options: `key => 'customer'`,
+    })
+    await asInstaller(pool, `select outboxd_capture.install('item', 'item')`)
+    await asInstaller(
+      pool,
+      `alter table outboxd_capture.error drop column key; drop function outboxd_capture.note(int, text, text[], text, text, text, text[]);
+      create function outboxd_capture.write(told outboxd_capture.installed, ids text[]) returns void language sql as ''`,
+    )
+    await pool.query(`do $$ declare body text; begin
+      for body in select pg_get_functiondef(p.oid) from pg_proc p where proname like 'document\\_%' loop execute replace(body, 'why, keys)', 'why)'); end loop; end $$`)
+    await asInstaller(pool, captureFile('install'))
+    await pool.query(
+      `alter table outbox rename to away; insert into sale values (1, 'a'); insert into item values (7); alter table away rename to outbox`,
+    )
+    expect(await noted(pool)).toHaveLength(2)
+    expect(await retry(pool)).toMatchObject([
+      { erp_table: 'public.item', captured: 1, reason: null },
+      { erp_table: 'public.sale', captured: 0, failed: 1, reason: expect.stringContaining('install the table again') },
+    ])
+    await asInstaller(pool, `select outboxd_capture.install('sale', 'order', key => 'customer')`)
+    await pool.query('update sale set customer = customer')
+    await asInstaller(pool, `select outboxd_capture.dismiss('sale')`)
+    expect((await captured()).map(({ key }) => key)).toEqual(['7', 'a'])
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('a numeric key without a scale: 1 and 1.00 are one document, with one key, whose content is read', async () => {
+    const { pool, captured } = await setup({
+      tables: `create domain code as numeric; create table sale (id code primary key, state text);
+        create table line (id int primary key, sale numeric references sale, amount int)`,
+      options: `children => '{line.sale}'`,
+    })
+    await pool.query(`insert into sale values (1, 'a'), (2.00, 'b'), (2.50, 'c'), (1000, 'd')`)
+    await pool.query(`insert into line values (1, 1.00, 90), (2, 2, 91), (3, 2.500, 92), (4, 1000.0, 93)`)
+    expect((await captured()).map(({ key, payload }) => [key, payload])).toEqual(
+      ['1', '2', '2.5', '1000', '1', '2', '2.5', '1000'].map((id) => [id, `{"id": ${id}, "document": "public.sale"}`]),
+    )
+    // Rows of triggers of an earlier version.
+    await pool.query(`truncate outbox; insert into outbox (type, key, payload)
+      select 'order', id, jsonb_build_object('document', 'public.sale', 'id', id::jsonb) from unnest('{1.00,2.00,2,2.5,1000.00}'::text[]) id`)
+    const read = await readContents(pool)
+    expect(read.map(({ payload }) => JSON.parse(payload ?? '{}').state)).toEqual(['a', 'b', 'b', 'c', 'd'])
+    const source = { file: 'order.yaml', sql: 'select id::text, state from sale where id = any($1)' }
+    const queried = await readContents(pool, source)
+    expect(queried.map(({ payload }) => JSON.parse(payload ?? '{}').state)).toEqual(['a', 'b', 'b', 'c', 'd'])
+  })
+
+  test('a text key: 1 and 1.00 are two documents', async () => {
+    const { pool } = await setup({ tables: 'create table sale (id text primary key, state text)' })
+    await pool.query(`insert into sale values ('1', 'a'), ('1.00', 'b')`)
+    const read = await readContents(pool)
+    expect(read.map(({ payload }) => JSON.parse(payload ?? '{}').state)).toEqual(['a', 'b'])
   })
 
   test.each([
@@ -929,12 +1003,12 @@ async function retry(pool: pg.Pool) {
 }
 
 /** Reads the contents of all rows as the daemon does. */
-async function readContents(pool: pg.Pool) {
+async function readContents(pool: pg.Pool, source: SourceQuery | null = null) {
   const { rows } = await pool.query(
     `select id::text as "outboxId", type, key, payload::text from outbox order by outbox.id`,
   )
   const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
-  return readRecordContents(outbox, new Map([['order', { source: null }]]), rows)
+  return readRecordContents(outbox, new Map([['order', { source }]]), rows)
 }
 
 /** `setupSale` with a pool whose sessions have the rights of a daemon, as the role pg_monitor. */
