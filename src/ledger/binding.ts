@@ -31,14 +31,13 @@ export interface ServedOutbox {
 /** Thrown if the configuration names a different outbox, or one whose ids started again. */
 export class OutboxMismatch extends BindingMismatch {
   override name = 'OutboxMismatch'
-  constructor(outbox: string, why: string) {
-    super(
-      'foreign_outbox',
-      outbox,
-      `${why}. Nothing is captured or written back. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run \`outboxd adopt --same\`; if its rows are different or its ids started again, \`outboxd adopt --new\``,
-    )
+  constructor(outbox: string, why: string, advice = adoptAdvice) {
+    super('foreign_outbox', outbox, `${why}. Nothing is captured or written back. ${advice}`)
   }
 }
+
+const adoptAdvice =
+  'If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run `outboxd adopt --same`; if its rows are different or its ids started again, `outboxd adopt --new`'
 
 const columns = `id as epoch,
   case when num_nulls(database_name, table_name, id_column) = 0

@@ -50,6 +50,7 @@ export class CursorScan {
   /** True if the sampled rows behind the cursor differ and were already added to `#differences`. */
   #isDifferenceNoted = false
   #cursor: Cursor | null = null
+  #areIdsComparable = false
   /** The next scan continues here, because the last scans chose no row. They left rows of these types to others. */
   #resumeAt: { position: CursorPosition; leftTypes: ReadonlySet<string> } | null = null
 
@@ -59,6 +60,7 @@ export class CursorScan {
   }
 
   async findUncapturedRows(request: RowsRequest): Promise<RowsToCapture> {
+    if (!this.#areIdsComparable) await this.#assertIdsComparable()
     const settled = await this.#table.stablePosition.read()
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
@@ -244,6 +246,30 @@ export class CursorScan {
     )
   }
 
+  /**
+   * Refuses a table whose id column has a type that writes ids differently, because all its rows would count as new.
+   *
+   * @throws OutboxMismatch
+   */
+  async #assertIdsComparable(): Promise<void> {
+    const { db, memory, name } = this.#table
+    const ids = await memory.readCapturedIds(idSampleMax)
+    const { rows } = await db
+      .query<{ change: string }>(this.statements.changedIds, [ids, ids])
+      .catch((error: unknown) => {
+        if (isInvalidValueError(error)) return { rows: [{ change: 'some do not fit its type' }] }
+        throw error
+      })
+    const [changed] = rows
+    if (changed !== undefined)
+      throw new OutboxMismatch(
+        name,
+        `the column now writes ids of the outbox ${name} differently (${changed.change}), so captured rows would be sent again`,
+        'Give the column its former type. To change it for good, let the daemon capture all rows first, and run `outboxd adopt --new --start now` after the change',
+      )
+    this.#areIdsComparable = true
+  }
+
   async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeRowsBehindCursor>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
@@ -350,6 +376,7 @@ interface EarlierRow extends StampedRow {
 }
 
 const sampleMax = 20
+const idSampleMax = 100
 
 function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order, orderInKey } = rows
@@ -383,6 +410,10 @@ function cursorScanStatements(rows: RowExpressions) {
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
+    /** Selects a captured id that the column's type writes differently than the ledger. */
+    changedIds: `
+    select was || ' as ' || id::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
+    where id::text <> was collate "C" limit 1`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,

@@ -82,6 +82,15 @@ export class LedgerMemory {
     }
   }
 
+  /** Reads the ids of the newest records. */
+  async readCapturedIds(limit: number): Promise<string[]> {
+    const { rows } = await this.#ledger.query<{ id: string }>(
+      'select outbox_id as id from outboxd.submission where outbox = $1 order by submission.id desc limit $2',
+      [this.#epoch, limit],
+    )
+    return rows.map(({ id }) => id)
+  }
+
   async readCursor(outbox: string): Promise<Cursor | null> {
     const { rows } = await this.#ledger.query<Cursor>(
       `select position, sequence_file as "sequenceFile", same_upto as "sameUpto"

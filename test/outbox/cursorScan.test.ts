@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import type pg from 'pg'
 import { expect, test, vi } from 'vitest'
+import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
+import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
@@ -384,6 +386,60 @@ test('the order of transactions: a position ahead of every transaction is anothe
   await pool.query('insert into source default values')
   expect((await readWaitingRows(outbox, 5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
   expect(await capture()).toEqual(['2'])
+})
+
+const changedTypes = [
+  {
+    from: 'varchar(36)',
+    to: 'uuid',
+    id: 'AAAAAAAA-0000-4000-8000-000000000001',
+    change: 'AAAAAAAA-0000-4000-8000-000000000001 as aaaaaaaa-0000-4000-8000-000000000001',
+  },
+  { from: 'text', to: 'bigint', id: '007', change: '007 as 7' },
+  { from: 'numeric', to: 'int', id: '2.00', change: 'some do not fit its type' },
+]
+test.each(changedTypes)('ids of another text after $from became $to: no row is sent again', async ({
+  from,
+  to,
+  id,
+  change,
+}) => {
+  const { pool, capture, describedAs, outbox } = await setup({
+    ddl: `create table source (id ${from} primary key, type text default 'data', key text, payload jsonb default '{}')`,
+    yaml: common,
+  })
+  await pool.query(`insert into source (id) values ('${id}')`)
+  expect(await capture()).toEqual([id])
+  await pool.query(`alter table source alter id type ${to} using id::${to}`)
+  const restarted = describedAs(common)
+  await expect(restarted.capture()).rejects.toMatchObject({
+    problem: { kind: 'foreign_outbox', detail: expect.stringContaining(`(${change})`) },
+  })
+  await expect(readWaitingRows(restarted.outbox, 5)).rejects.toThrow('Give the column its former type')
+  await adoptOutbox(
+    { ledger: pool, actor: testActor },
+    { identity: await outbox.readIdentity(), rows: 'new', start: null },
+  )
+  expect(await describedAs(common).capture()).toHaveLength(1)
+})
+
+test.each([
+  ['int', 'bigint', '7'],
+  ['bigint', 'numeric', '7'],
+  ['bigint', 'text', '7'],
+  ['varchar(36)', 'uuid', 'aaaaaaaa-0000-4000-8000-000000000001'],
+  ['char(8)', 'text', 'A7'],
+  ['numeric', 'numeric(8, 2)', '7.00'],
+])('ids of the same text after %s became %s: captured rows are known, and capture goes on', async (from, to, id) => {
+  const { pool, capture, describedAs } = await setup({
+    ddl: `create table source (id ${from} primary key, type text default 'data', key text, payload jsonb default '{}')`,
+    yaml: common,
+  })
+  await pool.query(`insert into source (id) values ('${id}')`)
+  expect(await capture()).toEqual([id])
+  await pool.query(`alter table source alter id type ${to} using id::${to}`)
+  expect(await describedAs(common).capture()).toEqual([])
+  expect((await pool.query('select from outboxd.problem')).rowCount).toBe(0)
 })
 
 test('a table created anew under the same name is read from its beginning', async () => {
