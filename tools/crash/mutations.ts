@@ -35,8 +35,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/daemon/submit/decideSubmit.ts',
-        from: 'if (earlierInDoubt || serverErrors > 0)',
-        to: 'if (false && (earlierInDoubt || serverErrors > 0))',
+        from: 'if (earlierInDoubt || serverErrors > 0 || isTakenByUs)',
+        to: 'if (false && isTakenByUs)',
       },
     ],
     idempotency: 'e002',
