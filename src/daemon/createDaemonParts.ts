@@ -37,12 +37,13 @@ export function createDaemonParts(daemon: DaemonContext) {
   }
   let waiting = 0
   const outboxWaiting = () => waiting
-  const { mayClaim } = heartbeat
+  const { mayClaim, mayRescue } = heartbeat
   const dispatch = createDispatchPart(daemon, { planner, mayClaim, outboxWaiting, onWritten })
   const problems = problemTellingOf(daemon, dispatch)
   const stopping = new AbortController()
   const maintenance = createMaintenanceParts(daemon, {
     dispatch,
+    mayRescue,
     onWritten,
     onBacklog(rows) {
       waiting = rows

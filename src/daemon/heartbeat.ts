@@ -31,8 +31,16 @@ const beatEveryMs = 3_000
  */
 const mayClaimMs = 8_000
 
+/**
+ * After an outage of the database every heartbeat is old, and this instance may be the first to write again. So an
+ * instance rescues records of others only if its own heartbeats have had no gap of 6 s for 12 s.
+ */
+const gapMs = 6_000
+const withoutGapMs = 12_000
+
 export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
   let ageMs = () => Number.POSITIVE_INFINITY
+  let sinceGapMs = () => 0
   let isAnswering = false
 
   async function answer(asked: number): Promise<void> {
@@ -46,12 +54,14 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
     async runOnce(): Promise<number> {
       const sinceBegunMs = clock.stopwatch()
       const reloadAsked = await beat()
+      if (ageMs() - sinceBegunMs() > gapMs) sinceGapMs = clock.stopwatch()
       ageMs = sinceBegunMs
       if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
     /** False if other instances may soon take this instance for dead. Then no record may be sent. */
     mayClaim: (): boolean => ageMs() < mayClaimMs,
+    mayRescue: (): boolean => ageMs() < gapMs && sinceGapMs() > withoutGapMs,
   }
 }
 

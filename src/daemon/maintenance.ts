@@ -30,6 +30,8 @@ import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 
 export interface MaintenancePartsOptions {
   dispatch: Pick<DispatchPart, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
+  /** False if records of other instances must be left alone, because they may only seem dead. */
+  mayRescue(): boolean
   onWritten(outcomes: WrittenOutcomes): void
   onBacklog(rows: number): void
   stopping: AbortSignal
@@ -89,10 +91,10 @@ const forgotten = unknown('the outcome of the attempt could not be written, or t
  */
 async function rescueOrphans(
   databases: InstanceDatabases,
-  { dispatch, onWritten }: MaintenancePartsOptions,
+  { dispatch, mayRescue, onWritten }: MaintenancePartsOptions,
 ): Promise<number> {
   const { ledger, instance } = databases
-  const orphaned = await readOrphanedSubmissions(ledger, instance.id)
+  const orphaned = mayRescue() ? await readOrphanedSubmissions(ledger, instance.id) : []
   const own = await readOwnOrphanedSubmissions(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)

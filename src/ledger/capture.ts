@@ -87,7 +87,11 @@ function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: St
   if (doubtfulBeforeMs === null) return records
   const isDoubtful = ({ discarded, createdAt }: CapturedRecord) =>
     !discarded && createdAt !== null && Date.parse(createdAt) <= doubtfulBeforeMs
-  return records.map((record) => (isDoubtful(record) ? { ...record, doubt: waitingDoubt } : record))
+  return records.map((record) =>
+    isDoubtful(record)
+      ? { ...record, error: record.error && `${record.error}; ${waitingDoubt}`, doubt: waitingDoubt }
+      : record,
+  )
 }
 
 const waitingDoubt =

@@ -17,7 +17,7 @@ export async function writeHeartbeat(
   const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerBinding | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
-       started_at = case when ${beatsInTimeSql('i')} then i.started_at else clock_timestamp() end
+       started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
@@ -34,15 +34,15 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  * Reads the submissions that dead instances were sending. A live instance keeps its claims, however old, because no
  * other instance knows their outcome.
  *
- * After an outage of the database every heartbeat is old. So an instance that missed a heartbeat reads nothing until it
- * has written heartbeats for 12 s. By then the other live instances have written their heartbeats and outcomes.
+ * After an outage of the database every heartbeat is old. So an instance reads nothing until it has written heartbeats
+ * for 12 s. By then the other live instances have written their heartbeats and outcomes.
  */
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${beatsInTimeSql('me')}
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
        where i.id = s.instance_id and ${isInstanceAliveSql('i')}
@@ -84,12 +84,6 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 export const heartbeatSilenceMaxMs = 12_000
 
 export const settingsValidMs = 60_000
-
-/** An instance that wrote no heartbeat for this long may not judge others before it has written them for 12 s. */
-const missedHeartbeatMs = 6_000
-
-const beatsInTimeSql = (instanceAlias: string) =>
-  `${instanceAlias}.beat_at > clock_timestamp() - interval '${missedHeartbeatMs} milliseconds'`
 
 /** True if the instance with this alias wrote a heartbeat within `heartbeatSilenceMaxMs`. */
 export const isInstanceAliveSql = (instanceAlias: string) =>

@@ -249,7 +249,8 @@ function keep(
       transactionId === null ? mapped.reason : `${mapped.reason}; its row ${said}, so the record has arrived`
     const { resource } = mapped
     const doubt = 'the ledger had lost this row. The record may have arrived'
-    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error, doubt }
+    const why = `${error}; ${doubt}`
+    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error: why, doubt }
   }
   const { resource, body, amounts, tracked, sendsOwnId } = mapped
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }

@@ -136,7 +136,7 @@ export async function explainMissingRecordOfRow(databases: Databases, outboxId: 
 }
 
 async function explainFormerRecord(ledger: Database, outboxId: string): Promise<string | null> {
-  const [former] = await findSubmissions(ledger, { kind: 'former-outbox', value: outboxId }, 1)
+  const [former] = await findSubmissions(ledger, { kind: 'any-outbox', value: outboxId }, 1)
   return former === undefined
     ? null
     : `the outbox has no row ${outboxId}, but a former outbox had: \`outboxd show ${former.id}\` shows its record`

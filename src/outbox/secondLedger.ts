@@ -19,8 +19,8 @@ export async function findSecondLedger(
     db,
     ourLedgerId,
     `select exists (select from outboxd.outbox where table_name = $1) as serves, count(*)::int as records,
-       count(*) filter (where state in ('queued', 'sending', 'accepted', 'uncertain'))::int as open
-     from (select state from outboxd.submission limit $2) counted`,
+       (select count(*)::int from (select from outboxd.submission where state in ('queued', 'sending', 'accepted', 'uncertain') limit $2) o) as open
+     from (select from outboxd.submission limit $2) counted`,
     [tableName, countMax],
   )
   return found?.serves && found.records > 0 ? { records: found.records, open: found.open } : null

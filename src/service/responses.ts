@@ -108,14 +108,14 @@ export function findErrorMessage(json: unknown): string | null {
 }
 
 const shape = /^E\d{3}$/
-const atStart = /^\s*(E\d{3})\b/
+const atStart = /^(?:\s|<[^>]*>|["'(])*(E\d{3})\b/
 
 /**
  * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
  * `type` (RFC 9457). A code in the interface's own form, such as E001, wins over a framework's code.
  *
- * In a body that is not JSON, a code counts only at the start and with a 5xx. A gateway's page may have E003 in a number,
- * and a refusal that mentions "article E003-17" is about the record.
+ * In a body that is not JSON, a code counts only at the start, after tags, and with a 5xx. A gateway's page may have E003
+ * in a number, and a refusal that mentions "article E003-17" is about the record.
  *
  * @see docs/reference/interface.md, 7.2
  */

@@ -44,6 +44,22 @@ test('it may as long as its last sign of life began less than 8 s ago, which is 
   expect(heartbeatSilenceMaxMs - 8_000).toBeGreaterThanOrEqual(4_000)
 })
 
+test('it rescues records of others only after 12 s without a gap of 6 s: after an outage they have not written yet', async () => {
+  const { heartbeat, state } = setup()
+  const beat = async (afterMs: number) => {
+    state.nowMs += afterMs
+    await heartbeat.runOnce()
+  }
+  await beat(0)
+  for (let beats = 0; beats < 4; beats += 1) {
+    expect(heartbeat.mayRescue()).toBe(false)
+    await beat(3_001)
+  }
+  expect(heartbeat.mayRescue()).toBe(true)
+  await beat(6_001)
+  expect(heartbeat.mayRescue()).toBe(false)
+})
+
 test('a beat that fails does not count, and one that is lost leaves no gap', async () => {
   const { heartbeat, state } = setup()
   await heartbeat.runOnce()

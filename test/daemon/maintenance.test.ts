@@ -47,6 +47,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
       },
       ...dispatch,
     },
+    mayRescue: () => true,
     onWritten() {},
     onBacklog: (rows) => void backlog.push(rows),
     stopping: stopping.signal,
@@ -331,6 +332,7 @@ describe('prune', () => {
     const dispatch = {} as MaintenancePartsOptions['dispatch']
     const slow = createMaintenanceParts(context, {
       dispatch,
+      mayRescue: () => true,
       onWritten() {},
       onBacklog() {},
       stopping: stopping.signal,

@@ -36,6 +36,7 @@ test.each([
 
 test('it is found at the start of the text of a 5xx that is not JSON, and not within a gateway’s page', () => {
   expect(findErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
+  expect(findErrorCode(500, undefined, '<html><h1>E003 Service unavailable</h1>')).toBe('E003')
   expect(findErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
 })
 

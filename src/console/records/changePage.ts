@@ -107,6 +107,7 @@ async function renderPreview(
   if (rules.verb === 'replay') {
     const trial = { databases, mappings: loadMappings(parts.config.mappingsDir), operator: null }
     const tried = await replaySubmissions(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
+    if (tried.failure !== undefined) throw tried.failure
     const mapped = new Set(tried.done)
     submissions = submissions.filter(({ id }) => mapped.has(id))
     skipped = [...skipped, ...tried.skipped]

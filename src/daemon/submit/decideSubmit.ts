@@ -22,7 +22,7 @@ export interface SubmitCircumstances {
   hasTokenExpired: boolean
 }
 
-export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met' | 'sendsOwnId'> {
+export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
   earlierInDoubt: boolean
   /** True if the token of this request was fetched after a 401 to this or another record. */
   repeatedAfter401: boolean
@@ -72,7 +72,7 @@ export function decideSubmit(
   const { code } = answer
   const { post, heedsCode } = meaningOfHttpStatus(answer.status)
   if (submittedId !== null) return withId(submittedId, answer, reading, circumstances)
-  if (heedsCode && code === 'E002') return duplicate(summary, circumstances)
+  if (heedsCode && code === 'E002') return duplicate(summary, circumstances.history)
   if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
   if (pause !== null) return paused(answer, summary, pause, circumstances.history)
@@ -105,9 +105,8 @@ function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
   { acceptance, summary, pause }: SubmitReading,
-  circumstances: SubmitCircumstances,
+  { history, tracked }: SubmitCircumstances,
 ): SubmitVerdict {
-  const { tracked } = circumstances
   if (acceptance === 'yes' || (acceptance === 'unclear' && tracked))
     return { kind: 'accepted', transactionId, breach: null }
   if (acceptance === 'unclear') {
@@ -117,7 +116,7 @@ function withId(
   const reason = `the service gave the record the id ${transactionId}, and says that the record failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
   // Sends under a new key, because under the same key the service would repeat the failure.
-  const again = duplicate(reason, circumstances, code)
+  const again = duplicate(reason, history, code)
   return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
 }
 
@@ -156,12 +155,14 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
 /**
  * Judges E002: the service has a transaction under this key. If no earlier attempt can have arrived, the transaction is
  * another record's, and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record
- * twice. After a 503, and if only this record has the id, E002 shows that an earlier attempt arrived.
+ * twice. After a 503, E002 shows that an earlier attempt arrived.
  */
-function duplicate(summary: string, { history, attempt }: SubmitCircumstances, code = 'E002'): SubmitVerdict {
-  const { earlierInDoubt, serverErrors, renewedKeys, met, sendsOwnId } = history
-  const isOwnIdTaken = sendsOwnId && attempt > 1 && renewedKeys === 0
-  const isTakenByUs = code === 'E002' && (met?.reason === 'unavailable' || isOwnIdTaken)
+function duplicate(
+  summary: string,
+  { earlierInDoubt, serverErrors, renewedKeys, met }: SubmitHistory,
+  code = 'E002',
+): SubmitVerdict {
+  const isTakenByUs = code === 'E002' && met?.reason === 'unavailable'
   if (earlierInDoubt || serverErrors > 0 || isTakenByUs)
     return {
       kind: 'uncertain',

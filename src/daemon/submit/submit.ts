@@ -134,7 +134,9 @@ export function toSubmitStep(
           ...answered,
           state: 'queued',
           dueInMs: 0,
-          ...(verdict.mayHaveArrived && { inDoubt: true }),
+          // The next pause overwrites `met`, which says that the service answered 503 and may have the record.
+          ...((verdict.mayHaveArrived ||
+            (submission.met?.reason === 'unavailable' && verdict.pause.reason !== 'unavailable')) && { inDoubt: true }),
           ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
         },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,

@@ -24,7 +24,7 @@ export interface TrackCircumstances {
 export interface TrackHistory
   extends Pick<
     Submission,
-    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls'
+    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls' | 'met'
   > {
   earlierInDoubt: boolean
 }
@@ -119,13 +119,13 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 
 /**
  * Sends a record again after E002 or E003, under a new key, because the service would repeat the failure under the old
- * key. After an attempt in doubt, E002 gets no new key, because the service might have the record already. A
+ * key. After an attempt in doubt or a 503, E002 gets no new key, because the service might have the record already. A
  * transaction that an operator named may be another record's, so its record is not sent again.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now
   const reason = `the service processed the transaction, and it failed ${code === null ? 'without a code' : `with ${code}`}`
-  if (code === 'E002' && history.earlierInDoubt)
+  if (code === 'E002' && (history.earlierInDoubt || history.met?.reason === 'unavailable'))
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
     return {

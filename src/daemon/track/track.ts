@@ -110,7 +110,8 @@ export function toTrackStep(
           ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
           pollInMs: verdict.afterMs,
           unknown: verdict.unknown,
-          fruitless: submission.fruitless + 1,
+          // Counts 404s in a row from 1.
+          fruitless: verdict.unknown && submission.unknownForMs === null ? 1 : submission.fruitless + 1,
         },
         verdict.reason,
       )

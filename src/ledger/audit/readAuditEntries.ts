@@ -97,7 +97,7 @@ async function readIds(db: Database, record: RecordName): Promise<string[]> {
   const reference =
     'id' in record
       ? ({ kind: 'ids', ids: [record.id] } as const)
-      : ({ kind: 'outbox', value: record.outboxId } as const)
+      : ({ kind: 'any-outbox', value: record.outboxId } as const)
   return (await findSubmissions(db, reference, pageRows)).map(({ id }) => id)
 }
 

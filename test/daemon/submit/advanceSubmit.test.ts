@@ -79,6 +79,11 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } },
   ],
   [{ kind: 'pause', pause, times: 0, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
+  [
+    { kind: 'pause', pause, times: 1, mayHaveArrived: false },
+    { met: { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } },
+    { state: 'queued', inDoubt: true, met: { reason: pause.reason, times: 1 } },
+  ],
 ])('%o of %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)

@@ -87,6 +87,8 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
   ['pending, from probing: it had arrived', { kind: 'pending' }, probing, { state: 'accepted', pollInMs: 9_000 }],
   ['unknown', unknown, accepted, { state: 'accepted', pollInMs: 1_000, polls: 3, fruitless: 1, unknown: true }],
   ['lost', lost, { ...accepted, fruitless: 3 }, { state: 'accepted', pollInMs: 1_000, fruitless: 4, unknown: false }],
+  ['unknown after timeouts', unknown, { ...accepted, fruitless: 5 }, { fruitless: 1, unknown: true }],
+  ['unknown again', unknown, { ...accepted, fruitless: 1, unknownForMs: 5 }, { fruitless: 2, unknown: true }],
   ['unknown, while probing', unknown, probing, { state: 'sending', pollInMs: 1_000, unknown: true }],
   [
     'unknown for a minute, while probing: it had not arrived',

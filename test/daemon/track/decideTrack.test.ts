@@ -62,6 +62,11 @@ describe('failed', () => {
     expect(decide(failed('E002'))).toMatchObject({ kind: 'resubmit', afterMs: 0, code: 'E002' })
   })
 
+  test('with E002 after a POST that was answered 503: uncertain, because that attempt may have arrived', () => {
+    const met = { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } as const
+    expect(decide(failed('E002'), { history: { met } }).kind).toBe('uncertain')
+  })
+
   test.each(['E002', 'E003'])('with %s after three submissions more: failed', (code) => {
     expect(decide(failed(code), { history: { resubmissions: 2 } }).kind).toBe('resubmit')
     expect(decide(failed(code), { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code })
@@ -256,6 +261,7 @@ function decide(
 ) {
   const clean = {
     unknownForMs: null,
+    met: null,
     resubmissions: 0,
     fruitless: 0,
     repeatedAfter401: false,
