@@ -72,7 +72,7 @@ export async function run(context: CommandContext): Promise<number> {
     },
     onRefused(error) {
       metrics.mappingsBroken()
-      log.error('outbox.yaml does not fit the table: the daemon keeps the previous one', { error })
+      log.error('outbox.yaml does not fit the table: the daemon keeps all previous files', { error })
     },
     tryTable: async (table) =>
       app === null

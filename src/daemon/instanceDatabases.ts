@@ -161,7 +161,7 @@ const tryTableMaxMs = 5_000
 
 const untried = () =>
   new Error(
-    'the new outbox.yaml could not be tried on the table, so the former outbox.yaml stays in use. Run `outboxd reload` again when the database of the outbox answers',
+    'the new outbox.yaml could not be tried on the table, so all former files stay in use. Run `outboxd reload` again when the database of the outbox answers',
   )
 
 export async function whyOutboxTableIsUnreadable(

@@ -9,7 +9,9 @@ export type ReloadableFiles = ReturnType<typeof createReloadableFiles>
 export interface ReloadableFilesDeps {
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
   onBroken(error: unknown): void
-  /** Called if outbox.yaml does not fit the table. The former outbox.yaml stays in use. */
+  /**
+   * Called if outbox.yaml does not fit the table. All former files stay in use, because mapping files name its columns.
+   */
   onRefused(error: unknown): void
   /** @returns why the described table cannot be read; null if it can */
   tryTable(table: OutboxTable | null): Promise<Error | null>
@@ -40,9 +42,7 @@ export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps)
     const isOtherTable = !isDeepStrictEqual(files.outboxTable, inForce.outboxTable)
     const refusal = isOtherTable ? await tryTable(files.outboxTable) : null
     if (refusal !== null) {
-      inForce = { ...files, outboxTable: inForce.outboxTable }
       broken = failureMessage(refusal)
-      onLoaded(files.mappings, false)
       onRefused(refusal)
       return broken
     }

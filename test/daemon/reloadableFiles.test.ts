@@ -47,18 +47,21 @@ test('what is broken changes nothing, and is told until it is mended', async () 
   expect({ told, broken: files.broken() }).toEqual({ told: ['broken', 'a'], broken: null })
 })
 
-test('a table that is not as outbox.yaml says, or cannot be tried, is read as before; another reload tries it again', async () => {
+test('a table that is not as outbox.yaml says, or cannot be tried, is read as before, with the former mapping files; another reload tries it again', async () => {
   const { files, told, write, state } = setup(new Error('no table orders'))
   write('outbox.yaml', outboxYaml)
   write('b.yaml', mapping('b'))
   expect(await files.reload()).toBe('no table orders')
-  expect({ told, broken: files.broken(), table: files.outboxTable() }).toEqual({
-    told: ['a,b', 'refused'],
+  const types = [...files.mappings().keys()]
+  expect({ told, types, broken: files.broken(), table: files.outboxTable() }).toEqual({
+    told: ['refused'],
+    types: ['a'],
     broken: 'no table orders',
     table: null,
   })
   state.refusal = null
   expect(await files.reload()).toBe(null)
+  expect([...files.mappings().keys()]).toEqual(['a', 'b'])
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })
 })
 
