@@ -66,8 +66,10 @@ function bySequence(db: Database, shape: TableShape, sequence: string): StablePo
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null
+  let answers = 0
   return {
     async read() {
+      const answersBefore = answers
       const { rows } = await db.query<{
         outbox: string
         standby: boolean
@@ -77,8 +79,11 @@ function bySequence(db: Database, shape: TableShape, sequence: string): StablePo
         writers: string[]
       }>(sql)
       const { outbox, standby, drawn, sequenceFile, highest, writers } = rows[0] as (typeof rows)[0]
-      if (outbox !== outboxBefore) [upTo, waiting, outboxBefore] = [null, null, outbox]
       if (standby) return { outbox, upTo: null, drawn, sequenceFile }
+      // A read that began before the last answer may have seen older writers, so it settles nothing.
+      if (answers !== answersBefore) return { outbox, upTo: outbox === outboxBefore ? upTo : null, drawn, sequenceFile }
+      answers += 1
+      if (outbox !== outboxBefore) [upTo, waiting, outboxBefore] = [null, null, outbox]
       if (waiting !== null && !writers.some((writer) => waiting?.writers.has(writer))) {
         upTo = waiting.highest
         waiting = null

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { createStablePositionReader } from '../../src/outbox/stablePosition.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { tableOf } from './setup.ts'
+
+const table = tableOf(
+  'table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none\nsequence: id',
+)
+const shape = { qualified: 'public.sale', columns: new Map(), hasSystemColumns: true, hasCustomCode: false }
+
+/** The test answers each read when it likes. */
+function setup() {
+  const answers: ((highest: string, ...writers: string[]) => void)[] = []
+  const query = () =>
+    new Promise((resolve) => {
+      answers.push((highest, ...writers) =>
+        resolve({ rows: [{ outbox: '1', standby: false, drawn: '9', sequenceFile: '1', highest, writers }] }),
+      )
+    })
+  const reader = createStablePositionReader({ query } as unknown as Database, table, shape)
+  const answer = (read: number, highest: string, ...writers: string[]) => answers[read]?.(highest, ...writers)
+  return { read: async () => (await reader.read()).upTo, answer }
+}
+
+test('a number is settled when the writers that were open at it have ended', async () => {
+  const { read, answer } = setup()
+  const reads = [read()]
+  answer(0, '8', 'a')
+  expect(await reads[0]).toBe(null)
+  reads.push(read())
+  answer(1, '9', 'b')
+  expect(await reads[1]).toBe('8')
+})
+
+test('an answer that comes late settles nothing, because its writers may be older', async () => {
+  const { read, answer } = setup()
+  const [earlier, later] = [read(), read()]
+  answer(1, '8', 'writes 7')
+  expect(await later).toBe(null)
+  answer(0, '6', 'wrote 5')
+  expect(await earlier).toBe(null)
+  const last = read()
+  answer(2, '8')
+  expect(await last).toBe('8')
+})
