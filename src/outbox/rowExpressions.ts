@@ -43,12 +43,18 @@ export function rowExpressions(
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, failingIds)
   const begins = notBeforeStartSql(table, shape, start)
-  const waits = stateExpressions(table.state)?.waitsSql ?? 'true'
+  const id = columnSql(table.id)
+  const isNew = stateExpressions(table.state)?.waitsSql ?? 'true'
+  const mayLackId = !columnOf(shape, table.id).notNull
+  // A row without an id cannot be recognised, and would break the comparisons of ids for the rows beside it.
+  const waits = mayLackId ? `${isNew} and ${id} is not null` : isNew
   return {
     from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,
     /** `waits` without the filter. */
     mayWait: `${waits}${begins}`,
+    /** Rows that would wait if they had an id; null if the column allows no NULL. */
+    lacksId: mayLackId ? `${isNew} and ${id} is null${filtered}` : null,
     filtered,
     key,
     /** A hash of the key, because it is short, and readable in any encoding. */
@@ -60,7 +66,7 @@ export function rowExpressions(
     stamp,
     /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
     record,
-    id: columnSql(table.id),
+    id,
     idType: columnOf(shape, table.id).type,
     idText,
     /** The values by which rows are ordered. The last one is always the id. */

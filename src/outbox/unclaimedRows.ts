@@ -7,7 +7,8 @@ import { isInSliceSql, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
- * Rows that capture never reads, because they lie behind the cursor or have a status that `outbox.yaml` does not name.
+ * Rows that capture never reads, because they lie behind the cursor, have a status that `outbox.yaml` does not name, or
+ * have no id.
  */
 
 /** The parameters are the cursor's position, then the slice. */
@@ -41,7 +42,8 @@ export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
   status: string | null
   rows: number
-  firstId: string
+  /** Null for waiting rows without an id, in any status. */
+  firstId: string | null
 }
 
 const statusesMax = 10
@@ -63,27 +65,43 @@ export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable
 
 export async function countUnknownStatuses(
   table: OpenTable,
-  { after, upTo }: TableSlice,
+  slice: TableSlice,
   countedBefore: readonly UnknownStatus[],
 ): Promise<UnknownStatus[]> {
   const all = new Map(countedBefore.map((each) => [each.status, each]))
   const sql = unknownStatusCountsSql(table)
-  const { rows: found } = sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, [after, upTo])
+  const { rows: found } =
+    sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, [slice.after, slice.upTo])
   for (const { status, rows, firstId } of found) {
     const known = all.get(status)
     if (known !== undefined) all.set(status, { ...known, rows: known.rows + rows })
     else if (all.size < statusesMax) all.set(status, { status, rows, firstId })
   }
-  return [...all.values()]
+  if (slice.upTo !== null || table.rows.lacksId === null) return [...all.values()]
+  const { from, lacksId } = table.rows
+  const lacking = await table.db.query<UnknownStatus>(
+    `select null as status, count(*)::int as rows, null as "firstId" from ${from} where ${lacksId} having count(*) > 0`,
+  )
+  return [...all.values(), ...lacking.rows]
 }
 
 export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: boolean): string {
-  const named = statuses.map(
+  const { withId = [], withoutId = [] } = Object.groupBy(statuses, ({ firstId }) =>
+    firstId === null ? 'withoutId' : 'withId',
+  )
+  const named = withId.map(
     ({ status, rows, firstId }) =>
       `${status === null ? 'NULL' : `"${status}"`} (${rows} ${rows === 1 ? 'row' : 'rows'}, the first is ${firstId})`,
   )
-  return `rows have a status that outbox.yaml does not name, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`
+  return [
+    ...(named.length === 0
+      ? []
+      : [
+          `rows have a status that outbox.yaml does not name, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`,
+        ]),
+    ...withoutId.map(({ rows }) => `rows without an id wait (${rows}), so they are never sent`),
+  ].join('; ')
 }
 
 export const unknownStatusAdvice =
-  'Correct the status of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
+  'Correct the status or id of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'

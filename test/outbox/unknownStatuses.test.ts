@@ -100,3 +100,26 @@ test('a table that is too large for one comparison is read on by the next, and t
   await round()
   expect(await told(given)).toEqual([])
 })
+
+test('a row without an id is not captured and breaks no order, and `unknown_status` counts it', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint, region int, key text, taken boolean default false) partition by list (region);
+      create table part partition of source for values in (1)`,
+    yaml: `table: source\nid: id\nid_unique: promised\ntype: { constant: data }\nkey: key\npayload: { columns: [region] }
+state: { flag: taken, set: [queued] }`,
+  })
+  await given.pool.query(
+    `insert into source values (1, 1, 'k'), (2, 1, 'k'), (3, 1, null), (null, 1, 'l'), (null, 1, 'k')`,
+  )
+  const form = await given.connect()
+  await form.query('begin; select from source where id = 1 for update')
+  expect(await given.capture()).toEqual(['3'])
+  await form.query('commit')
+  expect(await given.capture()).toEqual(['1', '2'])
+  expect(await given.capture()).toEqual([])
+  await compare(given)
+  expect(await told(given)).toEqual(['unknown_status: rows without an id wait (2), so they are never sent'])
+  await given.pool.query('delete from source where id is null')
+  await compare(given)
+  expect(await told(given)).toEqual([])
+})
