@@ -167,7 +167,7 @@ export async function insertCapturedRecords(
          key is not null and ends is null, case when ends is null then now() end,
          ends, case when ends is not null then clock_timestamp() end,
          discarded is null and error is null and (doubt is not null or $3),
-         discarded is null and error is not null and doubt is not null, $3 or doubt is not null, document, "requestDigest"
+         discarded is null and error is not null and doubt is not null, $3 or ends is not null, document, "requestDigest"
        from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why where not exists (
          select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
        ) order by ord
