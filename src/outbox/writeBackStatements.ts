@@ -110,23 +110,30 @@ export function writeBackAssignments({ state, write }: OutboxTable, shape: Table
   const assign = (column: string, valueSql: string, mustBeWhole: boolean): Assignment => {
     const type = columnOf(shape, column)
     // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
-    const castValueSql = `${isJsonColumn(type) ? `to_jsonb(${valueSql})` : `(${valueSql})`}::${type.exactType}`
+    const castValueSql = `(${valueSql})::${type.exactType}`
     return { column, valueSql, castValueSql, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
   }
   return [
     ...(form === null || form.writes.length === 0
       ? []
-      : [assign(form.column, form.markSql(shape), form.writes !== 'time')]),
+      : [assign(form.column, toColumnValueSql(form.markSql(shape), shape, form.column), form.writes !== 'time')]),
     ...write.map((each) => assign(each.column, writtenValue(each, shape), /^(state|transaction_id)$/.test(each.what))),
   ]
 }
 
 function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {
-  const value = { ...sources, now: nowForColumnSql(shape, name) }[what]
+  const value = toColumnValueSql({ ...sources, now: nowForColumnSql(shape, name) }[what], shape, name)
   if (on === null) return value
-  const kept = what === 'now' ? `coalesce(${columnSql(name)}, ${value})` : value
-  const typed = what === 'now' ? columnSql(name) : `${columnSql(name)}::text`
+  const now = columnSql(name)
+  const kept = what === 'now' ? `coalesce(${now}, ${value})` : value
+  const typed = what === 'now' || isJsonColumn(columnOf(shape, name)) ? now : `${now}::text`
   return `case when r.state in (${literalListSql(on)}) then ${kept} when r.state in (${literalListSql(endStates)}) then null else ${typed} end`
+}
+
+/** Encodes a value for a JSON column. Does nothing for other columns. */
+function toColumnValueSql(valueSql: string, shape: TableShape, name: string): string {
+  const type = columnOf(shape, name)
+  return isJsonColumn(type) ? `to_jsonb(${valueSql})::${type.type}` : valueSql
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
