@@ -8,8 +8,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readWaitingRowsThatFit } from './readRows.ts'
 import { recordRowDifferences } from './rowDifferences.ts'
-import { stateExpressions } from './stateForms.ts'
-import { writeBackStatements } from './writeBackStatements.ts'
+import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
 
 /** The caller holds the capture lock, because two claims at once would break the order of a key. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
@@ -57,7 +56,7 @@ function rememberedRows(
     isUnmarkable: true,
     read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
-    mark: async (statuses) => idsOf(toWrite(table, statuses)),
+    mark: async (statuses) => idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
     async [Symbol.asyncDispose]() {},
   }
 }
@@ -88,28 +87,17 @@ async function heldRows(
   }
 }
 
-/**
- * Replaces `discarded` by `queued` if the state column has no value for `discarded`, so that the row no longer waits.
- */
-function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
-  const states = writeBackStatements(table)?.states
-  const saysDiscarded = stateExpressions(table.table.state)?.isWrittenAt('discarded') ?? true
-  return statuses
-    .map((status) =>
-      status.state === 'discarded' && !saysDiscarded ? { ...status, state: 'queued' as const } : status,
-    )
-    .filter(({ state }) => states?.has(state))
-}
-
 /** @returns the ids of rows that still wait */
 async function mark(db: Database, table: OpenTable, statuses: readonly RowStatus[]): Promise<string[]> {
   const writing = writeBackStatements(table)
-  const meant = toWrite(table, statuses)
-  if (writing === null || meant.length === 0) return []
-  const storable = meant.map((status) => ({ ...status, error: status.error && boundText(status.error) }))
-  const { rows } = await db.query<{ outboxId: string; written: boolean }>(writing.mark, [JSON.stringify(storable)])
-  const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
-  return idsOf(meant).filter((id) => !written.has(id))
+  if (writing === null) return []
+  const storable = statuses.map(({ state, error, ...status }) => ({
+    ...status,
+    state: toMarkedState(table.table, state),
+    error: error && boundText(error),
+  }))
+  await db.query(writing.mark, [JSON.stringify(storable)])
+  return idsOf((await db.query<{ outboxId: string }>(writing.unmarked, [idsOf(statuses)])).rows)
 }
 
 const idsOf = (rows: readonly { outboxId: string }[]): string[] => rows.map(({ outboxId }) => outboxId)

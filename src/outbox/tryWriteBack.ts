@@ -11,6 +11,7 @@ import { stateExpressions } from './stateForms.ts'
 import {
   type Assignment,
   rowStatusesSql,
+  toMarkedState,
   type WriteBackStatements,
   writeBackAssignments,
   writeBackStatements,
@@ -34,10 +35,11 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   const [row] = rows
   if (row === undefined) return { kind: 'no-row' }
   // If rows are not marked on capture, reports write all states.
-  const isMarked = table.scan === null
+  const isMark = ({ state, by }: Step) =>
+    table.scan === null && by === 'mark' && toMarkedState(table.table, state) === state
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
-    const why = await tryStep(db, writing, { ...step, by: isMarked ? step.by : 'report', row })
+    const why = await tryStep(db, writing, { ...step, by: isMark(step) ? 'mark' : 'report', row })
     if (why !== null) refusals.push({ state: step.state, why })
   }
   return { kind: 'tried', outboxId: row.outboxId, refusals }
@@ -83,9 +85,11 @@ async function tryStep(
     const isWritten = rows[0]?.written ?? false
     const after = await db.query<{ same: boolean }>(writing.unheld, [status])
     const isKnown = after.rows[0]?.same !== false
-    await db.query(isOnTheWay && isWritten && isKnown ? 'release trial' : 'rollback to trial')
-    if (isWritten) return isKnown ? null : changesRow
-    return 'the update changes nothing: a BEFORE trigger or row-level security suppresses it'
+    const isWaiting = by === 'mark' && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
+    await db.query(isOnTheWay && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')
+    if (!isWritten) return 'the update changes nothing: a BEFORE trigger or row-level security suppresses it'
+    if (!isKnown) return changesRow
+    return isWaiting ? 'the row still waits after the update: a trigger ignores the value, or sets it back' : null
   } catch (error) {
     await db.query('rollback to trial')
     return `SQLSTATE ${errorCodeOf(error)}: ${boundText((error as Error).message, 200)}`

@@ -28,7 +28,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const form = stateExpressions(table.state)
   const assignments = writeBackAssignments(table, shape)
   if (assignments.length === 0) return null
-  const { id, idType: type } = rows
+  const { from, id, idText, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.map(({ column, castValueSql }) => `${quoteIdentifier(column)} = ${castValueSql}`).join(', ')}`
   const open = form?.openSql ?? 'true'
   // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
@@ -43,9 +43,14 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${mayBeEditedRow})`,
   )
   return {
-    /** Marks captured rows. Returns the changed rows; `written` says that a row no longer waits. */
+    /** Marks captured rows. Returns the changed rows. */
     mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
-      returning r."outboxId", (${waits}) is not true as written`,
+      returning r."outboxId", true as written`,
+    /**
+     * Selects the rows in $1 that still wait after `mark`, whose RETURNING shows our values even if a trigger ignores
+     * them or sets them back.
+     */
+    unmarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = any($1::${type}[])`,
     /**
      * Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (the row
      * changed).
@@ -78,6 +83,10 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
     states: new Set<State>(states.filter((each) => matters(table, each))),
   }
 }
+
+/** Returns `queued` if the state column has no value for the state, so that a captured row no longer waits. */
+export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
+  stateExpressions(state)?.isWrittenAt(at) === false ? 'queued' : at
 
 /** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`

@@ -120,3 +120,37 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
 state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`)
   expect(await tryWriteBack(named.outbox)).toMatchObject({ kind: 'tried', refusals: [] })
 })
+
+test('a trigger sets the mark back, or a view ignores it: `check` finds it', async () => {
+  const yaml = (state: string) =>
+    `table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: { columns: [amount] }\nstate: ${state}`
+  const columns = '(id bigint primary key, amount int, done boolean default false, done_at timestamptz)'
+  const flag = yaml('{ flag: done, set: [queued] }')
+  const table = await setup({
+    ddl: `create table source ${columns}; insert into source values (1, 1);
+      create function redo() returns trigger language plpgsql as $$ begin
+        update source set done = false where id = new.id; return null; end $$;
+      create trigger redo after update on source for each row when (pg_trigger_depth() = 0) execute function redo()`,
+    yaml: flag,
+  })
+  const refusals = ['rejected', 'queued'].map((state) => ({ state, why: expect.stringContaining('still waits') }))
+  expect(await tryWriteBack(table.outbox)).toMatchObject({ kind: 'tried', refusals })
+  const view = await setup({
+    ddl: `create table base ${columns}; insert into base values (1, 1); create view source as select * from base;
+      create function ignore() returns trigger language plpgsql as $$ begin return new; end $$;
+      create trigger ignore instead of update on source for each row execute function ignore()`,
+    yaml: flag,
+  })
+  expect(await tryWriteBack(view.outbox)).toMatchObject({ kind: 'tried', refusals })
+})
+
+test('a time that has no mark for `rejected` of its own is no problem', async () => {
+  const { pool, outbox } = await setup({
+    ddl: 'create table source (id bigint primary key, done_at timestamptz, trouble text); insert into source values (1)',
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: { columns: [id] }
+state: { timestamp: done_at, set: [queued] }\nwrite: { trouble: { what: error, on: [rejected] } }`,
+  })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  await pool.query('alter table source add check (done_at is null)')
+  expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'queued' }] })
+})

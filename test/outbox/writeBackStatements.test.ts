@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { State } from '../../src/model.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
-import { setup } from './setup.ts'
+import { anyRows, setup } from './setup.ts'
 
 const status = (state: State, more: { error?: string; transactionId?: string; errorCode?: string } = {}) => ({
   outboxId: '1',
@@ -136,4 +137,46 @@ test('a status column with only a waiting value: read, not written', async () =>
   const { rows } = await pool.query('select progress, trouble from sale')
   expect(rows).toEqual([{ progress: 'open', trouble: 'it was refused' }])
   expect(await capture()).toEqual([])
+})
+
+describe('every form that marks on capture marks a row whatever its first state is', () => {
+  const write = '\nwrite: { trouble: { what: error, on: [rejected, discarded] } }'
+  const forms = [
+    'state: { status: progress, new: open, queued: taken }',
+    'state: { status: progress, new: open, queued: taken, rejected: bad, uncertain: unsure, discarded: left }',
+    'state: { flag: done, set: [queued] }',
+    'state: { flag: done, set: [queued, completed, discarded] }',
+    'state: { timestamp: done_at, set: [queued] }',
+    'state: { timestamp: done_at, set: [queued, completed, failed] }',
+  ]
+  test.each(forms.flatMap((form) => [form, `${form}${write}`]))('%s', async (form) => {
+    const { pool, outbox } = await setup({
+      ddl: `create table sale (id int primary key, progress text default 'open', done boolean default false, done_at timestamptz, trouble text)`,
+      yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\n${form}`,
+    })
+    const firstStates: State[] = ['queued', 'rejected', 'uncertain', 'discarded']
+    await pool.query('insert into sale select generate_series(1, 4)')
+    await using claimed = await claimRows(outbox, anyRows)
+    const statuses = firstStates.map((state, i) => ({ ...status(state), outboxId: String(i + 1) }))
+    expect(await claimed.mark(statuses)).toEqual([])
+    expect(await mayHaveWaitingRows(outbox)).toBe(false)
+  })
+})
+
+test('a JSON column that is written at some states only is kept as it is at the others', async () => {
+  const { pool, report } = await setup({
+    ddl: `create table sale (id int primary key, progress text, trouble jsonb, words json, at jsonb)`,
+    yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }
+state: { status: progress, new: open, queued: taken, sending: sending, completed: sent }
+write: { trouble: { what: error, on: [failed] }, words: { what: error, on: [failed] }, at: { what: now, on: [failed] } }`,
+  })
+  await pool.query(`insert into sale values (1, 'taken')`)
+  const row = async () => (await pool.query('select trouble, words, at from sale')).rows[0]
+  await report(status('failed', { error: 'no "x"' }))
+  const written = await row()
+  expect(written).toEqual({ trouble: 'no "x"', words: 'no "x"', at: expect.any(String) })
+  for (const state of ['queued', 'sending', 'queued'] as const) await report(status(state))
+  expect(await row()).toEqual(written)
+  await report(status('completed'))
+  expect(await row()).toEqual({ trouble: null, words: null, at: null })
 })

@@ -115,6 +115,37 @@ test('a crash after the ledger was written and before the rows were marked chang
   expect(rows).toEqual([{ due: 2 }])
 })
 
+test('a kill right after the COMMIT loses no write-back: the end of a record that is rejected at once is due', async () => {
+  await insert(1)
+  await insert(1, 'wrong')
+  const onCaptured = () => {
+    throw new Error('Connection terminated')
+  }
+  await expect(captureOnce({ onCaptured })).rejects.toThrow('terminated')
+  const { rows } = await ledger.pool.query('select state, report_due as due from outboxd.submission order by seq')
+  expect(rows).toEqual([
+    { state: 'queued', due: false },
+    { state: 'rejected', due: true },
+  ])
+})
+
+test('a trigger that sets rows back after their mark stops no other row: `row_skipped`', async () => {
+  await insert(3)
+  await insert(1, 'data', 'good')
+  await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
+    begin update outbox set status = 'new' where id = new.id; return null; end $$;
+    create or replace trigger meddle after update on outbox for each row when (new.key is null and pg_trigger_depth() = 0)
+      execute function meddle()`)
+  onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
+  await captureOnce()
+  expect(await statuses()).toEqual({ new: 3, queued: 1 })
+  expect(await ledger.countStates()).toEqual({ queued: 4 })
+  expect((await skippedRows()).map(({ captured }) => captured)).toEqual([true, true, true])
+  await insert(1, 'data', 'good')
+  await captureOnce()
+  expect(await ledger.countStates()).toEqual({ queued: 5 })
+})
+
 test('rows whose mark took too long are left to the report, and batches stay as small as the table takes them', async () => {
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
     begin if (select count(*) from marked) > 10 then raise exception using errcode = '57014'; end if; return null; end $$;
