@@ -13,7 +13,7 @@ import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { redactError } from '../observe/redact.ts'
-import { claimRow, claimRows } from '../outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContents } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
@@ -66,6 +66,8 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     elapsedMs: clock.stopwatch(),
     claim: (request) => databases.runIfOwnFileInUse(() => claimRows(outbox, request), null),
     claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), null),
+    hasToWaitForKey: (outboxId, order) =>
+      databases.runIfOwnFileInUse(() => hasToWaitForKey(outbox, outboxId, order), false),
     readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readDueCaptureWork() {

@@ -35,6 +35,9 @@ export interface RowsRequest {
   types: KnownTypes
 }
 
+/** What a single row has to wait for. */
+export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
+
 export interface KnownTypes {
   known: readonly string[]
   /** Types that only other instances know. Null if a live instance has not published its types. */

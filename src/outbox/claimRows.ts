@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
+import type { ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { RowsToCapture } from './cursorScan.ts'
@@ -37,12 +37,23 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   if (scan === null) {
     const { lockById } = waitingRowLockStatements(table)
     return heldRows(outbox, table, async (db) => ({
-      outboxIds: await lockRow(db, lockById, outboxId),
+      outboxIds: idsOf(await readRow(db, lockById, outboxId)),
       typesLeftToOthers: [],
     }))
   }
   const outboxIds = (await scan.isUncaptured(outboxId)) ? [outboxId] : []
   return rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] })
+}
+
+/** True if the row's key is closed, or an earlier row of its key waits. Locks nothing. */
+export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: RowOrder): Promise<boolean> {
+  return outbox.queryTable(async (table) => {
+    if (table.scan !== null) return table.scan.hasToWaitForKey(outboxId, order)
+    const sql = waitingRowLockStatements(table)
+    const rows = await readRow(table.db, sql.keyById, outboxId)
+    if (rows.some(({ key }) => key !== null && order.exceptKeys.includes(key))) return true
+    return (await findOvertaking(table.db, sql, rows, order.skipped)).size > 0
+  })
 }
 
 function rememberedRows(
@@ -107,6 +118,10 @@ interface LockedRow {
   keyHash: string | null
 }
 
+interface KeyedRow extends LockedRow {
+  key: string | null
+}
+
 /** The second round reads at least this many rows. Each further round reads twice as many as the round before. */
 const secondRoundRowsMin = 500
 /** Bounds a claim of up to 500 rows to 63,500 rows that are read, because the rows that wait are locked, too. */
@@ -126,14 +141,15 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
       ? `${id} <= $4::${idType}`
       : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
+  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash" from ${from} where ${waits} and ${id} = $1::${idType}`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
       from ${from} where ${waits} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${isTypeOfOtherInstancesSql(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
-    lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
-      for no key update of o nowait`,
+    keyById,
+    lockById: `${keyById} for no key update of o nowait`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
           bool_or(${id} <> all($2::${idType}[]) and ${shortenedIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
@@ -177,9 +193,9 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
   }
 }
 
-async function lockRow(db: Database, lockById: string, outboxId: string): Promise<string[]> {
+async function readRow(db: Database, statement: string, outboxId: string): Promise<KeyedRow[]> {
   try {
-    return idsOf((await db.query<LockedRow>(lockById, [outboxId])).rows)
+    return (await db.query<KeyedRow>(statement, [outboxId])).rows
   } catch (error) {
     if (isInvalidValueError(error)) return []
     throw error

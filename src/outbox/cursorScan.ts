@@ -120,7 +120,7 @@ export class CursorScan {
    */
   async #holdKeysOfEarlierRows(
     choice: CapturableRowChooser,
-    uncaptured: readonly PageRow[],
+    uncaptured: readonly NamedRow[],
     upTo: CursorPosition,
   ): Promise<void> {
     const { db, memory } = this.#table
@@ -150,12 +150,28 @@ export class CursorScan {
   }
 
   async isUncaptured(outboxId: string): Promise<boolean> {
+    return (await this.#readUncapturedRow(outboxId, [])) !== null
+  }
+
+  /** True if the row's key is closed, or an earlier row of its key waits. */
+  async hasToWaitForKey(outboxId: string, { exceptKeys }: Pick<RowsRequest, 'exceptKeys'>): Promise<boolean> {
+    const row = await this.#readUncapturedRow(outboxId, exceptKeys)
+    if (row === null || row.keyHash === null) return false
+    const choice = createCapturableRowChooser({ limit: 1, keyRowsMax: 1 }, new Set())
+    choice.meet(row)
+    this.#cursor ??= await this.#readCursor(await this.#table.stablePosition.read())
+    await this.#holdKeysOfEarlierRows(choice, [row], row.position)
+    return choice.findFreeKeyHashes([row]).size === 0
+  }
+
+  async #readUncapturedRow(outboxId: string, exceptKeys: readonly string[]): Promise<NamedRow | null> {
     const { db, memory } = this.#table
-    const { rows } = await db.query<StampedRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
+    const { rows } = await db.query<NamedRow>(this.statements.one, [outboxId, exceptKeys]).catch((error: unknown) => {
       if (isInvalidValueError(error)) return { rows: [] }
       throw error
     })
-    return rows.length === 1 && !(await memory.findCapturedRows(rows)).known.has(outboxId)
+    const [row = null] = rows
+    return rows.length === 1 && !(await memory.findCapturedRows(rows)).known.has(outboxId) ? row : null
   }
 
   takeRowDifferences(): RowDifferences {
@@ -370,6 +386,8 @@ interface PageRow extends StampedRow, ScannedRow {
   settled: boolean | null
 }
 
+type NamedRow = Omit<PageRow, 'placeInKey' | 'settled'>
+
 interface EarlierRow extends StampedRow {
   keyHash: string
   position: string[]
@@ -414,7 +432,8 @@ function cursorScanStatements(rows: RowExpressions) {
     changedIds: `
     select was || ' as ' || id::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
     where id::text <> was collate "C" limit 1`,
-    one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
+    one: `select ${seen}, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
+      from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
     types: typeCountsSql(from, type, `${waits}${after(2)}`),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowsRequest } from '../../src/model.ts'
-import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey } from '../../src/outbox/claimRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 /** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
@@ -64,6 +64,19 @@ for (const [name, form] of Object.entries(forms)) {
     for (const none of ['2', 'INV-2']) expect(await one(none)).toEqual([])
     await capture()
     expect(await one('1')).toEqual([])
+  })
+
+  test(`${name}: one row waits for the earlier rows of its key, and while its key is closed`, async () => {
+    const { pool, outbox, capture } = await setup({ ddl, yaml: form })
+    const order = { exceptKeys: ['closed'], skipped: [] }
+    const waits = (id: string) => hasToWaitForKey(outbox, id, order)
+    await pool.query(`insert into source (key) values ('k'), ('l'), ('k'), (null), ('closed')`)
+    expect(await Promise.all(['1', '2', '3', '4', '5', '6', 'INV-2'].map(waits))).toEqual([
+      ...[false, false, true, false, true],
+      ...[false, false],
+    ])
+    await capture(1)
+    expect(await waits('3')).toBe(false)
   })
 }
 

@@ -254,15 +254,26 @@ async function captureAlone(
 ): Promise<CaptureRoundResult> {
   if (failure === null) {
     let wasCaptured = false
+    let turn = 'unknown' as 'unknown' | 'behind' | 'now'
     const { claim, read } = selectUnchanged(deps, outboxId)
     const result = await captureRows(deps, {
-      claim(session) {
+      async claim(session) {
         wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
-        return claim(session)
+        const { limit, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
+        if (!wasCaptured && limit <= 0) return null
+        const order = { exceptKeys, skipped: session.skipped }
+        turn = !wasCaptured && (await deps.hasToWaitForKey(outboxId, order)) ? 'behind' : 'now'
+        return turn === 'behind' ? null : claim(session)
       },
       read,
     })
+    if (turn === 'behind') {
+      await deps.skipRows([{ outboxId, isCaptured: false, detail: behindMessage }])
+      return 'again'
+    }
     if (result.kind !== 'failed') return forget(deps, outboxId, result)
+    // Reading the earlier rows of the key failed, which is not the fault of this row.
+    if (turn === 'unknown') return skip(deps, outboxId, result)
     return captureAlone(deps, outboxId, { ...result, isCaptured: result.isCaptured || wasCaptured })
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
@@ -311,6 +322,9 @@ async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: 
   deps.onRowSkipped(outboxId, error)
   return 'again'
 }
+
+const behindMessage =
+  'the row could not be captured before, and now waits for its key: an earlier row waits, or a record of the key is held. The daemon tries again by itself'
 
 const ignored = (outboxId: string) => ({
   outboxId,

@@ -6,6 +6,7 @@ import type {
   FieldFault,
   InsertResult,
   OutboxRecord,
+  RowOrder,
   RowStatus,
   RowsRequest,
 } from '../../model.ts'
@@ -26,6 +27,8 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   claim(request: RowsRequest): Promise<ClaimedRows | null>
   /** See `claim`. @throws if another session has locked the row */
   claimOne(outboxId: string): Promise<ClaimedRows | null>
+  /** True if the row's key is closed, or an earlier row of its key waits. */
+  hasToWaitForKey(outboxId: string, order: RowOrder): Promise<boolean>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Resolves to null if another instance holds the capture lock. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>

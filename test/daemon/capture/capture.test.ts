@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { beginTransaction, classifyDatabaseError } from '../../../src/postgres/database.ts'
@@ -26,6 +26,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     knownTypes: () => ['data', 'wrong'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
+    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
     readDueCaptureWork: async () => ({
@@ -367,6 +368,74 @@ describe('a skipped row that the ERP has locked', () => {
     await captureAll()
     expect(await skippedRows()).toEqual([{ captured: true, times: 2 }])
     expect(await statuses()).toEqual({ new: 1, queued: 1 })
+  })
+})
+
+describe('a skipped row that is due again', () => {
+  const captured = async () =>
+    (await ledger.pool.query('select key from outboxd.submission order by seq')).rows.map(({ key }) => key)
+
+  test('waits for room in the window', async () => {
+    await ledger.capture([{}])
+    await insert(1)
+    await skipFirstRow()
+    expect(await captureAll({ queuedMax: 1 })).toBe(1)
+    expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
+    expect(await ledger.countStates()).toEqual({ queued: 1 })
+    await captureAll({ queuedMax: 2 })
+    expect(await ledger.countStates()).toEqual({ queued: 2 })
+  })
+
+  test('waits behind an earlier row of its key, and stays skipped', async () => {
+    await insert(1, 'data', 'k')
+    const id = await skipFirstRow()
+    const erp = await beginTransaction(ledger.pool)
+    onTestFinished(() => erp[Symbol.asyncDispose]())
+    await erp.db.query(`insert into outbox (id, type, key, payload) overriding system value
+      values (${Number(id) - 1}, 'data', 'k', '{}'), (${Number(id) - 2}, 'data', 'l', '{}')`)
+    await erp.commit()
+    const form = await beginTransaction(ledger.pool)
+    onTestFinished(() => form[Symbol.asyncDispose]())
+    await form.db.query(`select from outbox where id = ${Number(id) - 1} for update`)
+    await captureAll()
+    expect(await captured()).toEqual(['l'])
+    expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
+    await form.commit()
+    await makeSkippedRowsDue()
+    await captureAll()
+    await makeSkippedRowsDue()
+    await captureAll()
+    const { rows } = await ledger.pool.query(
+      `select outbox_id as id from outboxd.submission where key = 'k' order by seq`,
+    )
+    expect(rows.map((row) => row.id)).toEqual([String(Number(id) - 1), id])
+    expect(await skippedRows()).toEqual([])
+  })
+
+  test('is not rejected if an earlier row of its key cannot be read', async () => {
+    await insert(1, 'data', 'k')
+    await skipFirstRow()
+    const error = Object.assign(new Error('division by zero'), { code: '22012', severity: 'ERROR' })
+    await captureAll({ hasToWaitForKey: () => Promise.reject(error) })
+    expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
+    expect(await ledger.countStates()).toEqual({})
+  })
+
+  test('waits while its key is closed', async () => {
+    await ledger.capture([
+      { key: 'k', outboxId: 'x' },
+      { key: 'k', outboxId: 'y' },
+    ])
+    await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
+      where outbox_id = 'x'`)
+    await insert(1, 'data', 'k')
+    await skipFirstRow()
+    await captureAll()
+    expect(await captured()).toEqual(['k', 'k'])
+    expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([
+      { kind: 'row_skipped', detail: expect.stringContaining('waits for its key') },
+    ])
   })
 })
 

@@ -63,6 +63,7 @@ function setup(given: {
         return claimed(count)
       },
       claimOne: async () => claimed(0),
+      hasToWaitForKey: async () => false,
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
       readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNewRows: async () => state.rows > 0 }),

@@ -13,7 +13,7 @@ import { pruneOldSubmissions, removeContentsOfOldSubmissions } from '../../../sr
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
@@ -78,6 +78,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     knownTypes: () => ['order'],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
+    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records),
     withLock: lock.withLock,
     readDueCaptureWork: async () => ({

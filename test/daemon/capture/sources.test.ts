@@ -5,7 +5,7 @@ import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
@@ -48,6 +48,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     knownTypes: () => [...mappings.keys()],
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
+    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: (records) => readRecordContents(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
     readDueCaptureWork: async () => ({
