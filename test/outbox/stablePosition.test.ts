@@ -6,7 +6,13 @@ import { tableOf } from './setup.ts'
 const table = tableOf(
   'table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none\nsequence: id',
 )
-const shape = { qualified: 'public.sale', columns: new Map(), hasSystemColumns: true, hasCustomCode: false, isIdNumbered: false }
+const shape = {
+  qualified: 'public.sale',
+  columns: new Map(),
+  hasSystemColumns: true,
+  hasCustomCode: false,
+  isIdNumbered: false,
+}
 
 /** The test answers each read when it likes. */
 function setup() {
