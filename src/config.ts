@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
-import { findAuthorityFileProblem, findCertificateKeyProblem } from './pem.ts'
+import { findAuthorityFileProblemSuffix, findCertificateKeyProblem } from './pem.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
 import { type VariableReader, variables } from './variables.ts'
 
@@ -144,7 +144,7 @@ const readSecret = ({ value }: VariableReader) => ({
 
 function readAuthority({ fileText, mistake }: VariableReader) {
   const ca = fileText('SERVICE_CA_FILE')
-  const problem = ca === null ? null : findAuthorityFileProblem(ca)
+  const problem = ca === null ? null : findAuthorityFileProblemSuffix(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
@@ -197,7 +197,7 @@ function readAgain<T>(env: Environment, read: (reader: VariableReader) => T): T 
   }
 }
 
-export function readMappingsDir(env: Environment): string {
+export function readMappingsDirOrExamples(env: Environment): string {
   const { value, done } = createVariableReader(variables, env)
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }

@@ -22,7 +22,7 @@ export function isCertificateValidAt(pem: string, nowMs: number): boolean {
 }
 
 /** The text continues a sentence that begins with SERVICE_CA_FILE. */
-export const findAuthorityFileProblem = (ca: string): string | null =>
+export const findAuthorityFileProblemSuffix = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 
 export function findCertificateKeyProblem(cert: string, key: string): string | null {

@@ -47,7 +47,7 @@ const endWithin = (line: string, columns: number, before: number): string =>
   columns - before >= lastColumnMin ? boundText(line, columns) : line
 
 /** Also replaces each line break or run of blanks by one blank. */
-export function truncate(text: string, charsMax: number): string {
+export function truncateToOneLine(text: string, charsMax: number): string {
   return boundText(text.replace(/\s+/g, ' ').trim(), charsMax)
 }
 
@@ -65,7 +65,9 @@ export const escapeControlInLines = (text: string): string => text.split('\n').m
 /** Renders the first lines, each cut and safe for a terminal, and the number of further lines. */
 export function renderFirstLines(lines: readonly string[], linesMax: number): string {
   const more = lines.length > linesMax ? [`... and ${lines.length - linesMax} more`] : []
-  return [...lines.slice(0, linesMax), ...more].map((line) => `${escapeControl(truncate(line, 400))}\n`).join('')
+  return [...lines.slice(0, linesMax), ...more]
+    .map((line) => `${escapeControl(truncateToOneLine(line, 400))}\n`)
+    .join('')
 }
 
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

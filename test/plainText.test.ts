@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { escapeControl, renderTable, terminalOf, truncate } from '../src/plainText.ts'
+import { escapeControl, renderTable, terminalOf, truncateToOneLine } from '../src/plainText.ts'
 
 test('columns are aligned, the last is as wide as it is', () => {
   expect(
@@ -21,8 +21,8 @@ test('what the service wrote cannot move the cursor or hide a line', () => {
 })
 
 test('a text is cut to one line, never within a character', () => {
-  expect(truncate('one\n two', 20)).toBe('one two')
-  expect(truncate('abc😀def', 5)).toBe('abc…')
+  expect(truncateToOneLine('one\n two', 20)).toBe('one two')
+  expect(truncateToOneLine('abc😀def', 5)).toBe('abc…')
 })
 
 describe('on a terminal', () => {

@@ -14,9 +14,9 @@ import {
   auditLineText,
   auditSumsCsv,
   auditSumsText,
-  readAmountFieldNames,
   sortAuditSums,
   toAuditLine,
+  tryReadAmountFieldNames,
 } from '../operations/audit.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
@@ -79,7 +79,7 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
-      const form = sum ? sumForm(options) : formOf(options, readAmountFieldNames(mappingsDir))
+      const form = sum ? sumForm(options) : formOf(options, tryReadAmountFieldNames(mappingsDir))
       const counts = { record: 0, pruned: 0, act: 0 }
       const total = () => counts.record + counts.pruned + counts.act
       const showProgress = createProgressPrinter(

@@ -5,7 +5,7 @@ import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
-import { checkContract } from './check/contract.ts'
+import { checkDiscoveredContract } from './check/contract.ts'
 import {
   type ClocksAndCertificates,
   type Finding,
@@ -15,9 +15,9 @@ import {
   makeUncheckedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
-import { checkChangeCapture, checkOutbox } from './check/outbox.ts'
+import { checkChangeCapture, checkOutboxAndTypes } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
-import { checkService, judgeCertificates, readConfiguredCertificateExpiries } from './check/service.ts'
+import { checkService, judgeCertificates, parseConfiguredCertificateExpiries } from './check/service.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
@@ -54,7 +54,7 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
     if (databaseConfig === null) tell(notAsked(ofDatabases, wrongConfiguration))
     else {
       tell(await orProblem(['ledger'], () => checkLedger(databaseConfig)))
-      tell(await orProblem(['outbox', 'types'], () => checkOutbox(databaseConfig)))
+      tell(await orProblem(['outbox', 'types'], () => checkOutboxAndTypes(databaseConfig)))
       tell(await checkChangeCapture(databaseConfig))
       tell(await orProblem(['mappings'], async () => checkMappings(databaseConfig)))
       tell(await checkServers(databaseConfig, noticed))
@@ -62,8 +62,8 @@ there is a problem or nothing could be checked, and 2 if the configuration is wr
     if (config === null) tell(notAsked(['service', ...(options.contract ? ['contract'] : [])], wrongConfiguration))
     else {
       tell(await checkService(config, context.signal, options.askAnyway ?? false, noticed))
-      if (options.contract) tell(await checkContract(context))
-      const ends = [...readConfiguredCertificateExpiries(config.service), ...noticed.certificates]
+      if (options.contract) tell(await checkDiscoveredContract(context))
+      const ends = [...parseConfiguredCertificateExpiries(config.service), ...noticed.certificates]
       tell(judgeCertificates(ends, systemClock.nowMs()))
     }
     tell([judgeClocks(noticed.clocks)])

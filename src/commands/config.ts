@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { formatInVariableUnit, readConfig, readMappingsDir } from '../config.ts'
+import { formatInVariableUnit, readConfig, readMappingsDirOrExamples } from '../config.ts'
 import {
   ConfigInvalid,
   createVariableReader,
@@ -120,7 +120,7 @@ function readOne(name: keyof typeof variables, env: Environment): { value: unkno
   const { value, done } = createVariableReader(variables, env)
   try {
     const read = done(value(name))
-    return { value: name === 'MAPPINGS_DIR' ? readMappingsDir(env) : read, problem: null }
+    return { value: name === 'MAPPINGS_DIR' ? readMappingsDirOrExamples(env) : read, problem: null }
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error
     return { value: undefined, problem: error.problems.join('; ') }

@@ -74,7 +74,7 @@ Examples:
         searches: createConcurrencyLimit(searchesAtOnce),
         askService: (asked) => askService(context, asked),
       },
-      { ...read, host, who, isReadOnly: options.readOnly ?? false },
+      { ...read, host, whoWithoutSignIn: who, isReadOnly: options.readOnly ?? false },
     )
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))

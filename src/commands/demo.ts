@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Installation, startDemo } from '../demo/installation.ts'
-import { formatExpectedMinutes, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
+import { expectedMinutesMessage, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
 import { mainFile } from '../demo/startOutboxdCommand.ts'
 import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
 import { defineCommand, wholeNumberParser } from './terminal/command.ts'
@@ -41,7 +41,7 @@ Examples:
     try {
       await using installation = await startDemo({ env, signal, hasConsole: keep, print })
       print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
-      stderr.write(formatExpectedMinutes(records))
+      stderr.write(expectedMinutesMessage(records))
       print('outboxd status --watch')
       const outcome = await runOrders(installation, { records, signal, print: (line) => print(`  ${line}`) })
       stdout.write(`\n${formatOutcome(outcome)}`)

@@ -13,7 +13,7 @@ import {
   renderDiscoverReport,
   renderSettingsFile,
 } from '../discover/report.ts'
-import { formatExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
+import { formatMaskedExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
 import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
 import { ServiceMismatch } from '../ledger/binding.ts'
 import { assertSlotsBelongToService } from '../ledger/slotLoans.ts'
@@ -233,7 +233,7 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   for (const [i, exchange] of masked.entries())
     saved(
       `${String(i + 1).padStart(3, '0')}-${exchange.purpose.replace(/[^\w-]+/g, '-')}.txt`,
-      formatExchange(exchange),
+      formatMaskedExchange(exchange),
     )
   saved('discover.har', `${JSON.stringify(toHttpArchive(masked, version), null, 2)}\n`)
   context.stderr.write(

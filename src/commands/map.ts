@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { readDatabaseConfig, readMappingsDir } from '../config.ts'
+import { readDatabaseConfig, readMappingsDirOrExamples } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { parseLimitOption } from '../operations/filters.ts'
 import {
   chooseRecordType,
   exampleSubmissionId,
-  findPreviewWarnings,
+  findPreviewWarningLines,
   type MapPreview,
   mapPayloads,
   previewRowMapping,
 } from '../operations/mapRecords.ts'
 import { readContentsInBatches, readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
-import { escapeControlInLines, pluralize, renderTable, truncate } from '../plainText.ts'
+import { escapeControlInLines, pluralize, renderTable, truncateToOneLine } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -52,7 +52,7 @@ Examples:
     const limit = parseLimitOption(options.limit, problems) ?? limitDefault
     if (problems.length > 0) return printUsageErrors(context, problems)
 
-    const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
+    const mappings = loadMappings(readMappingsDirOrExamples(context.env)) // no other variable need be set to try a file
     let previews: MapPreview[]
     if (file === undefined) previews = await previewRows(context, mappings, options.outbox ?? null, limit)
     else {
@@ -72,7 +72,7 @@ Examples:
     }
     if (options.allNew && previews.length === limit)
       context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
-    for (const warning of findPreviewWarnings(mappings, previews))
+    for (const warning of findPreviewWarningLines(mappings, previews))
       context.stderr.write(`${escapeControlInLines(warning)}\n`)
     return options.allNew ? summarise(context, previews, options) : printEach(context, previews, options)
   },
@@ -114,7 +114,7 @@ function describe(preview: MapPreview): string {
   const rows = preview.fields.map(({ field, from, source, value }) => [
     `  ${field}`,
     from ?? '(constant)',
-    truncate(source ?? (from === null ? '-' : '(missing)'), 60),
+    truncateToOneLine(source ?? (from === null ? '-' : '(missing)'), 60),
     value ?? '(left out)',
   ])
   return [
@@ -157,7 +157,7 @@ function summarise(context: CommandContext, previews: readonly MapPreview[], { j
   else {
     context.stdout.write(`${maps} of ${pluralize(previews.length, 'record')} map.\n`)
     const cells = rows.map(({ count, type, field, from, example, message }) => [
-      ...[String(count), truncate(type, 24), field, from || '-', example, message],
+      ...[String(count), truncateToOneLine(type, 24), field, from || '-', example, message],
     ])
     if (rows.length > 0)
       context.stdout.write(`\n${renderTable(['COUNT', 'TYPE', 'FIELD', 'FROM', 'EXAMPLE', 'ERROR'], cells)}`)

@@ -1,18 +1,18 @@
 import { type DatabaseConfig, readDatabaseConfig } from '../config.ts'
 import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
-import { type RoleKind, readLedgerGrantStatements, readRoleCreationStatements } from '../ledger/operator/grants.ts'
+import { type RoleKind, readLedgerPrivilegeStatements, readRoleSetupStatements } from '../ledger/operator/grants.ts'
 import { loadMappingsOrNone } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
-import { existingDocumentsQuery, readCapturedTables } from '../outbox/contentQueries.ts'
+import { documentConditionQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
-import { readNeededOutboxGrants, readNeededQueryGrants } from '../outbox/outboxGrants.ts'
+import { findNeededOutboxGrants, readNeededQueryGrants } from '../outbox/outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql, standardOutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
-import { readEncodingWarning } from '../postgres/migrationSession.ts'
+import { readEncodingWarningClause } from '../postgres/migrationSession.ts'
 import { printMigrationPlan } from './printMigrationPlan.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -50,7 +50,7 @@ Examples:
     const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.stateDatabaseUrl)
     if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
-    const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
+    const warning = await readEncodingWarningClause('STATE_DATABASE_URL', config.stateDatabaseUrl)
     if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
     if (options.outbox && dryRun)
       say(`would create the outbox table ${config.outboxTable} if it does not exist, and renew its trigger`)
@@ -99,7 +99,7 @@ async function printGrants(
     url: config.stateDatabaseUrl,
     async read(db) {
       await assertMigrated(db, config.stateDatabaseUrl)
-      return [...(await readRoleCreationStatements(db, role)), ...(await readLedgerGrantStatements(db, role, kind))]
+      return [...(await readRoleSetupStatements(db, role)), ...(await readLedgerPrivilegeStatements(db, role, kind))]
     },
   })
   const ofTable = await readGrantsOfTable(config, table, { role, kind })
@@ -128,15 +128,15 @@ function readGrantsOfTable(
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     async read(db) {
-      const grants = await readNeededOutboxGrants(db, table, role, kind === 'read')
+      const grants = await findNeededOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withSearchPathOfRole(db)
       const captured = await readCapturedTables(rolePath, qualifiedNameSql(table), null)
       const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
-      const conditions = captured.map((document) => existingDocumentsQuery(document).sql)
+      const conditions = captured.map((document) => documentConditionQuery(document).sql)
       const reads = await readNeededQueryGrants(rolePath, [...sources, ...conditions], role)
       return [
-        ...(await readRoleCreationStatements(db, role)),
+        ...(await readRoleSetupStatements(db, role)),
         ...new Set([...grants, ...reads.map(({ statement }) => statement)]),
       ]
     },

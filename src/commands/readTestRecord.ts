@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { readMappingsDir } from '../config.ts'
+import { readMappingsDirOrExamples } from '../config.ts'
 import type { RequestBody } from '../discover/question.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
@@ -30,7 +30,7 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
   if (read.kind === 'invalid') return invalid(read.message)
   const own = type === undefined ? resourceOf(read.payload) : null
   if (own !== null) return { kind: 'record', resource: own, body: read.payload }
-  const mappings = loadMappings(readMappingsDir(env))
+  const mappings = loadMappings(readMappingsDirOrExamples(env))
   const chosen = chooseRecordType(mappings, type)
   if (chosen.kind === 'invalid') return invalid(chosen.problem)
   const mapped = mapOutboxRecord(

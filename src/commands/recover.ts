@@ -10,13 +10,13 @@ import {
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import type { Databases } from '../operations/databases.ts'
-import { lastRecoveryMessage, ledgerLossJson, ledgerLossMessages } from '../operations/lossMessages.ts'
+import { lastRecoveryMessage, ledgerLossJson, ledgerLossLines } from '../operations/lossMessages.ts'
 import {
   countRowsNamingTransaction,
-  exceptRowsNamingTransactionText,
+  exceptRowsNamingTransactionSuffix,
   findLedgerLoss,
   type LedgerLoss,
-  recaptureLostRows,
+  recoverFromLedgerLoss,
   reportEndedRecordsAgain,
 } from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
@@ -117,7 +117,7 @@ Examples:
       const second = await findSecondLedgerOfOutbox(databases)
       if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
       if (options.json) printJson(context, ledgerLossJson(loss, last))
-      const messages = ledgerLossMessages(loss).map(escapeControl)
+      const messages = ledgerLossLines(loss).map(escapeControl)
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
@@ -131,7 +131,7 @@ Examples:
       if (!options.yes && !(await askForConfirmation(context, question(loss, as), { otherwise: unchanged })))
         return exitCodes.unconfirmed
       const onTaken = createProgressPrinter(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
-      const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, goOn }, loss, as)
+      const taken = await recoverFromLedgerLoss({ databases, operator, mappings, onTaken, say, goOn }, loss, as)
       if (taken === 'interrupted')
         say(
           'outboxd: some records are not settled yet. The settled ones stay settled. Run the command again: only then does sending resume',
@@ -174,5 +174,5 @@ function question({ gap, history }: LedgerLoss, as: RecoveredAs): string {
   const risk =
     as === 'new' && (history !== null || named < gap.rows.length) ? ' What has arrived will arrive twice.' : ''
   const what = history === null ? `Capture ${pluralize(gap.rows.length, 'row')} again` : 'Settle all of these'
-  return `${what} as ${as}${exceptRowsNamingTransactionText(named)}${history === null ? '' : ', and resume sending'}?${risk}`
+  return `${what} as ${as}${exceptRowsNamingTransactionSuffix(named)}${history === null ? '' : ', and resume sending'}?${risk}`
 }

@@ -24,7 +24,7 @@ import {
   pluralize,
   renderFirstLines,
   renderTable,
-  truncate,
+  truncateToOneLine,
 } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
@@ -208,7 +208,9 @@ async function readText(path: string): Promise<string | { problem: string }> {
 const problemsShown = 50
 
 function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
-  const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
+  const shown = problems
+    .slice(0, problemsShown)
+    .map((problem) => escapeControl(`${path}, ${truncateToOneLine(problem, 400)}`))
   const end = `Wrong lines: ${problems.length}. Nothing was changed. Correct the file and give it again`
   return printUsageErrors(context, [...shown, end])
 }
@@ -227,7 +229,7 @@ function preview(
   const rows = settling
     .slice(0, rowsShown)
     .map(({ line, settling: { detail }, answer }) => [
-      ...[String(line), truncate(detail.outboxId, 36), detail.state],
+      ...[String(line), truncateToOneLine(detail.outboxId, 36), detail.state],
       answer.notArrived ? 'not arrived' : `arrived as ${answer.arrived}`,
     ])
   return [

@@ -13,8 +13,8 @@ import {
 } from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, type FilterOptions } from '../operations/filters.ts'
-import { mayHaveArrivedNote } from '../operations/submissionFacts.ts'
-import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
+import { mayHaveArrivedCell } from '../operations/submissionFacts.ts'
+import { capitalize, pluralize, renderFirstLines, renderTable, truncateToOneLine } from '../plainText.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
@@ -131,9 +131,9 @@ function preview(
       groupSubmissionsByKind(submissions).map((group) => [
         String(group.count),
         group.state,
-        truncate(group.type, 24),
-        truncate(group.code ?? '-', 16),
-        mayHaveArrivedNote(group),
+        truncateToOneLine(group.type, 24),
+        truncateToOneLine(group.code ?? '-', 16),
+        mayHaveArrivedCell(group),
       ]),
     ),
     `\n${submissionTable(submissions.slice(0, previewedRecordsMax))}`,

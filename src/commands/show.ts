@@ -18,10 +18,10 @@ import {
   type CurrentRow,
   eventDetails,
   missingContentText,
-  readCurrentRow,
   rowConflictLines,
   type SubmissionDetailValue,
   submissionDetailRows,
+  tryReadCurrentRow,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { formatInstant, formatInstantAndDistance, replaceEpochMsByIsoTimes } from '../time.ts'
@@ -63,7 +63,7 @@ Examples:
         return exitCodes.nothing
       }
       const explanation = explainSubmission(detail)
-      const row = detail.conflict === null ? null : await readCurrentRow(databases, detail.outboxId)
+      const row = detail.conflict === null ? null : await tryReadCurrentRow(databases, detail.outboxId)
       if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
       else context.stdout.write(describe(detail, explanation, row))
       return exitCodes.done
@@ -108,7 +108,7 @@ function printSeveral(
   return exitCodes.done
 }
 
-function describe(detail: SubmissionDetail, { why, next }: Explanation, row: CurrentRow | null): string {
+function describe(detail: SubmissionDetail, { why, adviceText: next }: Explanation, row: CurrentRow | null): string {
   const lines = [
     `${detail.state}: ${why}`,
     ...`next: ${next}`.split('\n'),
@@ -140,7 +140,7 @@ function eventLines(event: LoggedEvent): string[] {
 
 function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
-  { why, next }: Explanation,
+  { why, adviceText: next }: Explanation,
 ) {
   return {
     ...replaceEpochMsByIsoTimes(detail),

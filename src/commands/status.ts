@@ -123,7 +123,7 @@ function statusJson(report: StatusReport) {
       detail,
     })),
     start: report.start,
-    readOnly: report.readOnly,
+    readOnly: report.readOnlyDatabases,
     problems: report.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
       kind,
       subject,

@@ -10,7 +10,7 @@ import {
   readOperatorLog,
 } from '../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { auditCsvHeaderLine, auditLineCsv, readAmountFieldNames, toAuditLine } from '../operations/audit.ts'
+import { auditCsvHeaderLine, auditLineCsv, toAuditLine, tryReadAmountFieldNames } from '../operations/audit.ts'
 import type { Databases } from '../operations/databases.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordName } from '../operations/references.ts'
@@ -87,7 +87,7 @@ async function* csvLines(
   span: AuditSpan,
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
-  const names = readAmountFieldNames(config.mappingsDir)
+  const names = tryReadAmountFieldNames(config.mappingsDir)
   let head = auditCsvHeaderLine(names)
   try {
     for await (const entry of readAuditEntries(ledger, span)) {

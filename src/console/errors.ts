@@ -4,7 +4,7 @@ import { explainError } from '../operations/explainError.ts'
 import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
-import { notice, paragraph } from './html/elements.ts'
+import { notice, untrustedParagraphHtml } from './html/elements.ts'
 import { renderPage, sendPage } from './html/layout.ts'
 import { nowPageVersionPath } from './parts.ts'
 
@@ -91,7 +91,7 @@ function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: Er
   const willReload = trouble.isPassing && request.method === 'GET'
   const live = willReload ? { live: { path: nowPageVersionPath } } : {}
   const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
-  const said = words.split('\n').map((line) => paragraph(line.trim()))
+  const said = words.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
   return sendPage(reply.code(status), renderPage(head, notice('bad', [said, hope])))
 }

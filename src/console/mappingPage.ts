@@ -6,7 +6,7 @@ import { type Databases, withOutbox } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
 import {
   chooseRecordType,
-  findPreviewWarnings,
+  findPreviewWarningLines,
   type MapPreview,
   mapPayloads,
   previewRowMapping,
@@ -22,9 +22,9 @@ import {
   descriptionListHtml,
   nothingToShow,
   notice,
-  paragraph,
   section,
   table,
+  untrustedParagraphHtml,
   untrustedTextHtml,
 } from './html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from './html/form.ts'
@@ -102,7 +102,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 }
 
 const rowName = (outboxId: string) => `outbox:${outboxId}`
-const lines = (text: string) => text.split('\n').map((line) => paragraph(line.trim()))
+const lines = (text: string) => text.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
 
 function mapTyped(mappings: Mappings, { type, payload }: MappingForm): MapResult {
   const chosen = chooseRecordType(mappings, type === '' ? undefined : type)
@@ -134,10 +134,10 @@ ${payload}</textarea></p>`,
 const previewsShown = 20
 
 function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
-  if ('problem' in result) return notice('bad', paragraph(`${result.problem}.`))
+  if ('problem' in result) return notice('bad', untrustedParagraphHtml(`${result.problem}.`))
   const { previews, outboxId, isMasked } = result
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
-  const warnings = findPreviewWarnings(mappings, previews)
+  const warnings = findPreviewWarningLines(mappings, previews)
   const asking = isMasked
     ? html`<p>${maskedValuesNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
     : html`<p>You see the values for a quarter of an hour.</p>`
@@ -145,7 +145,7 @@ function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): H
   const title = html`What ${previews.length === 1 ? untrustedTextHtml(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
     previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
-    warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '',
+    warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
     outboxId === null ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
     previews
       .slice(0, previewsShown)

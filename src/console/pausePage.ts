@@ -2,7 +2,7 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
-import { findReasonProblem } from '../operations/actor.ts'
+import { findReasonProblemClause } from '../operations/actor.ts'
 import { createOperator } from '../operations/databases.ts'
 import {
   type ParsedPauseRequest,
@@ -17,7 +17,14 @@ import {
 import { pauseEndText } from '../operations/renderStatus.ts'
 import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
-import { instantHtml, nothingToShow, notice, paragraph, relativeTimeHtml, untrustedTextHtml } from './html/elements.ts'
+import {
+  instantHtml,
+  nothingToShow,
+  notice,
+  relativeTimeHtml,
+  untrustedParagraphHtml,
+  untrustedTextHtml,
+} from './html/elements.ts'
 import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
 import { renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -45,7 +52,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 
   app.post('/resume', async ({ viewer, body }, reply) => {
     const reason = trimmedFieldText(body, 'reason') ?? null
-    const wrong = reason === null ? null : findReasonProblem(reason)
+    const wrong = reason === null ? null : findReasonProblemClause(reason)
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     await resumeSending(createOperator(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
@@ -77,7 +84,7 @@ function renderPausePreview(
 ): string {
   return page('Pause', viewer, [
     notice('attention', [
-      paragraph(pauseMessage(forMs, { dryRun: true, nowMs })),
+      untrustedParagraphHtml(pauseMessage(forMs, { dryRun: true, nowMs })),
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
       html`<p>Why: ${untrustedTextHtml(reason, 1_000)}</p>`,
     ]),
@@ -95,7 +102,7 @@ function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewe
     .filter((name) => terms[name])
     .map((name) => hiddenField(name, 'on'))
   return page('Resume', viewer, [
-    notice('attention', would.map(paragraph)),
+    notice('attention', would.map(untrustedParagraphHtml)),
     formHtml({ action: '/resume', viewer }, [
       chosen,
       html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">Cancel</a>`,
@@ -107,7 +114,10 @@ function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewe
 const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
   canChange
     ? ''
-    : notice('quiet', paragraph('This console was started with --read-only: you cannot change anything here.'))
+    : notice(
+        'quiet',
+        untrustedParagraphHtml('This console was started with --read-only: you cannot change anything here.'),
+      )
 
 const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
   renderPage({ title, current: '/', viewer }, html`<section>${main}</section>`)

@@ -35,11 +35,11 @@ export async function logValuesShown(
 export function logDownload(
   parts: AccessLogParts,
   viewer: LoggedViewer,
-  records: ValueAccess['records'] | null,
+  recordsUnlessAll: ValueAccess['records'] | null,
   detail: { file: string } & ValueAccess['detail'],
 ): Promise<void> {
-  const named = (records ?? []).slice(0, namedMax)
-  const unnamed = records === null ? 'all' : records.length - named.length
+  const named = (recordsUnlessAll ?? []).slice(0, namedMax)
+  const unnamed = recordsUnlessAll === null ? 'all' : recordsUnlessAll.length - named.length
   return logValuesShown(parts, viewer, { act: 'download', records: named, unnamed, detail })
 }
 

@@ -21,7 +21,7 @@ import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
-  openInstanceDatabases,
+  openAndBindInstanceDatabases,
   whyOutboxTableIsUnreadable,
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
@@ -159,7 +159,7 @@ async function openPatiently(
   const until = clock.nowMs() + patienceMs
   for (;;) {
     try {
-      return await openInstanceDatabases(databasesOptions(deps, wakeups))
+      return await openAndBindInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
       if (!isTransientError(error) || clock.nowMs() > until) throw error
       log.warn('database did not answer: the daemon tries again', { error })

@@ -6,7 +6,7 @@ import {
   readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
-  stopCaptureOfType,
+  stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../ledger/capture.ts'
 import { publishMappedTypes } from '../ledger/instances.ts'
@@ -15,12 +15,12 @@ import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { redactError } from '../observe/redact.ts'
 import { claimRow, claimRows, hasToWaitForKey } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
-import { readRecordContents } from '../outbox/readRecordContents.ts'
+import { readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import type { CaptureFault } from './capture/captureRows.ts'
-import { createSleepUntilNotify } from './capture/sleep.ts'
+import { createSleepFlagKeeper } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
 
@@ -35,7 +35,7 @@ export function createCapturePart(daemon: CaptureContext): LoopPart {
   let mappings = daemon.mappings()
   const rounds = createCaptureRounds({
     capture: captureDeps({ ...daemon, mappings: () => mappings }),
-    sleep: sleepOf(daemon),
+    sleepFlagKeeper: sleepOf(daemon),
     publishMappedTypes: (types) => publishMappedTypes(databases.ledger, databases.instance.id, types),
     random: Math.random,
   })
@@ -48,7 +48,7 @@ export function createCapturePart(daemon: CaptureContext): LoopPart {
 }
 
 function sleepOf({ clock, databases: { listener, outbox }, wakeups }: CaptureContext) {
-  return createSleepUntilNotify({
+  return createSleepFlagKeeper({
     setSleepFlag: async () => (await listener?.setSleepFlag()) ?? 'unavailable',
     isSleepFlagSet: () => listener?.isSleepFlagSet() ?? false,
     clearSleepFlag: () => listener?.clearSleepFlag(),
@@ -68,7 +68,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), null),
     hasToWaitForKey: (outboxId, order) =>
       databases.runIfOwnFileInUse(() => hasToWaitForKey(outbox, outboxId, order), false),
-    readRecordContents: (records) => readRecordContents(outbox, mappings(), records),
+    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readDueCaptureWork() {
       const { served, ...agenda } = await readDueCaptureRetries(ledger)
@@ -95,9 +95,9 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       log.warn('batch of rows could not be captured: the daemon tries smaller batches', { count, error }),
     onRowRejected: (outboxId, error) =>
       log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
-    async stopCaptureOfType(type, error) {
+    async stopCaptureOfTypeBriefly(type, error) {
       const detail = error instanceof SourceFailed ? error.detail : ''
-      await stopCaptureOfType(ledger, type, detail)
+      await stopCaptureOfTypeBriefly(ledger, type, detail)
       log.error('record type is not captured: the query in its mapping file fails for all rows', { type, error })
     },
     resumeCaptureOfTypes: (types) => resumeCaptureOfTypes(ledger, types),

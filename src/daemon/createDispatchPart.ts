@@ -15,7 +15,7 @@ import {
   readSubmitAnswer,
   requestOutcomeOf,
 } from '../service/readAnswer.ts'
-import { refusalFingerprint } from '../service/responses.ts'
+import { findCodelessRefusalFingerprint } from '../service/responses.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
@@ -204,7 +204,7 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
   const verdict = judgeTrialAnswer(answer)
   const hasTokenExpired = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
   return {
-    fingerprint: refusalFingerprint(answer),
+    fingerprint: findCodelessRefusalFingerprint(answer),
     outcome: requestOutcomeOf(answer),
     judged: { verdict, hasTokenExpired },
   }

@@ -1,7 +1,7 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import {
-  countReplaysAndDiscards,
+  countReplaysAndDiscardsOnce,
   type LedgerSnapshot,
   readLastEventId,
   readLedgerSnapshot,
@@ -70,7 +70,7 @@ export function createDatabaseObservation(
 
   async function countActs(): Promise<void> {
     lastEventId ??= await readLastEventId(ledger)
-    const { lastId, ...acts } = await countReplaysAndDiscards(ledger, lastEventId, instance.id)
+    const { lastId, ...acts } = await countReplaysAndDiscardsOnce(ledger, lastEventId, instance.id)
     lastEventId = lastId
     telemetry.operatorActed(acts)
   }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { assertLedgerBelongsToService, bindLedgerToService, readUniqueLedgerName } from '../ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound, readUniqueLedgerName } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
@@ -11,7 +11,7 @@ import { openPollQueue, type PollQueue } from '../ledger/queue.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,
-  isOutboxFileInUse,
+  isNoOtherOutboxFileInUse,
   outboxFileSettingName,
   withdrawInstanceSettings,
 } from '../ledger/settings.ts'
@@ -20,7 +20,7 @@ import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
-import { createSearchForRowWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
+import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
@@ -43,7 +43,7 @@ export interface InstanceDatabasesOptions {
 }
 
 /** @throws DatabaseUnusable, OutboxTableUnusable, OutboxMismatch or ServiceMismatch */
-export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
+export async function openAndBindInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
   const closing: (() => Promise<unknown>)[] = []
   const closeAll = () => Promise.allSettled(closing.map((close) => close()))
   try {
@@ -84,7 +84,7 @@ async function connect(
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
   const registration = new LedgerRegistration({
-    ...{ address: addresses.outbox, table: outbox.qualified, readTable, onError },
+    ...{ address: addresses.outbox, table: outbox.describedNameSql, readTable, onError },
     readLedgerName: () => readUniqueLedgerName(ledger),
   })
   closing.push(async () => registration.close())
@@ -103,7 +103,7 @@ async function connect(
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
   const requestsEndAfterMs = computeRequestsEndAfterMs(windowMs, requestTimeoutMs)
-  const isOurFileInForce = () => isOutboxFileInUse(ledger, digest)
+  const isOurFileInForce = () => isNoOtherOutboxFileInUse(ledger, digest)
   return {
     ...{ ledger, queue, listener, instance, settings, requestsEndAfterMs, outbox },
     /** Sessions for heartbeats only, so that no other work delays them. */
@@ -119,7 +119,7 @@ async function connect(
     },
     history: createDataLossGuard({
       ...{ pool: ledger, who: instance.who, requestsEndAfterMs, standby: config.ledgerStandby },
-      rowSearch: createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)),
+      rowSearch: createSearchForRowNamingTransaction((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
@@ -142,7 +142,7 @@ async function openLedger(
     await assertMigrated(ledger, config.stateDatabaseUrl)
     await assertSchemaComplete(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
-      await bindLedgerToService(ledger, config.service, instance.who)
+      await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
       await assertLedgerBelongsToService(ledger, config.service)
     })
     await agreeOnSettings(ledger, settings())

@@ -14,7 +14,7 @@ const usualBackoffMaxMs = 10_000
 const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, history: 1_000 }
 
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
-export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
+export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: DaemonParts) {
   const start = (name: LoopName, part: LoopPart): Loop => {
@@ -56,7 +56,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       return isSettled
     },
     live: health.live,
-    ready: (): SendingReadiness => ({ ...health.ready(essentialLoops), pauses: parts.dispatch.pauses() }),
+    ready: (): SendingReadiness => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
   }
 }
 

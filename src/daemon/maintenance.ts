@@ -1,7 +1,7 @@
 import cron from 'node-cron'
 import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { createChainVerifier } from '../ledger/audit/verifyChain.ts'
-import { checkDatabaseClock } from '../ledger/clockWatch.ts'
+import { moveDueTimesIfClockSetBack } from '../ledger/clockWatch.ts'
 import {
   deleteStaleInstanceProblems,
   deleteStaleInstances,
@@ -67,7 +67,11 @@ function createOrphanRescue(
 ): LoopPart {
   return createPeriodicPart(3_000, async () => {
     // Checks the database's clock first, because this clock decides which instances are dead.
-    const { wasSetBackByMs: backMs } = await checkDatabaseClock(databases.ledger, databases.instance.host, Date.now)
+    const { wasSetBackByMs: backMs } = await moveDueTimesIfClockSetBack(
+      databases.ledger,
+      databases.instance.host,
+      Date.now,
+    )
     if (backMs > 0) {
       log.warn(
         `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,

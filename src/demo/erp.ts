@@ -83,7 +83,7 @@ export async function insertSalesOrder(erp: pg.Pool, order: SalesOrder): Promise
   )
 }
 
-export async function readAmountByOrderNumber(erp: pg.Pool): Promise<Map<string, string>> {
+export async function readTotalByOrderNumber(erp: pg.Pool): Promise<Map<string, string>> {
   const { rows } = await erp.query<{ number: string; amount: string }>(
     'select number, coalesce(amount + surcharge, amount)::text as amount from sales_order order by number',
   )

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { childEnvironment } from '../embedded/postgresServer.ts'
+import { minimalChildEnvironment } from '../embedded/postgresServer.ts'
 import { startReaper } from '../embedded/reaper.ts'
 import { startSandbox } from '../sandbox/startSandbox.ts'
 import { createErpTables } from './erp.ts'
@@ -48,7 +48,7 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-demo-'))
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const base = { ...childEnvironment(env), NODE_ENV: 'production' }
+  const base = { ...minimalChildEnvironment(env), NODE_ENV: 'production' }
   const start = (spec: Omit<CommandSpec, 'folder' | 'reaper'>, end = stack) => {
     const command = startOutboxdCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
     end.defer(() => command.stop())
@@ -74,11 +74,13 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
     ...{ SERVICE_BASE_URL: sandbox.url, SERVICE_AUTH_URL: sandbox.url },
     ...{ SERVICE_CLIENT_ID: clientId, SERVICE_CLIENT_SECRET: clientSecret, MAPPINGS_DIR: mappingsDir },
   }
-  const daemon = start({ args: ['run'], env: { ...variables, HTTP_PORT: '0' }, field: 'port' })
-  const daemonUrl = `http://127.0.0.1:${await daemon.announced}`
+  const daemon = start({ args: ['run'], env: { ...variables, HTTP_PORT: '0' }, announcedField: 'port' })
+  const daemonUrl = `http://127.0.0.1:${await daemon.announcedValue}`
   await untilReady(daemonUrl, signal)
-  const served = hasConsole ? [start({ args: ['console', '--port', '0', '--json'], env: variables, field: 'url' })] : []
-  const consoleUrl = (await served[0]?.announced) ?? null
+  const served = hasConsole
+    ? [start({ args: ['console', '--port', '0', '--json'], env: variables, announcedField: 'url' })]
+    : []
+  const consoleUrl = (await served[0]?.announcedValue) ?? null
   if (consoleUrl !== null) say(`outboxd console: ${consoleUrl}`)
   signal.throwIfAborted()
   const ends = [sandbox.failed, ...[daemon, ...served].map(({ ended }) => ended)]
@@ -89,7 +91,7 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
   const all = stack.move()
   return {
     ...{ erp, sandboxUrl: sandbox.url, daemonUrl, consoleUrl, variables, folder, broken },
-    watchStatus: (onLine) => start({ args: ['status', '--watch'], env: variables, onLine }, all),
+    watchStatus: (onLine) => start({ args: ['status', '--watch'], env: variables, onStdoutLine: onLine }, all),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { endStates } from '../model.ts'
 import { checkRecords, type Evidence, formatRecordCheck, type LoggedRequest, type RecordCheck } from './checkRecords.ts'
-import { createSalesOrder, insertSalesOrder, readAmountByOrderNumber, readOutboxRows, type SalesOrder } from './erp.ts'
+import { createSalesOrder, insertSalesOrder, readOutboxRows, readTotalByOrderNumber, type SalesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
 
 export interface DemoOutcome {
@@ -59,7 +59,7 @@ async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonl
   const ledgerOf = (endpoint: string) =>
     readControl<{ rows: LoggedRequest[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
   const [amounts, submits, posts, outbox] = await Promise.all([
-    readAmountByOrderNumber(erp),
+    readTotalByOrderNumber(erp),
     ledgerOf('submit'),
     ledgerOf('order'),
     readOutboxRows(erp),
@@ -78,7 +78,7 @@ async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-export function formatExpectedMinutes(records: number): string {
+export function expectedMinutesMessage(records: number): string {
   const minutes = Math.floor((records * requestsPerRecord) / allowedInAMinute)
   return minutes === 0
     ? ''

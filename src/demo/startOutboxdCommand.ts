@@ -6,7 +6,7 @@ import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
   /** The first value of `CommandSpec.field` in a line of JSON. */
-  readonly announced: Promise<string>
+  readonly announcedValue: Promise<string>
   /** Resolves when the command ends with exit code 0. Otherwise rejects with its last output. */
   readonly ended: Promise<void>
   stop(): Promise<void>
@@ -18,8 +18,8 @@ export interface CommandSpec {
   env: Record<string, string>
   folder: string
   reaper: Reaper
-  field?: string
-  onLine?: (line: string) => void
+  announcedField?: string
+  onStdoutLine?: (line: string) => void
 }
 
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
@@ -27,7 +27,14 @@ export const mainFile = join(import.meta.dirname, '..', `main${extname(import.me
 const lastLinesMax = 5
 const patienceMs = 8_000
 
-export function startOutboxdCommand({ args, env, folder, reaper, field, onLine }: CommandSpec): RunningCommand {
+export function startOutboxdCommand({
+  args,
+  env,
+  folder,
+  reaper,
+  announcedField: field,
+  onStdoutLine: onLine,
+}: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const pid = child.pid ?? 0
@@ -59,7 +66,7 @@ export function startOutboxdCommand({ args, env, folder, reaper, field, onLine }
     else ended.reject(error)
   })
   return {
-    announced: announced.promise,
+    announcedValue: announced.promise,
     ended: ended.promise,
     async stop() {
       child.kill('SIGTERM')

@@ -39,7 +39,7 @@ export type AnsweredExchange = Exchange & { answer: Response }
 export const isSuccess = (seen: ParsedAnswer): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
 /** True if the service refused the request itself: not by a redirect, nor for the limit, token or address. */
-export const isRefusal = (seen: ParsedAnswer): boolean =>
+export const isRefusalOfRequestItself = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
     (isSuccess(seen) && readAcceptance(seen.json, seen.code) === 'no'))

@@ -1,4 +1,4 @@
-import { renderTable, truncate } from '../plainText.ts'
+import { renderTable, truncateToOneLine } from '../plainText.ts'
 import type { AnsweredQuestion } from './askQuestions.ts'
 import { describeAnswer, type Exchange, endedAtMs, formatMsOrSeconds, transactionStatusIn } from './exchange.ts'
 import { hasEarlierAttemptArrived } from './observe.ts'
@@ -8,7 +8,7 @@ export function renderDiscoverReport(answered: readonly AnsweredQuestion[], seen
   const found = answered.filter(({ finding }) => finding.found !== null)
   const rows = found.map(({ question, finding }) => [
     question.name,
-    truncate(finding.found ?? '', 40),
+    truncateToOneLine(finding.found ?? '', 40),
     finding.certainty,
     finding.differs ? 'differs' : '',
     question.assumed,

@@ -4,11 +4,13 @@ import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /**
  * Makes an HTTP archive (HAR 1.2).
- * @param exchanges from `maskExchanges`
+ * @param maskedExchanges from `maskExchanges`
  * @see http://www.softwareishard.com/blog/har-12-spec/
  */
-export function toHttpArchive(exchanges: readonly Exchange[], version: string): unknown {
-  return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
+export function toHttpArchive(maskedExchanges: readonly Exchange[], version: string): unknown {
+  return {
+    log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: maskedExchanges.map(entryOf) },
+  }
 }
 
 function entryOf({ purpose, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
@@ -50,7 +52,7 @@ const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
 /** Formats an exchange from `maskExchanges` as text. */
-export function formatExchange({
+export function formatMaskedExchange({
   purpose,
   method,
   origin,

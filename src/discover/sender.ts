@@ -2,7 +2,7 @@ import type { DiscoverConfig } from '../config.ts'
 import { readRetryAfterMs } from '../service/client.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
-import { findErrorCode } from '../service/responses.ts'
+import { findAnyErrorCode } from '../service/responses.ts'
 import {
   accessTokenIn,
   describeAnswer,
@@ -180,7 +180,7 @@ const isElsewhere = ({ method, accessToken, answer }: Exchange) =>
 function seenOf(answer: HttpAnswer): ParsedAnswer {
   if (answer.kind === 'no-answer') return answer
   const json = answer.unreadable === null ? parseAndMaskJson(answer.text, []) : undefined
-  return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
+  return { ...answer, json, code: findAnyErrorCode(answer.status, json, answer.text) }
 }
 
 /** Counts slots in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */

@@ -26,7 +26,7 @@ const nobody = { uid: 65534, gid: 65534 }
  * @param binDir folder with the binaries of another PostgreSQL
  * @throws Error naming the missing package if this platform has no binaries
  */
-export async function findPostgresProgram(workFolder: string, binDir?: string): Promise<PostgresProgram> {
+export async function preparePostgresProgram(workFolder: string, binDir?: string): Promise<PostgresProgram> {
   const account: UnixAccount = process.getuid?.() === 0 ? nobody : {}
   await chownTo(workFolder, account)
   if (binDir !== undefined) return { ...binariesIn(binDir), account }
@@ -76,8 +76,8 @@ export async function runInitdb(
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 
-export class ServerEnded extends Error {
-  override name = 'ServerEnded'
+export class ServerStartFailed extends Error {
+  override name = 'ServerStartFailed'
   /** The end of the server's log. */
   readonly log: string
   constructor(log: string) {
@@ -96,21 +96,21 @@ export interface ServerOptions {
   onStart?: (pid: number) => void
 }
 
-/** Resolves when the server accepts connections. @throws ServerEnded */
+/** Resolves when the server accepts connections. @throws ServerStartFailed */
 export async function startServer(
   { postgres, account }: PostgresProgram,
   { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
 ): Promise<ChildProcess> {
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = spawn(postgres, ['-D', dataDir, '-k', folder, ...flags], {
-    ...{ ...account, cwd: folder, detached, env: childEnvironment() },
+    ...{ ...account, cwd: folder, detached, env: minimalChildEnvironment() },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   if (server.pid !== undefined) onStart(server.pid)
   let log = ''
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.once('close', () => reject(new ServerEnded(log.slice(-2000))))
+    server.once('close', () => reject(new ServerStartFailed(log.slice(-2000))))
     server.stderr.on('data', (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4000)
       if (/ready to accept (read-only )?connections/.test(log)) resolve()
@@ -134,7 +134,7 @@ async function run(
   folder: string,
   variables: Record<string, string> = {},
 ): Promise<{ exitCode: number | null; said: string }> {
-  const env = { ...childEnvironment(), ...variables }
+  const env = { ...minimalChildEnvironment(), ...variables }
   const child = spawn(binary, args, { ...owner, cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve) => {
     child.once('error', () => resolve(null))
@@ -151,7 +151,7 @@ const inheritedVariables =
  * Leaves out secrets, because root runs PostgreSQL as a shared account, whose other processes can read
  * `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, because they would change what is started.
  */
-export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+export function minimalChildEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter(
       (entry): entry is [string, string] => entry[1] !== undefined && inheritedVariables.test(entry[0]),

@@ -6,11 +6,11 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   chownTo,
-  findPostgresProgram,
   type PostgresProgram,
+  preparePostgresProgram,
   runInitdb,
-  ServerEnded,
   type ServerOptions,
+  ServerStartFailed,
   startServer,
   stopServer,
 } from './postgresServer.ts'
@@ -55,7 +55,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   )
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const program = await findPostgresProgram(folder)
+  const program = await preparePostgresProgram(folder)
   const isKept = dataDir !== undefined
   const cluster = isKept
     ? await findOrCreateCluster(program, resolve(dataDir), reaper, folder)
@@ -129,7 +129,7 @@ async function startWhenFree(program: PostgresProgram, options: ServerOptions): 
       return await startServer(program, options)
     } catch (error) {
       const isInUse =
-        error instanceof ServerEnded &&
+        error instanceof ServerStartFailed &&
         /"postmaster\.pid" already exists|shared memory block .*is still in use/.test(error.log)
       if (!isInUse || performance.now() > givesUpMs) throw error
       await delay(100)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
-import { childEnvironment } from './postgresServer.ts'
+import { minimalChildEnvironment } from './postgresServer.ts'
 
 /** Ends processes and removes folders if this process ends without calling `done`. */
 export interface Reaper {
@@ -16,7 +16,7 @@ const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.fi
 /** In a separate session, a Ctrl-C in the terminal does not reach the reaper. */
 export function startReaper(): Reaper {
   const reaper = spawn(process.execPath, [program], {
-    ...{ detached: true, env: childEnvironment() },
+    ...{ detached: true, env: minimalChildEnvironment() },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const ended = once(reaper, 'exit').catch(() => {})

@@ -61,7 +61,7 @@ export async function readServedOutbox<ExtraColumns>(
 }
 
 /** Does nothing if the ledger already serves an outbox, so that of two daemons one wins. */
-export async function bindLedgerToOutbox(
+export async function bindLedgerToOutboxIfUnbound(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,
   who: string,
@@ -142,7 +142,7 @@ export async function readLedgerId(db: Database): Promise<string> {
 }
 
 /** Does nothing if the ledger is already bound, so that of two daemons one wins. */
-export async function bindLedgerToService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
+export async function bindLedgerToServiceIfUnbound(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)
   if (served === null) await writeService(db, toStoredServiceIdentity(id, service), who, 'base_url is null')
 }

@@ -186,7 +186,7 @@ export function fitSlotsToNewLimit(
 }
 
 /** Adds these slots' permits to those that the dispatcher already holds. */
-export function countHeldAndTakenPermits(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
+export function countPermitsInHandAndTaken(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + takenSlots.reduce((sum, slot) => sum + slot.permits, 0)
 }

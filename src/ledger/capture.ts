@@ -3,7 +3,7 @@ import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, InsertResult } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
-import { computeRequestDigest, discardRecordsOfUnchangedDocuments } from './documents.ts'
+import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
@@ -18,7 +18,7 @@ import {
   duplicateIdMessage,
   findRepeatedIds,
   isAcceptedEditSql,
-  isSameRowSql,
+  mayBeSameRowSql,
   type RowConflict,
   wasRowUnreadableSql,
 } from './rowConflicts.ts'
@@ -43,7 +43,7 @@ export function withCaptureLock<T>(
     const standing = await readStanding(db, keyOnFailure)
     return work({
       ...standing,
-      hasHistory: await history.isComplete(db),
+      isHistoryComplete: await history.isComplete(db),
       leaveTypesToOthers: (types) => leave(db, standing, types),
       insert: async (records) =>
         (await history.mayCapture(db))
@@ -58,7 +58,7 @@ async function insert(
   client: Database,
   captured: readonly CapturedRecord[],
 ): Promise<InsertResult> {
-  const { records, discarded } = await discardRecordsOfUnchangedDocuments(client, captured)
+  const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
   const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
@@ -175,7 +175,7 @@ export async function insertCapturedRecords(
        returning s.id, s.state
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
-         (${isSameRowSql} or ${isAcceptedEditSql})
+         (${mayBeSameRowSql} or ${isAcceptedEditSql})
          and (${wasRowUnreadableSql} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
            or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
@@ -184,7 +184,7 @@ export async function insertCapturedRecords(
        update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
        where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
      ), pruned as (
-       select s.*, (${isSameRowSql} or ${isAcceptedEditSql}) as same
+       select s.*, (${mayBeSameRowSql} or ${isAcceptedEditSql}) as same
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
      ), of_same as (
        select * from pruned where same
@@ -290,7 +290,7 @@ const heldTypeMs = 30_000
  * Stops the capture of a type for `heldTypeMs`, on all instances.
  * @param detail why, without the client's data
  */
-export const stopCaptureOfType = (db: Database, type: string, detail: string): Promise<void> =>
+export const stopCaptureOfTypeBriefly = (db: Database, type: string, detail: string): Promise<void> =>
   raiseProblems(db, [{ kind: 'source_failing', subject: type, detail, retryInMs: heldTypeMs }])
 
 export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Promise<void> =>

@@ -19,7 +19,7 @@ const jumpIsToldForMs = 3_600_000
 const database = 'the database'
 
 /** Moves the ledger's due times if the database's clock was set back. Also compares this host's clock with it. */
-export async function checkDatabaseClock(
+export async function moveDueTimesIfClockSetBack(
   pool: Pool,
   host: string,
   nowMs: () => number,

@@ -46,7 +46,7 @@ export const computeRequestDigest = ({
  * Records of rows that the ledger knows are returned unchanged. If a batch has several rows of a document, only the
  * first is sent or rejected, because all have the same content.
  */
-export async function discardRecordsOfUnchangedDocuments(
+export async function decideDiscardsOfDocuments(
   db: Database,
   records: readonly CapturedRecord[],
 ): Promise<{ records: readonly CapturedRecord[]; discarded: ReadonlyMap<string, string> }> {
@@ -126,7 +126,10 @@ export const hasLaterVersionAmongSql = (submissionAlias: string, idsSql: string)
      and v.id = any(${idsSql}) and v.state in ('failed', 'rejected'))`
 
 /** Returns the outbox id of the newest version for each older version among these records, by submission id. */
-export async function readNewerVersions(db: Database, submissionIds: readonly string[]): Promise<Map<string, string>> {
+export async function readNewerVersionsAmong(
+  db: Database,
+  submissionIds: readonly string[],
+): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; newer: string }>(
     `select id, newer from (
        select id, outbox_id, first_value(outbox_id) over (partition by outbox, type, document order by seq desc) as newer

@@ -193,7 +193,7 @@ export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> 
 }
 
 /** Includes invalid and disabled parts. */
-export async function findMissingSchemaParts(db: Database): Promise<SchemaPart[]> {
+export async function findMissingOrBrokenSchemaParts(db: Database): Promise<SchemaPart[]> {
   const expected: SchemaPart[] = JSON.parse(await readFile(join(migrationsDir, 'structure.json'), 'utf8'))
   const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))
   return expected.flatMap((part) => {
@@ -232,7 +232,7 @@ export async function findSequencesBehindTables(db: Database): Promise<SchemaPar
 
 /** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
 export async function assertSchemaComplete(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const parts = [...(await findMissingSchemaParts(db)), ...(await findSequencesBehindTables(db))]
+  const parts = [...(await findMissingOrBrokenSchemaParts(db)), ...(await findSequencesBehindTables(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return
   const named = missing

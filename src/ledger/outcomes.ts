@@ -51,7 +51,7 @@ export function writeOutcomes(
     if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
     if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
     else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
-    if (batch.answeredRecords.length > 0) await pauses.addAnsweredRecordCounts(db, batch.answeredRecords)
+    if (batch.answeredRecords.length > 0) await pauses.addAnswerCountsAndDropEndedPauses(db, batch.answeredRecords)
     for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
       await pauses.raisePause(db, pause, deps.backoff)
     const { remaining } = batch

@@ -46,7 +46,10 @@ export const wasPauseClearedInLastHourSql = `cleared_at > clock_timestamp() - in
  * Counts records that the service itself answered. A pause that a trial ended is kept until the service accepts a
  * record, or rejects one with an error code: then deletes the pause. Locks rows in sorted order, to avoid deadlocks.
  */
-export async function addAnsweredRecordCounts(db: Database, answeredRecords: readonly AnsweredRecord[]): Promise<void> {
+export async function addAnswerCountsAndDropEndedPauses(
+  db: Database,
+  answeredRecords: readonly AnsweredRecord[],
+): Promise<void> {
   await db.query(
     `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
@@ -194,7 +197,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
 }
 
 /** Makes the trial due now in all pauses but the operator's. Sending resumes after a successful trial. */
-export async function shortenAutomaticPauses({
+export async function makePauseTrialsDue({
   ledger,
   actor: { who, account, reason },
 }: Operator): Promise<PauseReason[]> {

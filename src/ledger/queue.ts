@@ -212,7 +212,7 @@ export async function reschedulePolls(
 /*
  * The order of locks in a transaction, to avoid deadlocks:
  *
- * 1  jobs of polls           lockPollJobs. writeOutcomes completes the jobs; checkDatabaseClock moves all jobs
+ * 1  jobs of polls           lockPollJobs. writeOutcomes completes the jobs; moveDueTimesIfClockSetBack moves all jobs
  * 2  ids of transactions     lockTransactionIds
  * 3  submissions             lockSubmissionsAndReadKeys, in the order of their ids
  * 4  keys                    lockKeys

@@ -34,7 +34,7 @@ export async function noteRefusal(
   // Pauses all resources, because all records share address, certificate and token.
   const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   const cause = `mass refusal: ${said}`
-  const queued = await queueAgain(db, run.submissions, { who, keyOnFailure, cause })
+  const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, cause })
   // The others stay in the run: if the later record of the key is refused, too, both are queued again.
   const left = run.submissions.filter((id) => !queued.includes(id))
   await db.query('update outboxd.refusal_run set is_mass = true, submissions = $2 where resource = $1', [
@@ -76,7 +76,7 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
  * its key was sent meanwhile, because it would be sent out of order. Leaves out an older version of a document if a
  * newer one is sent or queued.
  */
-export async function queueAgain(
+export async function queueRejectedAgain(
   db: Database,
   ids: readonly string[],
   { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },

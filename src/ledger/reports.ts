@@ -102,7 +102,7 @@ export async function makeReportsOfEndedRecordsDue(
 }
 
 /** Reads the states of records that need a person, and whose reports are not due: their rows should show the state. */
-export async function readStatesNeedingAttention(
+export async function readReportedStatesNeedingAttention(
   db: Database,
   outboxIds: readonly string[],
 ): Promise<{ outboxId: string; state: State }[]> {

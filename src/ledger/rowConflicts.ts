@@ -9,7 +9,7 @@ function agree(one: string, other: string, n: 2 | 3): string {
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
 }
 
-export const stampsAgreeSql = (one: string, other: string): string =>
+export const stampsMayAgreeSql = (one: string, other: string): string =>
   `(${agree(one, other, 2)} and ${agree(one, other, 3)})`
 
 export const haveSameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
@@ -21,9 +21,9 @@ export const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
  * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Also true if the stamps have different
  * kinds, which cannot be compared: `created_at` was added to outbox.yaml after the capture.
  */
-export const isSameRowSql = `case
+export const mayBeSameRowSql = `case
   when ${wasRowUnreadableSql} then true
-  when ${haveSameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsAgreeSql('s.row_stamp', 'r.stamp')}
+  when ${haveSameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsMayAgreeSql('s.row_stamp', 'r.stamp')}
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
@@ -33,7 +33,7 @@ export const stampsDifferInContentSql = (one: string, other: string): string =>
 
 /** True if the stamps differ and an edit by the ERP may be the reason. Creation times do not contradict that. */
 export const stampsMayDifferByEditSql = (one: string, other: string): string =>
-  `coalesce(${haveSameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
+  `coalesce(${haveSameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsMayAgreeSql(one, other)} or ${stampsDifferInContentSql(one, other)}), false)`
 
 export const canErpEditRowsSql = '(select rows_edited from outboxd.outbox where is_current)'
 

@@ -76,7 +76,7 @@ async function readFileInUse(db: Database): Promise<FileInUse | null> {
   return rows[0] ?? null
 }
 
-export async function isOutboxFileInUse(db: Database, digest: string): Promise<boolean> {
+export async function isNoOtherOutboxFileInUse(db: Database, digest: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
     [digest],

@@ -95,7 +95,7 @@ const uncountedMs = heartbeatSilenceMaxMs + 5_000
  * Counts operators' replays and discards after an event. Only the oldest live instance counts them. The other instances
  * stay `uncountedMs` behind, so that the next one counts what a dead instance did not count.
  */
-export async function countReplaysAndDiscards(
+export async function countReplaysAndDiscardsOnce(
   db: Database,
   afterEventId: string,
   instanceId: string,

@@ -102,7 +102,7 @@ function checkInsideText(index: number, path: YamlPath, compiler: Compiler): voi
   if (field === null || field === undefined) return
   const inside = `\${${field.name}} stands inside a longer text`
   if (field.spec.type === 'array') compiler.document.report(path, `${inside}, but it is an array`)
-  else if (!field.required && field.fallback === null) {
+  else if (!field.required && field.constantOrDefault === null) {
     compiler.document.report(path, `${inside} and can be missing: make it required or give it a default`)
   }
 }

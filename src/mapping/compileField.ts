@@ -31,7 +31,7 @@ export function compileField(
     required: spec.required ?? false,
     trim: spec.trim ?? false,
     lookup: lookupOf(exact.lookup, convert, [...path, 'lookup'], document),
-    fallback: fallbackOf(exact, convert, path, document),
+    constantOrDefault: fallbackOf(exact, convert, path, document),
     spec,
     isAmount: parseDecimalType(spec.type) !== null,
     convert,

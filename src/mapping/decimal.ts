@@ -2,7 +2,7 @@
 export interface Decimal {
   readonly negative: boolean
   readonly digits: string
-  readonly point: number
+  readonly digitsBeforePoint: number
 }
 
 export type Rounding = 'half-even' | 'half-up'
@@ -25,12 +25,12 @@ export function parsePlainNumber(text: string): Decimal | null {
 
 /** Does not count leading zeros. */
 export function countWholeDigits(number: Decimal): number {
-  return Math.max(number.point, 0)
+  return Math.max(number.digitsBeforePoint, 0)
 }
 
 /** Does not count trailing zeros. */
 export function countDecimals(number: Decimal): number {
-  return Math.max(number.digits.length - number.point, 0)
+  return Math.max(number.digits.length - number.digitsBeforePoint, 0)
 }
 
 /**
@@ -41,25 +41,25 @@ export function countDecimals(number: Decimal): number {
  *   half-up     2.35   2.36   -2.35   2.35     (a half goes away from zero, as merchants do)
  */
 export function roundDecimal(number: Decimal, scale: number, rounding: Rounding): Decimal {
-  const keep = number.point + scale
+  const keep = number.digitsBeforePoint + scale
   if (number.digits.length <= keep) return number
   if (keep < 0) return zero
   const kept = number.digits.slice(0, keep)
   const rest = number.digits.slice(keep)
-  if (!roundsUp(kept, rest, rounding)) return normalize(number.negative, kept, number.point)
+  if (!roundsUp(kept, rest, rounding)) return normalize(number.negative, kept, number.digitsBeforePoint)
   const raised = String(BigInt(kept) + 1n) // BigInt('') is 0n
-  return normalize(number.negative, raised, number.point + raised.length - keep)
+  return normalize(number.negative, raised, number.digitsBeforePoint + raised.length - keep)
 }
 
 /** Writes a JSON number with exactly `scale` decimals. `number` must not have more decimals. */
 export function writeDecimal(number: Decimal, scale: number): string {
-  const { digits, point } = number
+  const { digits, digitsBeforePoint: point } = number
   const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
   const decimals = ('0'.repeat(Math.max(-point, 0)) + digits.slice(Math.max(point, 0))).padEnd(scale, '0')
   return (number.negative ? '-' : '') + whole + (scale > 0 ? `.${decimals}` : '')
 }
 
-const zero: Decimal = { negative: false, digits: '', point: 0 }
+const zero: Decimal = { negative: false, digits: '', digitsBeforePoint: 0 }
 
 function parse(text: string, form: RegExp): Decimal | null {
   if (text.length > numberCharactersMax) return null
@@ -76,7 +76,7 @@ function normalize(negative: boolean, digits: string, point: number): Decimal {
   let end = digits.length
   while (digits.charCodeAt(start) === 0x30) start++
   while (end > start && digits.charCodeAt(end - 1) === 0x30) end--
-  return start === end ? zero : { negative, digits: digits.slice(start, end), point: point - start }
+  return start === end ? zero : { negative, digits: digits.slice(start, end), digitsBeforePoint: point - start }
 }
 
 function roundsUp(kept: string, rest: string, rounding: Rounding): boolean {

@@ -42,7 +42,7 @@ function checkPart(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string)
     typeof value === 'string' ? new RegExp(`^${placeholder}(\\d+)${placeholder}$`).exec(value)?.[1] : undefined
   const field = index === undefined ? undefined : inquiry.fields[Number(index)]
   if (field === undefined) return checkValue(inquiry, rule, value, at)
-  const { name, from, required, fallback, spec } = field
+  const { name, from, required, constantOrDefault: fallback, spec } = field
   const known = knownValues(field)
   const fixed = [...new Set([...(known ?? []), ...(fallback === null ? [] : [fallback])])]
   return [

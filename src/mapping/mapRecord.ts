@@ -53,8 +53,8 @@ function mapField(field: Field, payload: PayloadObject): FieldOutcome {
   if (read.kind === 'invalid') return read
   const isNull = read.kind === 'found' && read.value === null
   if (read.kind === 'missing' || read.value === null) {
-    if (field.fallback === null && field.required) return invalid(isNull ? 'is null' : 'is missing')
-    return { kind: 'value', source: isNull ? 'null' : null, value: field.fallback }
+    if (field.constantOrDefault === null && field.required) return invalid(isNull ? 'is null' : 'is missing')
+    return { kind: 'value', source: isNull ? 'null' : null, value: field.constantOrDefault }
   }
   return convertValue(field, read.value)
 }

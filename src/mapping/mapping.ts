@@ -35,7 +35,7 @@ export interface Field {
   /** The JSON text to send for each text in the payload; null if the field has no lookup. */
   readonly lookup: ReadonlyMap<string, string> | null
   /** JSON text of the constant or the default; null if the field has neither. */
-  readonly fallback: string | null
+  readonly constantOrDefault: string | null
   /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
   readonly isAmount: boolean
@@ -43,7 +43,7 @@ export interface Field {
 }
 
 export function describeField(field: Field): string {
-  const { spec, from, trim, lookup, fallback, required } = field
+  const { spec, from, trim, lookup, constantOrDefault: fallback, required } = field
   const parts = [
     spec.type,
     spec.maxLength === undefined ? null : `at most ${spec.maxLength} characters`,
@@ -71,7 +71,7 @@ export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'miss
  * Converts a value, neither missing nor null, to the JSON text to send.
  * @param source JSON text of `value`, with its own digits
  */
-export type ConvertValue = (value: PayloadValue, source: string) => ConversionResult
+export type ConvertValue = (value: PayloadValue, sourceJson: string) => ConversionResult
 export type ConversionResult = { kind: 'value'; json: string } | Invalid
 
 /**

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { digestOf, isObject, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
+import { isObject, type PayloadObject, type PayloadValue, shortDigestOf, toPlainValue } from '../yaml/exactJson.ts'
 import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
@@ -59,7 +59,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     source: readSource(checked.data.source, document),
     fields: fields.filter((field) => field !== null),
     body: body.render,
-    digest: digestOf(toPlainValue(content)),
+    digest: shortDigestOf(toPlainValue(content)),
   }
 }
 

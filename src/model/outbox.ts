@@ -51,12 +51,12 @@ export interface ClaimedRows extends AsyncDisposable {
   /** True if the table's rows cannot be marked, so that only the ledger knows which rows are captured. */
   readonly isUnmarkable: boolean
   /** Reads at least one row, and as many as memory allows. */
-  read(): Promise<OutboxRecord[]>
+  readAsManyAsFit(): Promise<OutboxRecord[]>
   /**
    * Writes the statuses and releases the rows.
    * @returns ids of rows that did not change: the report writes them later
    */
-  mark(statuses: readonly RowStatus[]): Promise<string[]>
+  markReturningUnmarkedIds(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
 export interface RowStatus {
@@ -135,7 +135,7 @@ export interface CaptureSession {
   /** Types whose query failed for all of their rows. Due types are tried again. */
   heldTypes: readonly { type: string; isDue: boolean }[]
   /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
-  hasHistory: boolean
+  isHistoryComplete: boolean
   /** Notes that rows of these types are left to other instances. */
   leaveTypesToOthers(types: readonly string[]): Promise<void>
   /**

@@ -17,7 +17,7 @@ export type Answer =
       code: string | null
       /** The last part of Location, if it may be an id and the host is the service's. */
       locationId: string | null
-      repeatsKey: boolean
+      hasRepeatedJsonKey: boolean
       retryAfterMs: number | null
       rateRemaining: number | null
       dateMs: number | null
@@ -127,7 +127,7 @@ export interface AnswerReading {
   submittedId: string | null
   acceptance: AcceptanceReading
   /** True if the answer has an id, whatever its HTTP status. */
-  namesId: boolean
+  hasTransactionId: boolean
   transaction: TransactionStatus | null
   /** A 401 causes a pause only if a new token gets 401, too. */
   pause: PauseToRaise | null

@@ -2,7 +2,7 @@ import { pino, stdTimeFunctions } from 'pino'
 import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
-import { redact, redactError, withheldMark } from './redact.ts'
+import { redactAndCut, redactError, withheldMark } from './redact.ts'
 import { createRepeatedLineLog } from './repeats.ts'
 
 /** `event` is a constant text. Values go into `fields`. */
@@ -37,7 +37,7 @@ export function createLog(level: string, destination: LineStream): CountingLog {
   const complain =
     (how: 'warn' | 'error') =>
     (event: string, fields: LogFields = {}): void => {
-      const [line, text] = [allowed(fields), redact(event)]
+      const [line, text] = [allowed(fields), redactAndCut(event)]
       repeats.tell(JSON.stringify([how, text, line]), (counted) =>
         logger[how](
           counted ? { ...line, repeated: counted.times, lastAt: new Date(counted.lastMs).toISOString() } : line,
@@ -46,7 +46,7 @@ export function createLog(level: string, destination: LineStream): CountingLog {
       )
     }
   return {
-    info: (event, fields = {}) => logger.info(allowed(fields), redact(event)),
+    info: (event, fields = {}) => logger.info(allowed(fields), redactAndCut(event)),
     warn: complain('warn'),
     error: complain('error'),
     flush() {
@@ -106,11 +106,11 @@ const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 function word<Word extends string>(value: Word): unknown {
   if (typeof value !== 'string') return withheldMark
   if (plainWord.test(value)) return value
-  return /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheldMark
+  return /^[\w.:+-]{1,60}$/.test(value) ? redactAndCut(value) : withheldMark
 }
 
 function sentence(value: string): unknown {
-  return typeof value === 'string' ? redact(value.replace(/\s+/g, ' ')) : withheldMark
+  return typeof value === 'string' ? redactAndCut(value.replace(/\s+/g, ' ')) : withheldMark
 }
 
 function moment(value: string): unknown {
@@ -125,7 +125,7 @@ function fieldErrors(value: readonly FieldFault[]): unknown {
 function identifier(value: string | number): unknown {
   if (typeof value !== 'string') return number(value)
   if (plainId.test(value)) return value
-  return /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheldMark
+  return /^[\x21-\x7e]{1,128}$/.test(value) ? redactAndCut(value) : withheldMark
 }
 
 function records(value: readonly RecordNames[]): unknown {

@@ -32,13 +32,13 @@ export function redactError(error: unknown): RedactedError {
 
 function shown(error: unknown): RedactedError {
   if (!(error instanceof Error))
-    return { class: typeof error, message: typeof error === 'string' ? redact(error) : withheldMark }
+    return { class: typeof error, message: typeof error === 'string' ? redactAndCut(error) : withheldMark }
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   const causes = causesOf(error)
   const errors = error instanceof AggregateError ? error.errors.slice(0, chainMax).map(className) : []
   return {
     class: className(error),
-    message: quotesData(error, code) ? withheldMark : redact(error.message),
+    message: quotesData(error, code) ? withheldMark : redactAndCut(error.message),
     ...(isWord(code) && { code }),
     ...(isWord(severity) && { severity }),
     ...(causes.length > 0 && { causes }),
@@ -74,7 +74,7 @@ function isWord(value: unknown): value is string {
  * Removes what may be credentials: an address's user, password and query, Bearer and Basic tokens, JWTs, and what
  * follows `password=` and similar words.
  */
-export function redact(text: string): string {
+export function redactAndCut(text: string): string {
   const redacted = patterns.reduce(
     (rest, [pattern, instead]) => rest.replace(pattern, instead),
     text.slice(0, redactMax),

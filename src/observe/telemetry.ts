@@ -48,7 +48,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     metrics.requests.add(1, labels)
     metrics.requestDuration.observe(answer.tookMs, labels)
     for (const kind of findContractBreaches(contract, endpoint, answer)) countBreach(kind)
-    if (answer.kind === 'response' && answer.repeatsKey) countBreach('duplicate_key')
+    if (answer.kind === 'response' && answer.hasRepeatedJsonKey) countBreach('duplicate_key')
     // A token issuer has its own codes (RFC 6749, 5.2), so a wrong secret does not break the contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     metrics.serviceErrors.add(1, { code: answer.code })

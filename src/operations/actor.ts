@@ -1,7 +1,7 @@
 const reasonMax = 1_000
 
 /** Returns the problem as words that follow the option's name; null if the reason is valid. */
-export function findReasonProblem(reason: string): string | null {
+export function findReasonProblemClause(reason: string): string | null {
   if (reason === '') return 'must not be empty'
   return reason.length > reasonMax ? `is longer than ${reasonMax} characters` : null
 }

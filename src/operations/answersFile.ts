@@ -16,7 +16,7 @@ import {
   type ResolveOutcome,
   transactionHolderMessage,
   transactionNamedInAnswer,
-  whyCannotBeSettled,
+  whyCannotBeSettledSuffix,
 } from './resolve.ts'
 import { unescapeFormulas } from './spreadsheet.ts'
 
@@ -214,7 +214,7 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
     return `is already ${state} as ${arrivedAs}`
-  const why = whyCannotBeSettled(detail)
+  const why = whyCannotBeSettledSuffix(detail)
   if (why !== null) return `is ${state}${why}`
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`

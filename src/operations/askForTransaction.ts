@@ -35,7 +35,7 @@ export async function askServiceForTransaction(
 ): Promise<TransactionAnswer> {
   const asked = await withBudgetedServiceClient(config, {
     signal,
-    askAnyway: false,
+    mayAskWithoutLedger: false,
     requestsMax: 2,
     onWait,
     slotWaitMs,
@@ -102,7 +102,7 @@ export type AskOutcome<T> =
 
 interface BudgetedAskOptions<T> {
   signal: AbortSignal
-  askAnyway: boolean
+  mayAskWithoutLedger: boolean
   onWait(): void
   /** Fewer if the rate limit is lower. */
   requestsMax: number
@@ -123,7 +123,7 @@ export async function withBudgetedServiceClient<T>(
 ): Promise<AskOutcome<T>> {
   const { loan, ageMs } = await waitForSlots(config, options)
   if (loan.kind === 'none-free' || loan.kind === 'history-differs') return loan
-  if (loan.kind === 'unknown' && !options.askAnyway) return loan
+  if (loan.kind === 'unknown' && !options.mayAskWithoutLedger) return loan
   const { service } = config
   const client = createServiceClient({
     service,

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledg
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
-import { escapeControl, renderTable, truncate } from '../plainText.ts'
+import { escapeControl, renderTable, truncateToOneLine } from '../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../time.ts'
 import { csvHeaderLine, csvLines } from './spreadsheet.ts'
 
@@ -40,7 +40,7 @@ function readObject(value: unknown): Record<string, unknown> {
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /** For CSV columns; empty if the mapping files are broken. */
-export function readAmountFieldNames(mappingsDir: string): string[] {
+export function tryReadAmountFieldNames(mappingsDir: string): string[] {
   try {
     const fields = [...loadMappings(mappingsDir).values()].flatMap((mapping) => mapping.fields)
     return [...new Set(fields.flatMap(({ name, isAmount }) => (isAmount ? [name] : [])))].toSorted()
@@ -176,7 +176,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
       accepted: formatIsoInstantOrNull(line.acceptedMs),
     },
     steps: line.steps
-      .map(({ atMs, to, cause }) => `${formatIsoInstant(atMs)} ${to}: ${truncate(cause, 200)}`)
+      .map(({ atMs, to, cause }) => `${formatIsoInstant(atMs)} ${to}: ${truncateToOneLine(cause, 200)}`)
       .join('; '),
     hands: line.hands.map(showOperatorStep).join('; '),
     emptied: formatIsoInstantOrNull(line.emptiedMs),
@@ -210,7 +210,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
       ? `erased ${formatInstant(line.erasedMs)}`
       : line.key === null
         ? ''
-        : `key ${truncate(line.key, 40)}`
+        : `key ${truncateToOneLine(line.key, 40)}`
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showOperatorStep)]
 }
 
@@ -227,7 +227,7 @@ const showAmounts = (amounts: Amounts | null): string =>
     .join(' ')
 
 const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
-  `${formatInstant(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
+  `${formatInstant(atMs)} ${who}: ${truncateToOneLine(cause, 200)}${whyOf(reason, cause)}`
 
 const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
   `${who}: ${act}${untilMs === null ? '' : ` until ${formatInstant(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
@@ -239,10 +239,13 @@ function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): 
   const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
   const shown = records
     .slice(0, recordsShown)
-    .map(({ outboxId, type, key }) => `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncate(key, 40)}`})`)
+    .map(
+      ({ outboxId, type, key }) =>
+        `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncateToOneLine(key, 40)}`})`,
+    )
   const rest = unnamed === 'all' ? ['all records'] : more > 0 ? [`and ${more} more`] : []
   return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
 }
 
 const whyOf = (reason: string | null, cause: string) =>
-  reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`
+  reason === null || cause.includes(reason) ? '' : ` (${truncateToOneLine(reason, 200)})`

@@ -1,6 +1,6 @@
 import { readLedgerId, readUniqueLedgerName } from '../ledger/binding.ts'
 import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/history.ts'
-import { isLedgerMovedElsewhere } from '../ledger/history/judgeDataLoss.ts'
+import { isHistoryIdentityChanged } from '../ledger/history/judgeDataLoss.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
@@ -12,7 +12,7 @@ import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
-import { createSearchForRowWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
+import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -27,7 +27,7 @@ export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<str
       await outbox.readQualifiedName(),
       await readUniqueLedgerName(ledger),
     )
-    return daemons.length === 0 ? null : otherLedgerMessage(outbox.qualified, daemons)
+    return daemons.length === 0 ? null : otherLedgerMessage(outbox.describedNameSql, daemons)
   })
 }
 
@@ -81,13 +81,13 @@ export async function mayWaitingRowsHaveBeenSent(
   }))
   if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedStorageLocation(databases.ledger)))
     return true
-  return !isLedgerMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
+  return !isHistoryIdentityChanged(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) =>
-      createSearchForRowWithTransactionId((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
+      createSearchForRowNamingTransaction((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
   const { reading, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })

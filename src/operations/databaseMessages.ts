@@ -3,7 +3,7 @@ import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { InitialBacklog } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'
-import { pluralize, truncate } from '../plainText.ts'
+import { pluralize, truncateToOneLine } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { formatDuration } from '../time.ts'
 
@@ -11,7 +11,7 @@ const sessionsShown = 3
 const applicationMaxChars = 60
 
 /** Such as `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
-export function lockingSessionsMessage(sessions: readonly LockingSession[]): string {
+export function lockingSessionsClause(sessions: readonly LockingSession[]): string {
   const shown = sessions.slice(0, sessionsShown).map(sessionMessage)
   const more = sessions.length - shown.length
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')
@@ -21,7 +21,7 @@ export function lockingSessionsMessage(sessions: readonly LockingSession[]): str
  * Returns a sentence that begins with a blank, or ''.
  * @param whose such as `the ERP’s`
  */
-export function endLockingSessionAdvice([first]: readonly LockingSession[], whose: string): string {
+export function endLockingSessionAdviceSuffix([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''
     : ` Close its form, or run \`select pg_terminate_backend(${first.pid})\` in ${whose} database.`
@@ -31,7 +31,7 @@ function sessionMessage({ pid, application, state, statement, openForMs }: Locki
   if (pid === 0) return 'a prepared transaction (`select * from pg_prepared_xacts`)'
   const forLong = openForMs === null ? '' : ` for ${formatDuration(openForMs)}`
   const known = [
-    application === null || application === '' ? null : truncate(application, applicationMaxChars),
+    application === null || application === '' ? null : truncateToOneLine(application, applicationMaxChars),
     state === null ? null : `${state}${forLong}`,
     statement === null ? null : `${state === 'active' ? 'statement' : 'last statement'}: ${statement}`,
   ].filter((part) => part !== null)

@@ -97,5 +97,5 @@ export function createOperator({ config, ledger, account }: Databases, actor: Wh
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }
 
-export const readSessionsBlockingOutbox = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
+export const readSessionsBlockingOutboxReads = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
   readLockingSessions(locks, outboxName)

@@ -5,10 +5,10 @@ import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { formatDuration, formatInstantAndDistance } from '../time.ts'
-import { endLockingSessionAdvice, lockingSessionsMessage, readOnlyMessage } from './databaseMessages.ts'
+import { endLockingSessionAdviceSuffix, lockingSessionsClause, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
-import { missedTargetMessages, sumRequestCounts } from './serviceLevelTargets.ts'
+import { lastHourAlarmMessages, sumRequestCounts } from './serviceLevelTargets.ts'
 
 export interface StatusReport extends CombinedStatus {
   diagnoses: [Diagnosis, ...Diagnosis[]]
@@ -29,11 +29,12 @@ type Condition = (status: CombinedStatus) => readonly string[]
  * All is well if no condition returns a message. The most urgent condition comes first. Each needs a case in
  * test/operations/diagnose.test.ts.
  */
-export const healthConditions = {
+export const healthConditionChecks = {
   'no pause for the ledger’s history': ({ pauses, nowMs }) => paused(pauses.filter(isForHistory), nowMs),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
-  'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
+  'both databases can be written': ({ readOnlyDatabases: readOnly }) =>
+    readOnly.map((database) => sentence(readOnlyMessage(database))),
   'no second ledger has open records': (status) => some(secondLedger(status)),
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': ({ pauses, nowMs }) =>
@@ -41,7 +42,7 @@ export const healthConditions = {
       pauses.filter((pause) => !isForHistory(pause)),
       nowMs,
     ),
-  'the service meets its targets': ({ recent }) => missedTargetMessages(sumRequestCounts(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => lastHourAlarmMessages(sumRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing, problems }) =>
     problemMessages(
       standing.filter((problem) => !isOfHistory(problem)),
@@ -52,7 +53,7 @@ export const healthConditions = {
   'outcomes are written back in time': (status) => some(untold(status)),
 } satisfies Record<string, Condition>
 
-export type HealthCondition = keyof typeof healthConditions | typeof lastCondition
+export type HealthCondition = keyof typeof healthConditionChecks | typeof lastCondition
 
 /** Judged last, because any other broken condition would explain why rows wait. */
 const lastCondition = 'waiting rows are captured'
@@ -64,9 +65,9 @@ const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 export function findUnmetHealthConditions(
   status: CombinedStatus,
 ): { condition: HealthCondition; messages: readonly string[] }[] {
-  const names = Object.keys(healthConditions) as (keyof typeof healthConditions)[]
+  const names = Object.keys(healthConditionChecks) as (keyof typeof healthConditionChecks)[]
   const broken = names
-    .map((condition) => ({ condition, messages: healthConditions[condition](status) }))
+    .map((condition) => ({ condition, messages: healthConditionChecks[condition](status) }))
     .filter(({ messages }) => messages.length > 0)
   if (broken.length > 0) return broken
   const messages = some(notTaken(status))
@@ -94,7 +95,7 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
     case 'awaited':
       return 'The outbox has not answered yet.'
     case 'locked':
-      return `The outbox’s table is locked by ${lockingSessionsMessage(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdvice(outbox.by, 'the ERP’s')}`
+      return `The outbox’s table is locked by ${lockingSessionsClause(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdviceSuffix(outbox.by, 'the ERP’s')}`
     case 'unreadable':
       return 'The outbox cannot be read. `outboxd check` says why.'
     default:
@@ -116,7 +117,7 @@ function noDaemon({
   daemonConnected,
   lastSilentMs,
   heldUpBy,
-  readOnly,
+  readOnlyDatabases: readOnly,
   nowMs,
 }: CombinedStatus): string | null {
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
@@ -125,7 +126,7 @@ function noDaemon({
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
-      ? `In the ledger’s database it waits for ${lockingSessionsMessage(heldUpBy)}.${endLockingSessionAdvice(heldUpBy, 'that')}`
+      ? `In the ledger’s database it waits for ${lockingSessionsClause(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'that')}`
       : 'It cannot write to the ledger (full disk, missing permission), or its process hangs. Look at its log, and run `outboxd check`.'
   return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why} Do not start another daemon: it would hang, too.`
 }

@@ -2,12 +2,12 @@ import { ConfigInvalid } from '../createVariableReader.ts'
 import { allowedChangesByTable } from '../ledger/operator/grants.ts'
 import { BindingMismatch } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
-import { redact } from '../observe/redact.ts'
+import { redactAndCut } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import { endLockingSessionAdvice, lockingSessionsMessage } from './databaseMessages.ts'
+import { endLockingSessionAdviceSuffix, lockingSessionsClause } from './databaseMessages.ts'
 
 /** `onlyLooks`: the command needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
@@ -28,12 +28,12 @@ export function explainError(
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error
-    const message = `the outbox’s table is locked by ${lockingSessionsMessage(holders)}, so it could not be read.${endLockingSessionAdvice(holders, 'the ERP’s')}`
+    const message = `the outbox’s table is locked by ${lockingSessionsClause(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
   const refused = refusedRight(error)
-  if (refused !== null) return { message: `${redact(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
-  return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
+  if (refused !== null) return { message: `${redactAndCut(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
+  return { message: redactAndCut(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }
 
 function refusedRight(error: unknown): string | null {

@@ -6,7 +6,7 @@ import { formatDuration, formatInstant, formatInstantAndDistance } from '../time
 
 export interface Explanation {
   why: string
-  next: string
+  adviceText: string
   advice: readonly Advice[]
 }
 
@@ -24,7 +24,7 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
   const { why, next } = explained[detail.state](detail)
   const advice = [...next, ...noDaemon(detail)]
   const lines = advice.flatMap(({ words, ways }) => [words, ...wayLines(ways)])
-  return { why, next: lines.join('\n'), advice }
+  return { why, adviceText: lines.join('\n'), advice }
 }
 
 function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {

@@ -12,7 +12,7 @@ import {
 
 const rowsShown = 10
 
-export function ledgerLossMessages({ gap, history }: LedgerLoss): string[] {
+export function ledgerLossLines({ gap, history }: LedgerLoss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap)]
 }
 

@@ -53,7 +53,7 @@ export function previewRowMapping(mappings: Mappings, record: OutboxRecord): Map
   }
 }
 
-export function findPreviewWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
+export function findPreviewWarningLines(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const ofBodies = [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
     const mapping = mappings.get(type)
     return mapping === undefined

@@ -1,13 +1,13 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { endOperatorPause, shortenAutomaticPauses } from '../ledger/pauses.ts'
+import { endOperatorPause, makePauseTrialsDue } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { believeMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
-import { truncate } from '../plainText.ts'
+import { truncateToOneLine } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstantAndDistance, parseDurationMs } from '../time.ts'
-import { findReasonProblem } from './actor.ts'
+import { findReasonProblemClause } from './actor.ts'
 import { pauseEndText } from './renderStatus.ts'
 
 export interface PauseRequest {
@@ -25,7 +25,7 @@ const longestMs = 366 * 86_400_000
 export function parsePauseRequest(request: PauseRequest): ParsedPauseRequest {
   const reason = request.reason?.replace(/\s+/g, ' ').trim() ?? ''
   const forMs = request.for === undefined ? null : parseDurationMs(request.for)
-  const wrongReason = findReasonProblem(reason)
+  const wrongReason = findReasonProblemClause(reason)
   const wrongDuration = request.for === undefined ? null : durationProblem(request.for, forMs)
   const problems = [
     ...(wrongReason === null ? [] : [{ field: 'reason' as const, problem: wrongReason }]),
@@ -62,7 +62,7 @@ export interface ResumeOutcome {
 export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
   const ended = await endOperatorPause(operator)
   const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
-  const shortened = all || believeRefusals ? await shortenAutomaticPauses(operator) : []
+  const shortened = all || believeRefusals ? await makePauseTrialsDue(operator) : []
   const { pauses } = await readLedgerSnapshot(operator.ledger)
   return { ended, believed, shortened, remaining: pauses }
 }
@@ -92,12 +92,15 @@ export function resumeMessages(
   return [
     ...(ended === null
       ? []
-      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncate(ended, 300)}`]),
+      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(ended, 300)}`]),
     ...(ended === null && tried.length === 0 ? [none] : []),
-    ...believed.map((summary) => `For a day, records that get this refusal are rejected: ${truncate(summary, 300)}`),
+    ...believed.map(
+      (summary) => `For a day, records that get this refusal are rejected: ${truncateToOneLine(summary, 300)}`,
+    ),
     ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal.'] : []),
     ...tried.map(
-      ({ reason, detail }) => `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncate(detail, 300)}`,
+      ({ reason, detail }) =>
+        `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncateToOneLine(detail, 300)}`,
     ),
     ...(tried.length === 0 ? [] : [oneGoesFirst]),
     ...standing.map(({ reason, untilMs, detail }) => {
@@ -105,7 +108,7 @@ export function resumeMessages(
         untilMs === null
           ? pauseEndText({ reason, untilMs, detail }, nowMs)
           : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
-      return `Still paused (${reason}) ${until}: ${truncate(detail, 300)}`
+      return `Still paused (${reason}) ${until}: ${truncateToOneLine(detail, 300)}`
     }),
     ...(mayBeTried
       ? ['These pauses end by themselves. `outboxd resume --all` tests at once whether they can end.']

@@ -1,7 +1,7 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
-import { escapeControl, pluralize, truncate } from '../plainText.ts'
+import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
 import { rowConflictAdvice } from './submissionFacts.ts'
 
@@ -114,7 +114,7 @@ function first(problems: readonly Problem[]): string {
 function firstDetails(problems: readonly Problem[]): string {
   const shown = problems
     .slice(0, subjectsShown)
-    .map(({ subject, detail }) => `${subject}: ${truncate(detail, detailMax)}`)
+    .map(({ subject, detail }) => `${subject}: ${truncateToOneLine(detail, detailMax)}`)
   return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join('; ').replace(/\.$/, '')
 }
 
@@ -127,7 +127,7 @@ export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {
     const retry = retryMs === null ? '' : ` (tried again ${formatInstant(retryMs)})`
-    return escapeControl(`outbox:${truncate(subject, 60)} is skipped: ${detail}${retry}.`)
+    return escapeControl(`outbox:${truncateToOneLine(subject, 60)} is skipped: ${detail}${retry}.`)
   })
   const more = skipped.length - shownMax
   return more > 0 ? [...lines, `And ${more} more: \`outboxd status --json\` lists them.`] : lines

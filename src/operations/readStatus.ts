@@ -14,7 +14,7 @@ import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { findSecondLedgerOfOutbox } from './compareDatabases.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
-import { type Databases, readSessionsBlockingOutbox, withOutbox } from './databases.ts'
+import { type Databases, readSessionsBlockingOutboxReads, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
 
 export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
@@ -45,7 +45,7 @@ export interface CombinedStatus extends LedgerStatus {
   /** What must happen before the backlog shrinks, as words that follow "after"; null if daemons send. */
   backlogStandsUntil: string | null
   throughAtMs: number | null
-  readOnly: ReadOnlyDatabase[]
+  readOnlyDatabases: ReadOnlyDatabase[]
   /** For a whole window of the rate limit. */
   isBudgetUnused: boolean
 }
@@ -99,7 +99,7 @@ const lookEveryMs = 300
 async function untilLocked(databases: Databases, signal: AbortSignal): Promise<OutboxStatus> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
-    const by = await readSessionsBlockingOutbox(databases).catch(() => [])
+    const by = await readSessionsBlockingOutboxReads(databases).catch(() => [])
     if (wasLocked && by.length > 0) return { kind: 'locked', by }
     wasLocked = by.length > 0
   }
@@ -136,7 +136,7 @@ export function combineStatuses(
     backlog,
     backlogStandsUntil,
     throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
-    readOnly: readOnlyOf(ledger, outboxStatus),
+    readOnlyDatabases: readOnlyOf(ledger, outboxStatus),
     isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
   }
 }

@@ -14,15 +14,15 @@ import {
   readDoubtfulRecords,
   recoverByTransactionsInRows,
   recoverLostRecords,
-  transactionTakenMessage,
+  transactionTakenClause,
 } from '../ledger/operator/recover.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
-import { readRowsLockedForCapture } from '../outbox/lockedRows.ts'
+import { readRowsLockedByCapture } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
-import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
+import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
 import { findLostRows, makeMissingReportsDue, mayWaitingRowsHaveBeenSent, tryReadRecord } from './compareDatabases.ts'
@@ -70,7 +70,7 @@ export async function findLedgerLoss(
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, restoredBy)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
-  const inHand = found === null ? [] : await withOutbox(databases, readRowsLockedForCapture)
+  const inHand = found === null ? [] : await withOutbox(databases, readRowsLockedByCapture)
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt =
@@ -112,7 +112,7 @@ async function readNamedRecords(
   for (const batch of inBatches(records, readAtOnce)) {
     if (!goOn()) break
     const ids = batch.map(({ outboxId }) => outboxId)
-    const rows = await withOutbox(databases, (outbox) => readRowsWithTransactionId(outbox, ids))
+    const rows = await withOutbox(databases, (outbox) => readCapturedRowsWithTransactionId(outbox, ids))
     const rowsById = new Map(rows.map((row) => [row.outboxId, row]))
     const these = batch.flatMap((record) => {
       const row = rowsById.get(record.outboxId)
@@ -130,7 +130,7 @@ async function readNamedRecords(
     const whyNotBelieved =
       heldBy === null
         ? whyTransactionIsNotTrusted(transactionId, sharedTransactionIds)
-        : transactionTakenMessage(transactionId, heldBy)
+        : transactionTakenClause(transactionId, heldBy)
     return { ...record, whyNotBelieved }
   })
   return {
@@ -171,7 +171,7 @@ interface RecaptureParts {
 type RecaptureOutcome = 'done' | 'interrupted' | 'changed'
 
 /** Commits each batch of rows. Sending resumes after the last batch. */
-export async function recaptureLostRows(
+export async function recoverFromLedgerLoss(
   parts: RecaptureParts,
   { gap, sharedTransactionIds, history }: LedgerLoss,
   as: RecoveredAs,
@@ -186,7 +186,7 @@ export async function recaptureLostRows(
   const taken = await takeInRows(parts, rows, { as, sharedTransactionIds })
   if (rows.length > 0)
     say(
-      `Rows captured again as ${as}: ${taken}${exceptRowsNamingTransactionText(countRowsNamingTransaction(gap.rows))}.`,
+      `Rows captured again as ${as}: ${taken}${exceptRowsNamingTransactionSuffix(countRowsNamingTransaction(gap.rows))}.`,
     )
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
   await reportEndedRecordsAgain(parts)
@@ -197,7 +197,7 @@ export async function recaptureLostRows(
   return gap.isCut ? 'interrupted' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-export const exceptRowsNamingTransactionText = (count: number): string =>
+export const exceptRowsNamingTransactionSuffix = (count: number): string =>
   count === 0 ? '' : `, except ${count} that name a transaction`
 
 export async function reportEndedRecordsAgain({

@@ -2,7 +2,7 @@ import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
 import type { State } from '../model.ts'
-import { escapeControl, pluralize, truncate } from '../plainText.ts'
+import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
 import type { StatusReport } from './diagnose.ts'
@@ -50,9 +50,9 @@ function recordRows(report: StatusReport): Row[] {
     ['at the service', `${submissions.accepted} being processed${asked}`],
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
-    ['to write back', dueReportsMessage(report)],
+    ['to write back', dueReportsClause(report)],
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${formatInstantAndDistance(oldestMs, nowMs)}`],
-    ['backlog', `${backlogMessage(report)}${heldRecordsMessage(report.heldForPerson)}`],
+    ['backlog', `${backlogClause(report)}${heldRecordsSuffix(report.heldForPerson)}`],
     ...(start === null ? [] : [['start', [start, hidden ?? []].flat().join(' ')] as const]),
   ]
 }
@@ -77,7 +77,7 @@ const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<
   queued + sending - probing
 
 /** "none due" does not mean that each row has its outcome: a row in conflict, for instance, gets no report. */
-export function dueReportsMessage({
+export function dueReportsClause({
   reportsDue,
   oldestReportDueMs,
   nowMs,
@@ -88,7 +88,7 @@ export function dueReportsMessage({
   return `${pluralize(reportsDue, 'outcome')}${oldest}`
 }
 
-export function backlogMessage({
+export function backlogClause({
   backlog,
   backlogStandsUntil,
   throughAtMs,
@@ -113,7 +113,7 @@ function showClock(ms: number, nowMs: number): string {
   return formatInstant(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-export function heldRecordsMessage(heldCount: number): string {
+export function heldRecordsSuffix(heldCount: number): string {
   return heldCount === 0 ? '' : `; ${heldCount} more held behind records that need attention`
 }
 
@@ -123,7 +123,7 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
     const { reason, sinceMs, detail } = pause
     return [
       'paused',
-      `${reason} since ${formatInstantAndDistance(sinceMs, nowMs)}, ${pauseEndText(pause, nowMs)}: ${truncate(detail, 400)}`,
+      `${reason} since ${formatInstantAndDistance(sinceMs, nowMs)}, ${pauseEndText(pause, nowMs)}: ${truncateToOneLine(detail, 400)}`,
     ]
   })
 }
@@ -147,7 +147,7 @@ function problemRows({ standing, problems, nowMs }: StatusReport): Row[] {
         : `, tried again ${retryMs <= nowMs ? 'now' : `at ${formatInstantAndDistance(retryMs, nowMs)}`}`
     return [
       'problem',
-      `${kind} ${subject} since ${formatInstantAndDistance(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`,
+      `${kind} ${subject} since ${formatInstantAndDistance(sinceMs, nowMs)}${retry}: ${truncateToOneLine(detail, 400)}`,
     ]
   })
   const more = countProblems(standing, problems) - rows.length
@@ -156,14 +156,19 @@ function problemRows({ standing, problems, nowMs }: StatusReport): Row[] {
 
 function instanceRows(report: StatusReport): Row[] {
   const { instances, nowMs } = report
-  if (instances.length === 0) return [['instances', noInstanceMessage(report)]]
+  if (instances.length === 0) return [['instances', noInstanceClause(report)]]
   return instances.map(({ id, host, version, startedMs }) => [
     'instance',
     `${id.slice(0, 8)} on ${host}, version ${version}, since ${formatInstantAndDistance(startedMs, nowMs)}`,
   ])
 }
 
-export function noInstanceMessage({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
+export function noInstanceClause({
+  readOnlyDatabases: readOnly,
+  daemonConnected,
+  lastSilentMs,
+  nowMs,
+}: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
   const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`

@@ -1,4 +1,4 @@
-import { readNewerVersions } from '../ledger/documents.ts'
+import { readNewerVersionsAmong } from '../ledger/documents.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import {
   queueReplays,
@@ -80,7 +80,7 @@ export async function replaySubmissions(
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   // Asks about all submissions, because the versions of a document may be in different batches.
-  const newerVersions = await readNewerVersions(
+  const newerVersions = await readNewerVersionsAmong(
     parts.databases.ledger,
     submissions.map(({ id }) => id),
   )

@@ -91,7 +91,7 @@ async function whyNotResolved(
   { submission, detail }: RecordToSettle,
   answer: ResolveAnswer,
 ): Promise<ResolveOutcome | null> {
-  const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettled(detail)
+  const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettledSuffix(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
   if (answer.notArrived) return whyOvertaken(ledger, detail)
   const transaction = transactionNamedInAnswer(detail, answer)
@@ -246,7 +246,7 @@ const taken = (holder: TransactionHolder) =>
 
 const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)
 
-export function whyCannotBeSettled({
+export function whyCannotBeSettledSuffix({
   state,
   probing,
   mayHaveArrived,

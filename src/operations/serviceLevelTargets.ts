@@ -48,7 +48,7 @@ export function formatPercent(share: number): string {
  */
 const alarming = { share: 0.144, requestsMin: 10 }
 
-export function missedTargetMessages({ requests, failed, answered, slow }: RequestCounts): string[] {
+export function lastHourAlarmMessages({ requests, failed, answered, slow }: RequestCounts): string[] {
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
   return [
     isAlarming(failed, requests)

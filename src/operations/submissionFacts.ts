@@ -70,7 +70,7 @@ export function missingContentText(
   return emptiedMs === null ? `none: ${usualReason}` : `emptied ${formatInstant(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-export async function readCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
+export async function tryReadCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }
@@ -100,6 +100,6 @@ export function rowConflictLines(
 export const rowConflictAdvice =
   'If the ERP edited the row, undo a change of created_at, and accept any other edit with `outboxd adopt --same`. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, run `outboxd adopt --new`, which sends every waiting row, even those sent before.'
 
-export function mayHaveArrivedNote({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
+export function mayHaveArrivedCell({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
 }

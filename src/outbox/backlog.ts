@@ -42,7 +42,7 @@ function toMs(iso: string | null | undefined): number | null {
 /** The most rows that are counted by type. Counting them takes about ten milliseconds. */
 const typedMax = 10_000
 
-export function countWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
+export function countSomeWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.queryTable(async (table) => {
     if (table.scan !== null) return table.scan.countWaitingRowsByType(typedMax)
     return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows

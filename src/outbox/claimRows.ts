@@ -65,9 +65,10 @@ function rememberedRows(
     outboxIds,
     typesLeftToOthers,
     isUnmarkable: true,
-    read: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
+    readAsManyAsFit: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
     // The rows are not locked and may show a later state already, so the report writes their states.
-    mark: async (statuses) => idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
+    markReturningUnmarkedIds: async (statuses) =>
+      idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
     async [Symbol.asyncDispose]() {},
   }
 }
@@ -84,8 +85,8 @@ async function heldRows(
       outboxIds,
       typesLeftToOthers,
       isUnmarkable: false,
-      read: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
-      async mark(statuses) {
+      readAsManyAsFit: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
+      async markReturningUnmarkedIds(statuses) {
         const unmarked = await mark(transaction.db, table, statuses)
         await transaction.commit()
         return unmarked

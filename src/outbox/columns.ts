@@ -22,7 +22,7 @@ export interface TableShape {
   readonly hasCustomCode: boolean
 }
 
-export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
+export const prefixedColumnSql = (name: string): string => `o.${quoteIdentifier(name)}`
 export const literalSql = pg.escapeLiteral
 export const literalListSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
 
@@ -54,7 +54,7 @@ export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-
 export const timeUnitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
 export const columnTextSql = (name: string, shape: TableShape): string =>
-  isJsonColumn(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
+  isJsonColumn(columnOf(shape, name)) ? `(${prefixedColumnSql(name)} #>> '{}')` : `(${prefixedColumnSql(name)})::text`
 
 export function nowForColumnSql(shape: TableShape, name: string): string {
   const { baseType } = columnOf(shape, name)

@@ -3,7 +3,7 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
-import { clearOutdatedRowConflicts } from './rowDifferences.ts'
+import { clearOutdatedRowDifferences } from './rowDifferences.ts'
 import { leaveOutCurrentRows, type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { nullIfCanceled, readNextSliceBounds, sliceRowsMax } from './slices.ts'
 import {
@@ -25,7 +25,7 @@ export interface TableComparison {
   statuses: readonly UnknownStatus[] | null
   /** True if the comparison stopped before the table's end. */
   isCut: boolean
-  comparedUpTo: string | null
+  comparedUpToId: string | null
 }
 
 const nothingFound: TableComparison = {
@@ -34,7 +34,7 @@ const nothingFound: TableComparison = {
   idsBehindCursor: [],
   statuses: [],
   isCut: false,
-  comparedUpTo: null,
+  comparedUpToId: null,
 }
 
 interface ComparisonOptions {
@@ -59,7 +59,7 @@ interface ComparisonOptions {
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
   const { shouldIncludeWaiting = false, onlyLost = false, reportAgain, goOn } = options
   const { sliceRows = sliceRowsMax, rowsMax = 100_000, previousPart = nothingFound } = options
-  let { rows, idsBehindCursor, statuses, comparedUpTo } = previousPart
+  let { rows, idsBehindCursor, statuses, comparedUpToId: comparedUpTo } = previousPart
   for (;;) {
     const table = await outbox.open()
     const slice = await readNextSliceBounds(table.db, table.rows, comparedUpTo, sliceRows)
@@ -76,7 +76,7 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
     }
     comparedUpTo = slice.upTo
     if (comparedUpTo === null || rows.length >= rowsMax || !(await goOn()))
-      return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpTo !== null, comparedUpTo }
+      return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpTo !== null, comparedUpToId: comparedUpTo }
   }
 }
 
@@ -109,7 +109,7 @@ export function createPeriodicTableComparison(options: LedgerComparisonOptions) 
      */
     async runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'> {
       await clearStaleProblems(ledger)
-      await clearOutdatedRowConflicts(outbox)
+      await clearOutdatedRowDifferences(outbox)
       if (slicesLeft === 0 && !(await claimComparison(ledger, everyMs))) return 'not-due'
       if (slicesLeft === 0) slicesLeft = slicesMax
       const until = performance.now() + roundMaxMs

@@ -42,11 +42,11 @@ export function parseDocumentReference(payload: string): DocumentReference | nul
  * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
  * rights. So it reads the view `captured` only if the view's owner may insert into the outbox.
  *
- * @param outbox quoted, with its schema
+ * @param qualifiedOutbox quoted, with its schema
  */
 export async function readCapturedTables(
   db: Database,
-  outbox: string,
+  qualifiedOutbox: string,
   documents: readonly string[] | null,
 ): Promise<CapturedTable[]> {
   const { rows: found } = await db.query<{ isThere: boolean }>(
@@ -55,7 +55,7 @@ export async function readCapturedTables(
        where s.nspname operator(pg_catalog.=) 'outboxd_capture' and c.relname operator(pg_catalog.=) 'captured'
          and pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.regclass::pg_catalog.oid, 'insert')
      ) as "isThere"`,
-    [outbox],
+    [qualifiedOutbox],
   )
   if (!found[0]?.isThere) return []
   const { rows } = await db.query<CapturedTable>(
@@ -103,7 +103,7 @@ export interface QueryByIds {
 }
 
 /** Returns rows of `at` (the id's position) and `meets` (whether the document meets the condition). */
-export const existingDocumentsQuery = (captured: CapturedTable): QueryByIds => ({
+export const documentConditionQuery = (captured: CapturedTable): QueryByIds => ({
   label: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
 })
@@ -176,10 +176,10 @@ const statementTimeout = '57014'
  */
 export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
-  untilMs: number,
+  untilElapsedMs: number,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
+  const statementMs = Math.max(1, Math.ceil(untilElapsedMs - performance.now()))
   await using transaction = await beginTransaction(withSearchPathOfRole(pool), {
     isReadOnly: true,
     openingSql: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,

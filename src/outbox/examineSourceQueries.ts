@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import {
   contentsQuery,
-  existingDocumentsQuery,
+  documentConditionQuery,
   inReadOnlyTransaction,
   type QueryByIds,
   readCapturedTables,
@@ -59,7 +59,7 @@ async function listQueries(outbox: Outbox, mappings: Mappings): Promise<QueryByI
   const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
   const ofTables = captured.flatMap((table) => {
     const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
-    return [existingDocumentsQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
+    return [documentConditionQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
   })
   return [...sources, ...ofTables].filter((query) => query !== null)
 }

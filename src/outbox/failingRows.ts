@@ -101,17 +101,17 @@ interface FailingParts<E> {
 /**
  * Finds the ids for which a query fails by trying halves, then their halves, down to single ids.
  *
- * @param error why all ids together fail
+ * @param errorOfAll why all ids together fail
  * @param tryPart returns why a part fails; null if it succeeds
  * @param isHopeless true stops the search
  */
 export async function findFailingParts<E>(
   ids: readonly string[],
-  error: E,
+  errorOfAll: E,
   tryPart: (ids: readonly string[]) => Promise<E | null>,
   isHopeless: (failedParts: number, anyPassed: boolean) => boolean,
 ): Promise<FailingParts<E>> {
-  let failed: { ids: readonly string[]; error: E }[] = [{ ids, error }]
+  let failed: { ids: readonly string[]; error: E }[] = [{ ids, error: errorOfAll }]
   let anyPassed = false
   while (failed.some((part) => part.ids.length > 1) && !isHopeless(failed.length, anyPassed)) {
     const smaller: typeof failed = []

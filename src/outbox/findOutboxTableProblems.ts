@@ -10,10 +10,10 @@ import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTabl
 import { findPermissionProblems } from './outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 import { rowReadStatements } from './readRows.ts'
-import { resolveTableSchema } from './readTableShape.ts'
+import { addTableSchemaIfFound } from './readTableShape.ts'
 import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
-import { findWriteBackProblems, lockOneWaitingRowSql } from './tryWriteBack.ts'
+import { findWriteBackProblemClauses, lockOneWaitingRowSql } from './tryWriteBack.ts'
 import { rowsBehindCursorSql, unknownStatusCountsSql } from './unclaimedRows.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
@@ -24,12 +24,12 @@ import { writeBackStatements } from './writeBackStatements.ts'
  * @throws OutboxTableUnusable if the table differs from its description
  */
 export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
-  const table = await resolveTableSchema(pool, described)
+  const table = await addTableSchemaIfFound(pool, described)
   const rights = await findPermissionProblems(pool, table)
   if (rights.length > 0) return rights
   const inspected = await readTableShapeAndIdentity(pool, table)
   const named = (clause: string) => `the table ${qualifiedNameSql(described)} ${clause}`
-  const written = await findWriteBackProblems(pool, table, inspected.shape)
+  const written = await findWriteBackProblemClauses(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   // Passes the pool in place of the ledger, because only the statements are needed.
   const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] }, pool)

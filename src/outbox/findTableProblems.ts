@@ -13,7 +13,7 @@ interface InspectedTable {
 }
 
 /** Returns clauses that follow the table's name. */
-export async function findDescriptionMismatches(pool: Database, inspected: InspectedTable): Promise<string[]> {
+export async function findDescriptionMismatchClauses(pool: Database, inspected: InspectedTable): Promise<string[]> {
   const kind = await findRelationKindProblem(pool, inspected)
   if (kind !== null) return [kind]
   const problems = findColumnProblems(inspected)
@@ -23,7 +23,7 @@ export async function findDescriptionMismatches(pool: Database, inspected: Inspe
   return [
     ...(await findIdColumnProblems(pool, inspected)),
     ...findFilterProblems(inspected.table),
-    ...(await findRowSecurityProblems(pool, inspected.qualified, inspected.table)),
+    ...(await findRowSecurityProblemClauses(pool, inspected.qualified, inspected.table)),
   ]
 }
 
@@ -40,20 +40,20 @@ export async function findTablesOfView(db: Database, qualifiedName: string): Pro
   return rows.map(({ name }) => name)
 }
 
-export function suggestTableInstead(relkind: string, tablesBelow: readonly string[]): string {
+export function useTableInsteadClause(relkind: string, tablesBelow: readonly string[]): string {
   if (relkind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (tablesBelow.length === 0) return 'describe the table below it'
   return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
 /** Kinds of relations whose rows do not show which transaction wrote them: names by pg_class.relkind. */
-export const relationKindNames: Readonly<Record<string, string>> = {
+export const kindNamesWhereRowsMustBeMarked: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-export const mustRowsBeMarked = (relkind: string): boolean => relationKindNames[relkind] !== undefined
+export const mustRowsBeMarked = (relkind: string): boolean => kindNamesWhereRowsMustBeMarked[relkind] !== undefined
 
 /**
  * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these transactions,
@@ -64,9 +64,10 @@ async function findRelationKindProblem(
   { qualified, kind: relkind, table }: InspectedTable,
 ): Promise<string | null> {
   if (!mustRowsBeMarked(relkind) || (relkind !== 'm' && isMarkedOnCapture(table))) return null
-  const other = suggestTableInstead(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
-  if (relkind === 'm') return `is ${relationKindNames[relkind]}, in which no row can be locked or marked: ${other}`
-  return `is ${relationKindNames[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
+  const other = useTableInsteadClause(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
+  if (relkind === 'm')
+    return `is ${kindNamesWhereRowsMustBeMarked[relkind]}, in which no row can be locked or marked: ${other}`
+  return `is ${kindNamesWhereRowsMustBeMarked[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
 function findColumnProblems({ table, columns }: InspectedTable): string[] {
@@ -172,7 +173,11 @@ const timeFunctions =
   /\b(?:now|age|random|timeofday|\w+_timestamp)\s*\(|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp)\b/i
 
 /** Row-level security without a fitting policy hides every row, and raises no error. */
-export async function findRowSecurityProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
+export async function findRowSecurityProblemClauses(
+  db: Database,
+  qualified: string,
+  table: OutboxTable,
+): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
   const updates = table.state !== null || table.write.length > 0
   const missing = isActive

@@ -2,7 +2,7 @@ import {
   canErpEditRowsSql,
   differentRowMessage,
   isAcceptedEditSql,
-  isSameRowSql,
+  mayBeSameRowSql,
   type RowConflict,
   stampsDifferInContentSql,
 } from '../ledger/rowConflicts.ts'
@@ -61,7 +61,7 @@ export class LedgerMemory {
       state: string
       recorded: string
     }>(
-      `select s.outbox_id as id, ${isSameRowSql} as same, ${isAcceptedEditSql} as accepted, ${canErpEditRowsSql} as meant, ${stampsDifferInContentSql('s.row_stamp', 'r.stamp')} as edited, s.state,
+      `select s.outbox_id as id, ${mayBeSameRowSql} as same, ${isAcceptedEditSql} as accepted, ${canErpEditRowsSql} as meant, ${stampsDifferInContentSql('s.row_stamp', 'r.stamp')} as edited, s.state,
          to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
        from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
          join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,

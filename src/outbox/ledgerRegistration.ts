@@ -52,14 +52,14 @@ function sessionNameOf(table: string, ledgerName: string): string {
 
 const starting = ' starting'
 
-/** @param table quoted, with its schema */
+/** @param qualifiedTable quoted, with its schema */
 export async function findDaemonsOfOtherLedgers(
   db: Database,
-  table: string,
+  qualifiedTable: string,
   ledgerName: string,
   { orStarting = false } = {},
 ): Promise<OtherDaemon[]> {
-  const ours = sessionNameOf(table, ledgerName)
+  const ours = sessionNameOf(qualifiedTable, ledgerName)
   const { rows } = await db.query<OtherDaemon>(
     `select pid, usename as user, host(client_addr) as address,
        to_char(backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
@@ -68,7 +68,7 @@ export async function findDaemonsOfOtherLedgers(
        and ($4 or right(application_name, ${starting.length}) <> '${starting}')
        and (has_any_column_privilege(usesysid, to_regclass($1)::oid, 'select') or pg_has_role(usesysid, current_user, 'member'))
      order by pid`,
-    [table, ours.slice(0, ours.lastIndexOf(' ')), ours, orStarting],
+    [qualifiedTable, ours.slice(0, ours.lastIndexOf(' ')), ours, orStarting],
   )
   return rows
 }

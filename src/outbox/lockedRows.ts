@@ -63,7 +63,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /** Includes rows whose locking session cannot be seen. */
-export function readRowsLockedForCapture(outbox: Outbox): Promise<StampedRow[]> {
+export function readRowsLockedByCapture(outbox: Outbox): Promise<StampedRow[]> {
   return outbox.queryTable(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)

@@ -5,7 +5,7 @@ import { migrationsDir } from '../ledger/migrations.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { qualifiedNameSql, splitTableName } from './outboxTable.ts'
-import { resolveTableSchema } from './readTableShape.ts'
+import { addTableSchemaIfFound } from './readTableShape.ts'
 
 interface OutboxMigration {
   hasWakeTrigger: boolean
@@ -91,7 +91,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
-    [qualifiedNameSql(await resolveTableSchema(db, splitTableName(table)))],
+    [qualifiedNameSql(await addTableSchemaIfFound(db, splitTableName(table)))],
   )
   return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
 }

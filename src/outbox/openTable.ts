@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
 import { type Database, type DatabasePool, withSearchPathOfRole } from '../postgres/database.ts'
-import { readServerEncoding, whyEncodingIsRefused } from '../postgres/serverEncoding.ts'
+import { findEncodingRefusalClause, readServerEncoding } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
@@ -16,7 +16,7 @@ export interface TableShapeAndIdentity {
 }
 
 export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTable): Promise<TableShapeAndIdentity> {
-  const refusal = whyEncodingIsRefused(await readServerEncoding(pool))
+  const refusal = findEncodingRefusalClause(await readServerEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const shape = await readTableShape(pool, table)
   const identity = await readOutboxIdentity(pool, shape.qualified, table.id)

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import {
   assertOutboxIsServed,
-  bindLedgerToOutbox,
+  bindLedgerToOutboxIfUnbound,
   type OutboxIdentity,
   readServedOutbox,
   type ServedOutbox,
@@ -14,7 +14,7 @@ import {
 } from './failingRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
-import { resolveTableSchema } from './readTableShape.ts'
+import { addTableSchemaIfFound } from './readTableShape.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
@@ -25,7 +25,7 @@ export class Outbox {
   readonly bytesMax: number
   readonly channel: string | null
   /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
-  readonly qualified: string
+  readonly describedNameSql: string
   readonly isMarkedOnCapture: boolean
   readonly failingRows: FailingRowTracker
   #inspected: Promise<TableShapeAndIdentity> | undefined
@@ -39,7 +39,7 @@ export class Outbox {
     this.described = toOutboxTable(table)
     this.bytesMax = bytesMax
     this.channel = this.described.channel
-    this.qualified = qualifiedNameSql(this.described)
+    this.describedNameSql = qualifiedNameSql(this.described)
     this.isMarkedOnCapture = isMarkedOnCapture(this.described)
     this.failingRows = createFailingRowTracker(ledger)
   }
@@ -54,7 +54,7 @@ export class Outbox {
   }
 
   async readQualifiedName(): Promise<string> {
-    return qualifiedNameSql(await resolveTableSchema(this.pool, this.described))
+    return qualifiedNameSql(await addTableSchemaIfFound(this.pool, this.described))
   }
 
   async readIdentity(): Promise<OutboxIdentity> {
@@ -83,7 +83,7 @@ export class Outbox {
 
   /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, OutboxMismatch */
   async bindLedger(who: string): Promise<void> {
-    await bindLedgerToOutbox(this.ledger, await this.readIdentity(), who)
+    await bindLedgerToOutboxIfUnbound(this.ledger, await this.readIdentity(), who)
     await this.open()
     this.#isOurs = true
   }

@@ -78,7 +78,7 @@ async function readGrantsOnTable(
   return rows
 }
 
-export async function readNeededOutboxGrants(
+export async function findNeededOutboxGrants(
   db: Database,
   table: OutboxTable,
   role: string,

@@ -1,6 +1,6 @@
 import { type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { digestOf } from '../yaml/exactJson.ts'
+import { shortDigestOf } from '../yaml/exactJson.ts'
 import { type StateColumn, stateExpressions } from './stateForms.ts'
 
 /** An outbox table as `outbox.yaml` describes it. Names are unquoted, as in the catalog. */
@@ -125,7 +125,7 @@ export function listColumnsNamedInOutboxFile({
 
 /** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
 export const tableDescriptionDigest = (table: OutboxTable): string =>
-  digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
+  shortDigestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** False if the ledger has to remember which rows were captured. */
 export const isMarkedOnCapture = ({ state }: OutboxTable): boolean =>

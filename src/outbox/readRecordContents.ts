@@ -7,7 +7,7 @@ import {
   type CapturedTable,
   type ContentRow,
   contentsQuery,
-  existingDocumentsQuery,
+  documentConditionQuery,
   findCapturedTable,
   inReadOnlyTransaction,
   isCaptureInstalled,
@@ -38,13 +38,13 @@ const sourceMaxMs = 5_000
  * @returns as many of the first records as may be in memory at once
  * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
-export async function readRecordContents(
+export async function readRecordContentsThatFit(
   outbox: Outbox,
   sources: SourceQueries,
   records: readonly OutboxRecord[],
-  maxMs = sourceMaxMs,
+  timeoutMs = sourceMaxMs,
 ): Promise<OutboxRecord[]> {
-  const untilMs = performance.now() + maxMs
+  const untilMs = performance.now() + timeoutMs
   const read = new Map<OutboxRecord, OutboxRecord | null>()
   for (const group of await groupRecords(outbox, sources, records, untilMs))
     for (const [record, content] of await readGroup(outbox, group, untilMs)) read.set(record, content)
@@ -59,7 +59,7 @@ export async function readRecordWithContent(
   outboxId: string,
 ): Promise<OutboxRecord | null> {
   const record = await readOutboxRecord(outbox, outboxId)
-  return record === null ? null : ((await readRecordContents(outbox, sources, [record]))[0] ?? null)
+  return record === null ? null : ((await readRecordContentsThatFit(outbox, sources, [record]))[0] ?? null)
 }
 
 /** The records that a command reads at once. Fewer than for capture, so that a slow query ends in time. */
@@ -73,7 +73,9 @@ export async function readContentsInBatches(
 ): Promise<OutboxRecord[]> {
   const all: OutboxRecord[] = []
   while (all.length < records.length)
-    all.push(...(await readRecordContents(outbox, sources, records.slice(all.length, all.length + commandRecordsMax))))
+    all.push(
+      ...(await readRecordContentsThatFit(outbox, sources, records.slice(all.length, all.length + commandRecordsMax))),
+    )
   return all
 }
 
@@ -249,7 +251,7 @@ async function readOrBlame(
 }
 
 async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, untilMs: number): Promise<boolean> {
-  const queries = [captured && existingDocumentsQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
+  const queries = [captured && documentConditionQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
   try {
     for (const query of queries)
       if (query !== null) await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
@@ -272,7 +274,7 @@ async function readByIds(
   untilMs: number,
 ): Promise<Map<string, Content>> {
   const { bytesMax } = outbox
-  const meeting = captured && existingDocumentsQuery(captured)
+  const meeting = captured && documentConditionQuery(captured)
   const contents = contentsQuery(source, captured, bytesMax)
   if (contents === null) return new Map()
   let asked: QueryByIds = contents

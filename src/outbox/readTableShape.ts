@@ -3,7 +3,7 @@ import type { OutboxIdentity } from '../ledger/binding.ts'
 import { type Database, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
 import { findNearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
-import { findDescriptionMismatches } from './findTableProblems.ts'
+import { findDescriptionMismatchClauses } from './findTableProblems.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 
 export class OutboxTableUnusable extends Error {
@@ -11,7 +11,7 @@ export class OutboxTableUnusable extends Error {
 }
 
 /** Adds the schema in which the role's search path finds the table, if the table exists. */
-export async function resolveTableSchema<T extends Pick<OutboxTable, 'schema' | 'table'>>(
+export async function addTableSchemaIfFound<T extends Pick<OutboxTable, 'schema' | 'table'>>(
   db: Database,
   table: T,
 ): Promise<T> {
@@ -57,7 +57,7 @@ async function tableHasClientCode(db: Database, qualified: string): Promise<bool
 
 /** @throws OutboxTableUnusable if the table cannot be read as described */
 export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
-  const table = await resolveTableSchema(db, named)
+  const table = await addTableSchemaIfFound(db, named)
   const qualified = qualifiedNameSql(table)
   // Uses the role's search path, so that types have the names that the client's statements use.
   const { rows } = await withSearchPathOfRole(db).query<Column & { name: string; kind: string }>(
@@ -81,7 +81,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const problems = await findDescriptionMismatches(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
+  const problems = await findDescriptionMismatchClauses(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
   if (problems.length === 0) {
     const hasCustomCode = table.filter !== null || (await tableHasClientCode(db, qualified))
     const hasSystemColumns = rows.every(({ kind }) => /^[rp]$/.test(kind))

@@ -53,7 +53,7 @@ const reviewedMax = 1_000
  * Clears the conflicts of rows that the ERP has deleted, renumbered or corrected, and the edits of rows whose records
  * have ended.
  */
-export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
+export async function clearOutdatedRowDifferences(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
   const { rows: raised } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,

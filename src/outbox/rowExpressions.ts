@@ -3,10 +3,10 @@ import type { StartPosition } from '../ledger/binding.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,
-  columnSql,
   isoTimeSql,
   literalListSql,
   literalSql,
+  prefixedColumnSql,
   type TableShape,
   timeUnitsPerSecond,
 } from './columns.ts'
@@ -32,30 +32,30 @@ export function rowExpressions(
   failingIds: readonly string[] = [],
 ) {
   const payload = payloadText(table, shape)
-  const key = table.key === null ? 'null::text' : `${columnSql(table.key)}::text`
+  const key = table.key === null ? 'null::text' : `${prefixedColumnSql(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
   const stamp = stampUnless(failingIds, table, rowStampSql(table, shape, { type, key }))
   const sort = sortExpressions(table, shape)
-  const idText = `(${columnSql(table.id)})::text`
-  const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
+  const idText = `(${prefixedColumnSql(table.id)})::text`
+  const rawRowColumns = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
-  const filtered = filterExpression(table, failingIds)
+  const filterSuffix = filterExpression(table, failingIds)
   const begins = notBeforeStartSql(table, shape, start)
-  const id = columnSql(table.id)
+  const id = prefixedColumnSql(table.id)
   const isNew = stateExpressions(table.state)?.waitsSql ?? 'true'
   const mayLackId = !columnOf(shape, table.id).notNull
   // A row without an id cannot be recognised, and would break the comparisons of ids for the rows beside it.
   const waits = mayLackId ? `${isNew} and ${id} is not null` : isNew
   return {
     from: `${shape.qualified} o`,
-    waits: `${waits}${filtered}${begins}`,
+    waits: `${waits}${filterSuffix}${begins}`,
     /** `waits` without the filter. */
     mayWait: `${waits}${begins}`,
     /** Rows that would wait if they had an id; null if the column allows no NULL. */
-    lacksId: mayLackId ? `${isNew} and ${id} is null${filtered}` : null,
-    filtered,
+    lacksId: mayLackId ? `${isNew} and ${id} is null${filterSuffix}` : null,
+    filtered: filterSuffix,
     key,
     /** A hash of the key, because it is short, and readable in any encoding. */
     keyHash: `hashtextextended(${key}, 0)`,
@@ -65,7 +65,7 @@ export function rowExpressions(
     createdAt,
     stamp,
     /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
-    record,
+    record: rawRowColumns,
     id,
     idType: columnOf(shape, table.id).type,
     idText,
@@ -96,18 +96,18 @@ export function computeCursorQueryDigest(
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
-  return ` and case when ${columnSql(id)}::text in (${literalListSql(failingIds)}) then true else (${filter}\n) end`
+  return ` and case when ${prefixedColumnSql(id)}::text in (${literalListSql(failingIds)}) then true else (${filter}\n) end`
 }
 
 function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
   if (failingIds.length === 0) return stamp
-  return `case when ${columnSql(id)}::text in (${literalListSql(failingIds)}) then 'unreadable' else ${stamp} end`
+  return `case when ${prefixedColumnSql(id)}::text in (${literalListSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
 /** NULL becomes an empty text, so that the mapping can reject a record without a type. */
 function typeExpression({ type }: OutboxTable): string {
   if (type.kind === 'constant') return `${literalSql(type.type)}::text`
-  const text = `coalesce(${columnSql(type.column)}::text, '')`
+  const text = `coalesce(${prefixedColumnSql(type.column)}::text, '')`
   if (type.values.size === 0) return text
   const cases = [...type.values].map(([from, to]) => `when ${literalSql(from)} then ${literalSql(to)}`)
   return `case ${text} ${cases.join(' ')} else ${text} end`
@@ -119,7 +119,7 @@ const mostSecond = 253_402_300_799
 
 function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): string {
   if (createdAt === null) return 'null::text'
-  const at = columnSql(createdAt.column)
+  const at = prefixedColumnSql(createdAt.column)
   if (createdAt.unit !== null) {
     const perSecond = timeUnitsPerSecond[createdAt.unit]
     const inRange = `${at} between ${leastSecond * perSecond} and ${mostSecond * perSecond}`
@@ -133,11 +133,11 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
 function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   if (payload.kind === 'column') {
     const { baseType } = columnOf(shape, payload.column)
-    return baseType === 'bytea' ? columnSql(payload.column) : `${columnSql(payload.column)}::text`
+    return baseType === 'bytea' ? prefixedColumnSql(payload.column) : `${prefixedColumnSql(payload.column)}::text`
   }
   if (payload.columns === null) return 'row_to_json(o)::text'
   // row_to_json prints numbers and times as a cast to text does. json_build_object takes only 50 columns.
-  const named = [...payload.columns].map(([name, from]) => `${columnSql(from)} as ${quoteIdentifier(name)}`)
+  const named = [...payload.columns].map(([name, from]) => `${prefixedColumnSql(from)} as ${quoteIdentifier(name)}`)
   return `(select row_to_json(built)::text from (select ${named.join(', ')}) built)`
 }
 
@@ -146,7 +146,7 @@ const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text:
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
 function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
-  const byColumn = (name: string) => ({ expression: columnSql(name), type: columnOf(shape, name).type })
+  const byColumn = (name: string) => ({ expression: prefixedColumnSql(name), type: columnOf(shape, name).type })
   const ofSystem = (expression: string, type: string) => ({ expression, type })
   const byTransaction =
     isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
@@ -169,13 +169,13 @@ function sortInKey(table: OutboxTable, { isIdNumbered }: TableShape, sort: reado
  */
 export function notBeforeStartSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId =
-    id === null ? '' : ` and ${columnSql(table.id)} >= ${literalSql(id)}::${columnOf(shape, table.id).type}`
+    id === null ? '' : ` and ${prefixedColumnSql(table.id)} >= ${literalSql(id)}::${columnOf(shape, table.id).type}`
   if (at === null) return fromId
   if (table.createdAt === null)
     throw new OutboxTableUnusable(
       `the ledger has the start position ${at}, but the description of the table ${shape.qualified} names no created_at. Add the column, or set a different start with \`outboxd adopt --start id:N\``,
     )
-  const recorded = columnSql(table.createdAt.column)
+  const recorded = prefixedColumnSql(table.createdAt.column)
   return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`
 }
 
@@ -228,7 +228,7 @@ const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify
 /** Does not use the timezone of `outbox.yaml`, because the operator may correct it later. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
-  const at = columnSql(createdAt.column)
+  const at = prefixedColumnSql(createdAt.column)
   const { baseType } = columnOf(shape, createdAt.column)
   if (baseType === 'date') return null
   if (baseType === 'timestamp with time zone') return isoTimeSql(`${at} at time zone 'UTC'`)
@@ -239,10 +239,11 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`
-  if (payload.kind === 'column') return { expression: columnSql(payload.column), columns: [typed(payload.column)] }
+  if (payload.kind === 'column')
+    return { expression: prefixedColumnSql(payload.column), columns: [typed(payload.column)] }
   const ours = new Set([...write.map((each) => each.column), ...(state === null ? [] : [state.column])])
   const theirs = [...(payload.columns?.values() ?? shape.columns.keys())].filter((name) => !ours.has(name))
-  const named = theirs.map((name, i) => `${columnSql(name)} as ${quoteIdentifier(`c${i}`)}`)
+  const named = theirs.map((name, i) => `${prefixedColumnSql(name)} as ${quoteIdentifier(`c${i}`)}`)
   const expression = `(select row_to_json(built) from (select ${named.join(', ') || 'null'}) built)`
   return { expression, columns: theirs.map(typed) }
 }

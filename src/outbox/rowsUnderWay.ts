@@ -1,7 +1,7 @@
 import { readLedgerId } from '../ledger/binding.ts'
-import { readStatesNeedingAttention } from '../ledger/reports.ts'
+import { readReportedStatesNeedingAttention } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
-import { columnSql, columnTextSql, type TableShape } from './columns.ts'
+import { columnTextSql, prefixedColumnSql, type TableShape } from './columns.ts'
 import { findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -40,7 +40,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   const either = [underWay, named].filter((condition) => condition !== null)
   const ofIds = (rowStampSql: string) =>
     `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
-  const stateText = state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
+  const stateText = state ? `coalesce(${prefixedColumnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
     /** True if completed and discarded have values of their own: then a row under way does not show an end. */
     hasEndValues: form?.hasEndValues ?? false,
@@ -59,7 +59,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     outdated:
       written &&
       `select r."outboxId" from ${rowStatusesSql} join ${from} on ${id} = r."outboxId"::${idType}
-       where ${written.castValueSql} is distinct from ${columnSql(written.column)}`,
+       where ${written.castValueSql} is distinct from ${prefixedColumnSql(written.column)}`,
   }
 }
 
@@ -100,7 +100,7 @@ export async function leaveOutCurrentRows(
   table: OpenTable,
   outboxIds: readonly string[],
 ): Promise<string[]> {
-  const statuses = await readStatesNeedingAttention(ledger, outboxIds)
+  const statuses = await readReportedStatesNeedingAttention(ledger, outboxIds)
   const { outdated } = rowsUnderWayStatements(table)
   if (statuses.length === 0 || outdated === undefined) return [...outboxIds]
   const { rows } = await table.db.query<{ outboxId: string }>(outdated, [JSON.stringify(statuses)])

@@ -1,7 +1,7 @@
 import type { RowWithTransactionSearch } from '../ledger/history/createDataLossGuard.ts'
 import type { RowSearchResult } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
-import { columnSql } from './columns.ts'
+import { prefixedColumnSql } from './columns.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -18,7 +18,7 @@ type Row = RowWithTransactionId & StampedRow & { waits: boolean }
 /** Finds rows in any state, also outside the filter. */
 function namingStatements({ table, shape, rowsIncludingFailing }: OpenTable) {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = rowsIncludingFailing
-  const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
+  const said = table.state === null ? 'null::text' : `${prefixedColumnSql(table.state.column)}::text`
   const transaction = transactionIdInRowSql(table, shape)
   const these = (its: string, recorded: string) =>
     `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
@@ -28,7 +28,7 @@ function namingStatements({ table, shape, rowsIncludingFailing }: OpenTable) {
 }
 
 /** Includes a row whose stamp raises an error. Leaves out a waiting row with changed contents. */
-export async function readRowsWithTransactionId(
+export async function readCapturedRowsWithTransactionId(
   outbox: Outbox,
   outboxIds: readonly string[],
 ): Promise<RowWithTransactionId[]> {
@@ -55,7 +55,7 @@ type ReadSlice = (after: string | null) => ReturnType<typeof readRowsUnderWayOfN
  * Searches for a row that waits or is under way and contains a transaction id. Does not search a table without an index
  * on the id. `findNow` ignores an earlier result "none".
  */
-export function createSearchForRowWithTransactionId(
+export function createSearchForRowNamingTransaction(
   readRowsOfNextSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
 ): RowWithTransactionSearch {

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
-import { columnSql, literalSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
+import { literalSql, prefixedColumnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
@@ -61,7 +61,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): StablePo
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
-        then least(max(${columnSql(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
+        then least(max(${prefixedColumnSql(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
       array(${tableWriterTransactionsSql(tableAndPartitionOidsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import { columnOf, columnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
+import { columnOf, prefixedColumnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 import { withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
@@ -39,7 +39,7 @@ export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promis
   const { described } = outbox
   const { shape } = await outbox.inspect()
   const { rowCount } = await withSearchPathIfNeeded(outbox.pool, shape).query(
-    `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${notBeforeStartSql(described, shape, start)})`,
+    `select from ${shape.qualified} o where ${prefixedColumnSql(described.id)}::text = $1 and not (true${notBeforeStartSql(described, shape, start)})`,
     [outboxId],
   )
   return (rowCount ?? 0) > 0
@@ -72,7 +72,7 @@ export async function findStartPositionProblem(outbox: Outbox, start: StartPosit
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
   const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ highest: string }>(
-    `select greatest((select max(${columnSql(described.id)}) from ${shape.qualified} o)::numeric,
+    `select greatest((select max(${prefixedColumnSql(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
   )
@@ -111,7 +111,7 @@ export async function readPositionForStartNow(outbox: Outbox): Promise<StartPosi
 
 async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<string> {
   const { qualified } = shape
-  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterTransactionsSql(tableAndPartitionOidsSql(qualified))}) as busy
+  const sql = `select (coalesce(max(${prefixedColumnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterTransactionsSql(tableAndPartitionOidsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ next: string; busy: boolean }>(sql)

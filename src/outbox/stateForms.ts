@@ -1,5 +1,5 @@
 import type { State } from '../model.ts'
-import { columnOf, columnSql, literalListSql, literalSql, nowForColumnSql, type TableShape } from './columns.ts'
+import { columnOf, literalListSql, literalSql, nowForColumnSql, prefixedColumnSql, type TableShape } from './columns.ts'
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
@@ -45,7 +45,7 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'
 
 function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateExpressions {
-  const now = columnSql(name)
+  const now = prefixedColumnSql(name)
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
   const waitingTexts = waiting.filter((value) => value !== null)
@@ -94,7 +94,7 @@ function valuesSql(now: string, waiting: readonly (string | null)[]): string {
 }
 
 function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateExpressions {
-  const now = columnSql(name)
+  const now = prefixedColumnSql(name)
   const isMarkedOnCapture = set.includes('queued')
   return {
     column: name,

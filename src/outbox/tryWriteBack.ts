@@ -111,7 +111,11 @@ const trialStatus = (outboxId: string, state: State): RowStatus => ({
 })
 
 /** Works before any row exists. Returns clauses that follow the table's name. */
-export async function findWriteBackProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
+export async function findWriteBackProblemClauses(
+  pool: pg.Pool,
+  table: OutboxTable,
+  shape: TableShape,
+): Promise<string[]> {
   const problems = findNullProblems(table, shape)
   for (const assignment of writeBackAssignments(table, shape)) {
     const why = await whyNotStorable(withSearchPathIfNeeded(pool, shape), assignment, shape)

@@ -1,19 +1,19 @@
 import {
   haveSameStampKindSql,
   isReplayableStateSql,
-  stampsAgreeSql,
   stampsDifferInContentSql,
+  stampsMayAgreeSql,
   stampsMayDifferByEditSql,
 } from '../ledger/rowConflicts.ts'
 import { endStates, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,
-  columnSql,
   isJsonColumn,
   literalListSql,
   literalSql,
   nowForColumnSql,
+  prefixedColumnSql,
   type TableShape,
 } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
@@ -93,7 +93,7 @@ export const lockHolderSql = `(select pid from pg_locks where locktype = 'transa
 
 /** Rows that an old version captured have no stamp, so they match. */
 const stampMatchesSql = (stamp: string): string =>
-  `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
+  `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsMayAgreeSql('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
@@ -133,7 +133,7 @@ export function writeBackAssignments({ state, write }: OutboxTable, shape: Table
 function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {
   const value = toColumnValueSql({ ...sources, now: nowForColumnSql(shape, name) }[what], shape, name)
   if (on === null) return value
-  const now = columnSql(name)
+  const now = prefixedColumnSql(name)
   const kept = what === 'now' ? `coalesce(${now}, ${value})` : value
   const typed = what === 'now' || isJsonColumn(columnOf(shape, name)) ? now : `${now}::text`
   return `case when r.state in (${literalListSql(on)}) then ${kept} when r.state in (${literalListSql(endStates)}) then null else ${typed} end`

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
 import { watchLockingSessions } from './locks.ts'
-import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from './serverEncoding.ts'
+import { findEncodingRefusalClause, findEncodingWarningClause, readServerEncoding } from './serverEncoding.ts'
 import { applySessionSettings, catalogSearchPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
@@ -48,14 +48,14 @@ export function inMigrationSession<T>(
   })
 }
 
-export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
-  inMigrationSession(variable, url, async (client) => findEncodingWarning(await readServerEncoding(client)))
+export const readEncodingWarningClause = (variable: string, url: string): Promise<string | null> =>
+  inMigrationSession(variable, url, async (client) => findEncodingWarningClause(await readServerEncoding(client)))
 
 export async function assertEncodingIsUsable(
   db: Pick<Database, 'query'>,
   variable: string,
   url: string,
 ): Promise<void> {
-  const refusal = whyEncodingIsRefused(await readServerEncoding(db))
+  const refusal = findEncodingRefusalClause(await readServerEncoding(db))
   if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
 }

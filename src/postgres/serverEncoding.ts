@@ -7,12 +7,12 @@ export async function readServerEncoding(db: {
   return rows[0]?.encoding ?? 'UTF8'
 }
 
-export function whyEncodingIsRefused(encoding: string): string | null {
+export function findEncodingRefusalClause(encoding: string): string | null {
   if (encoding !== 'SQL_ASCII') return null
   return 'its encoding is SQL_ASCII, so Postgres does not know the characters of texts, and nothing would be sent exactly. Dump the database and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }
 
-export function findEncodingWarning(encoding: string): string | null {
+export function findEncodingWarningClause(encoding: string): string | null {
   if (encoding === 'UTF8') return null
   return `its encoding is ${encoding}, not UTF8. Characters that this encoding cannot hold are replaced in messages. A record is rejected if its id, key or body has such a character. Use a UTF8 database to avoid both`
 }

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
 import { createCharacterReplacer } from './serverEncoding.ts'
-import { applySessionSettings, statementSettings } from './sessionSettings.ts'
+import { applySessionSettings, statementMeaningSettings } from './sessionSettings.ts'
 
 export interface PoolOptions {
   url: string | DatabaseAddress
@@ -73,7 +73,7 @@ export class SessionPool extends pg.Pool {
 
   /** The statements that begin a transaction. They are known after a session has connected. */
   beginSqlFor(path: Path): string {
-    const local = this.#isPooled ? Object.entries({ ...statementSettings, ...this.#settings }).map(setLocal) : []
+    const local = this.#isPooled ? Object.entries({ ...statementMeaningSettings, ...this.#settings }).map(setLocal) : []
     const durable = this.#options.durable ? [committedToDisk] : []
     const closed = this.#options.isErp && path === 'catalog' ? setCatalogPathLocally : ''
     return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed

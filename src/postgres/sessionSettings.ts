@@ -16,7 +16,7 @@ export const textFormatSettings = {
 } as const
 
 /** Settings that decide what a statement means, or that can end it. */
-export const statementSettings = {
+export const statementMeaningSettings = {
   array_nulls: 'on',
   client_min_messages: 'notice', // a COMMIT that did not wait for its standby warns
   default_tablespace: '', // pg-boss's partitioned tables refuse another one
@@ -32,7 +32,7 @@ export const statementSettings = {
 
 /** The settings of every session of ours. Older versions of Postgres do not know all of the last three. */
 export const sessionSettings = {
-  ...statementSettings,
+  ...statementMeaningSettings,
   ...textFormatSettings,
   idle_session_timeout: '0',
   session_replication_role: 'origin',

@@ -26,7 +26,7 @@ export interface SandboxParts {
   random: SeededRandom
   /** Runs the handlers one after the other, so that two equal requests cannot both create the record. */
   oneAtATime: OneAtATime
-  outages: { count: number }
+  databaseFailures: { count: number }
   /** Aborted when the sandbox closes, so that all delays end. */
   closing: AbortSignal
 }

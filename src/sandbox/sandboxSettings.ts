@@ -7,7 +7,7 @@ import {
   serverWideSettings,
   wholeNumberSetting,
 } from './interfaceGapSettings.ts'
-import { distributionForms, parseDistribution } from './processing/distribution.ts'
+import { distributionFormsClause, parseDistribution } from './processing/distribution.ts'
 
 export const windowSecondsSchema = z
   .number()
@@ -41,9 +41,9 @@ export const liveSettingsSchema = z.strictObject({
     .describe('customer ids that begin with one of these get E001'),
   processingTime: z
     .string()
-    .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
+    .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionFormsClause}, in seconds`)
     .default('lognormal:2:0.5')
-    .describe(`seconds that processing takes: ${distributionForms}`),
+    .describe(`seconds that processing takes: ${distributionFormsClause}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that fail'),
   failureCode: errorCodeSchema.default('E001').describe('errorCode of failed transactions'),
   seed: z

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailableServiceAnswer } from './endpoints/apiRefusals.ts'
-import { applyAnswerSettings } from './endpoints/applyAnswerSettings.ts'
+import { applyRefusalSettings } from './endpoints/applyRefusalSettings.ts'
 import { refusalAnswer } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, SandboxParts } from './exchange.ts'
 import { type AnswerStyle, applyFault, type Delivery, isStoppedBeforeProcessing } from './faults/applyFault.ts'
@@ -29,21 +29,21 @@ export async function serveRequest(
   const live = parts.liveSettingsOf(admission.client)
   const idempotencyKey = live.idempotencyHeaders.map((name) => arrival.header(name)).find((value) => value) ?? null
   const exchange = { ...arrival, client: admission.client ?? '', idempotencyKey }
-  const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
+  const fault = admission.refusal ? undefined : parts.faults.chooseAndCount(exchange)
   const served = { exchange, admission, fault, style: styleOf(parts, exchange, admission, live) }
   try {
-    const action = admission.refusal ? undefined : (fault?.spec ?? (await parts.scripts.answer(exchange)))
+    const action = admission.refusal ? undefined : (fault?.spec ?? (await parts.scripts.findFaultAndCount(exchange)))
     if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
-    const outages = parts.outages.count
+    const outages = parts.databaseFailures.count
     const { delivery, delayMs } = await parts.oneAtATime(async () => {
       // If a table is locked, a request takes a second to fail. Those that waited for the failed request fail at once.
-      if (parts.outages.count > outages)
+      if (parts.databaseFailures.count > outages)
         throw new DatabaseAway('the database did not answer the request before this one', false)
       try {
         const outcome = await decide(parts, served, action, handler)
         return await record(parts, served, outcome, outcome.fault ?? action)
       } catch (error) {
-        parts.outages.count += 1
+        parts.databaseFailures.count += 1
         throw error
       }
     })
@@ -70,9 +70,9 @@ function styleOf(
   const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
   return {
     headers,
-    present: (answer) => applyAnswerSettings(answer, live, toServiceTimeUs(parts.clock.nowUs(), live)),
+    present: (answer) => applyRefusalSettings(answer, live, toServiceTimeUs(parts.clock.nowUs(), live)),
     isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
-    newId: () => parts.random.wrongId(client),
+    newWrongId: () => parts.random.wrongId(client),
   }
 }
 

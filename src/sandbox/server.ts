@@ -11,7 +11,7 @@ import type { Arrival, Exchange, Gate, Handler, SandboxParts } from './exchange.
 import type { Delivery } from './faults/applyFault.ts'
 import { stripIpv4Mapping } from './gate/addresses.ts'
 import { admitApiRequest, admitTokenRequest, admitWithoutChecks } from './gate/gates.ts'
-import { maskBody, maskPath } from './gate/maskSecrets.ts'
+import { maskBody, maskUnknownPath } from './gate/maskSecrets.ts'
 import { toServiceTimeUs } from './sandboxClock.ts'
 import type { LiveSettings, SandboxSettings } from './sandboxSettings.ts'
 import { serveRequest } from './serve.ts'
@@ -81,7 +81,9 @@ export function buildServer(
   app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) {
-      process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
+      process.stderr.write(
+        `sandbox: ${request.method} ${maskUnknownPath(pathOf(request))}: ${error.stack ?? error.message}\n`,
+      )
       return sendAnswer(reply, refusalAnswer(500, 'The sandbox failed. Its stderr has the error.'))
     }
     return otherwise(request, reply, ({ tooLargeStatus }) =>
@@ -122,7 +124,7 @@ function readArrival({ clients }: SandboxParts, request: FastifyRequest, endpoin
   return {
     endpoint,
     method: request.method,
-    path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
+    path: endpoint === 'other' ? maskUnknownPath(pathOf(request)) : pathOf(request),
     id: (request.params as { id?: string } | undefined)?.id ?? '',
     address: stripIpv4Mapping(request.socket.remoteAddress),
     authorization: request.headers.authorization,
@@ -164,7 +166,7 @@ function deliver({ closing }: SandboxParts, reply: FastifyReply, delivery: Deliv
     reply.raw.destroy()
     return reply
   }
-  const { status, headers, contentType, body, dripMs } = delivery
+  const { status, headers, contentType, body, byteIntervalMs: dripMs } = delivery
   reply.code(status).headers(headers).header('content-type', contentType)
   if (dripMs === 0) return reply.send(body)
   const bytes = Buffer.from(body)

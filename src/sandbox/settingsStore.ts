@@ -19,7 +19,7 @@ export async function openSettingsStore(
   const ownSettings = new Map(clients.map(({ id, secret: _secret, ...own }) => [id, own as SettingsPatch]))
   const merged = new Map<string | null, LiveSettings>()
   let changes = await readOrCreateState<Record<string, SettingsPatch>>(pool, 'client_settings', {})
-  const changed = (client: string | null): SettingsPatch => changes[client ?? allClients] ?? {}
+  const changesOf = (client: string | null): SettingsPatch => changes[client ?? allClients] ?? {}
   const save = async (more: Record<string, SettingsPatch>): Promise<void> => {
     await writeState(pool, 'client_settings', more)
     changes = more
@@ -29,16 +29,16 @@ export async function openSettingsStore(
   const of = (client: string | null): LiveSettings => {
     const known = merged.get(client)
     if (known) return known
-    const ofClient = client === null ? {} : { ...ownSettings.get(client), ...changed(client) }
-    const current = { ...settingsAtStart, ...changed(null), ...ofClient }
+    const ofClient = client === null ? {} : { ...ownSettings.get(client), ...changesOf(client) }
+    const current = { ...settingsAtStart, ...changesOf(null), ...ofClient }
     merged.set(client, current)
     return current
   }
   return {
     of,
-    changed,
+    changed: changesOf,
     change: (client: string | null, more: SettingsPatch) =>
-      save({ ...changes, [client ?? allClients]: { ...changed(client), ...more } }),
+      save({ ...changes, [client ?? allClients]: { ...changesOf(client), ...more } }),
     resetChanges: (client: string | null) => save(client === null ? {} : { ...changes, [client]: {} }),
     longestWindowSeconds: () =>
       Math.max(...[null, ...ownSettings.keys()].map((client) => of(client).rateLimitWindowSeconds)),

@@ -139,7 +139,7 @@ async function assemble(
     tokens: await createTokenIssuer({ pool, clock, random, liveSettingsOf, clients }, givenKey),
     scripts: createScriptRunner(pool, scenario?.records ?? []),
     oneAtATime: createSequentialRunner(),
-    outages: { count: 0 },
+    databaseFailures: { count: 0 },
   }
   const reset = async (client: string | null, everything: boolean) => {
     if (client === null) await deleteAllRequests(pool, everything)

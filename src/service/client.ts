@@ -5,8 +5,8 @@ import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccessStatus, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { createHttpClient, type HttpAnswer, type HttpRequest } from './http.ts'
-import { readAnswerBody, redactAndBoundText } from './readJson.ts'
-import { findErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
+import { parseAnswerJson, redactAndBoundText } from './readJson.ts'
+import { findAnyErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
 
 export interface Token {
   accessToken: string
@@ -144,7 +144,7 @@ function answerFrom(
   const { status, headers, text, unreadable, tookMs } = answer
   const { json, repeatsKey } =
     unreadable === null
-      ? readAnswerBody(text, secrets, isSuccessStatus(status))
+      ? parseAnswerJson(text, secrets, isSuccessStatus(status))
       : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
@@ -153,9 +153,9 @@ function answerFrom(
     json,
     // Redacts before cutting, because a cut could leave half a token.
     excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textCharsMax.excerpt),
-    code: findErrorCode(status, json, text),
+    code: findAnyErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
-    repeatsKey,
+    hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
     dateMs: dateOf(headers.date),
@@ -166,7 +166,7 @@ function answerFrom(
 /** Returns the answer without its body, because the body holds the token. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const whole =
-    answer.unreadable === null ? tokenResponseSchema.safeParse(readAnswerBody(answer.text, [], true).json) : null
+    answer.unreadable === null ? tokenResponseSchema.safeParse(parseAnswerJson(answer.text, [], true).json) : null
   const token = whole?.success
     ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
     : null

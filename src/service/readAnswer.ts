@@ -49,7 +49,7 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
     return {
       submittedId: null,
       acceptance: 'unclear',
-      namesId: false,
+      hasTransactionId: false,
       transaction: null,
       pause,
       summary: answer.detail,
@@ -59,7 +59,7 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
   return {
     submittedId: success ? id : null,
     acceptance: readAcceptance(answer.json, answer.code),
-    namesId: id !== null,
+    hasTransactionId: id !== null,
     transaction: success ? readTransactionStatus(resource, answer.json) : null,
     pause,
     summary: describeAnswer(answer),
@@ -114,7 +114,7 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
  * True if two answers differ only in ids, times, numbers and quotes of the request. If an impossible address gets the
  * same answer as ours, our address is probably wrong.
  */
-export function isSameAnswer(one: Answer, other: Answer): boolean {
+export function isSameAnswerExceptIds(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false
   return one.status === other.status && one.code === other.code && generalised(one) === generalised(other)
 }

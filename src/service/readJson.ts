@@ -19,7 +19,7 @@ export function parseAndMaskJson(text: string, secrets: readonly string[]): unkn
  * `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost object. A refusal with a
  * repeated key stays readable, because it completes no record.
  */
-export function readAnswerBody(text: string, secrets: readonly string[], isSuccess: boolean) {
+export function parseAnswerJson(text: string, secrets: readonly string[], isSuccess: boolean) {
   const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
   const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'

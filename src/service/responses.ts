@@ -119,7 +119,7 @@ const atStart = /^(?:\s|<[^>]*>|["'(])*(E\d{3})\b/
  *
  * @see docs/reference/interface.md, 7.2
  */
-export function findErrorCode(status: number, json: unknown, text: string): string | null {
+export function findAnyErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
   const quoted = json === undefined && status >= 500 ? atStart.exec(text)?.[1] : undefined
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
@@ -162,7 +162,7 @@ const volatile =
  * Hashes a refusal's status and body, so that equal refusals are recognised. Null for other answers, and for a refusal
  * with the service's own code.
  */
-export function refusalFingerprint(answer: Answer): string | null {
+export function findCodelessRefusalFingerprint(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceErrorCode(answer.code))
     return null
   const body = answer.excerpt.replace(volatile, '#').replace(/\s+/g, ' ').trim()

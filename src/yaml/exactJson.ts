@@ -176,7 +176,7 @@ export function invalid(message: string): Invalid {
  *
  * @param value plain values, arrays, objects and maps
  */
-export function digestOf(value: unknown): string {
+export function shortDigestOf(value: unknown): string {
   const canonical = JSON.stringify(value, (_, each: unknown) => {
     const entries = each instanceof Map ? [...each] : isRecord(each) ? Object.entries(each) : null
     return entries === null ? each : Object.fromEntries(entries.toSorted(byKey))

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { assertLedgerBelongsToService, bindLedgerToService, ServiceMismatch } from '../../src/ledger/binding.ts'
+import {
+  assertLedgerBelongsToService,
+  bindLedgerToServiceIfUnbound,
+  ServiceMismatch,
+} from '../../src/ledger/binding.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -15,7 +19,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   await fixture.reset()
   await fixture.ledger.pool.query('update outboxd.ledger set base_url = null, auth_url = null, client_hash = null')
-  await bindLedgerToService(fixture.ledger.pool, former, 'daemon')
+  await bindLedgerToServiceIfUnbound(fixture.ledger.pool, former, 'daemon')
 })
 
 const former = { baseUrl: 'https://test.example', authUrl: 'https://auth.example', clientId: 'me' }

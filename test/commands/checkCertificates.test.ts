@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ClocksAndCertificates } from '../../src/commands/check/finding.ts'
-import { checkService, judgeCertificates, readConfiguredCertificateExpiries } from '../../src/commands/check/service.ts'
+import {
+  checkService,
+  judgeCertificates,
+  parseConfiguredCertificateExpiries,
+} from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -34,10 +38,10 @@ test('ours are those of the files, each by its first end', () => {
   const authority = createAuthority('ours')
   const untilMs = Math.trunc(nowMs / 1000) * 1000
   const { cert } = authority.issue({ name: 'client', untilMs })
-  expect(readConfiguredCertificateExpiries({ cert, ca: null })).toEqual([
+  expect(parseConfiguredCertificateExpiries({ cert, ca: null })).toEqual([
     { whose: 'our client certificate (SERVICE_CERT_FILE)', expiresAtMs: untilMs },
   ])
-  expect(readConfiguredCertificateExpiries({ cert: null, ca: cert + authority.cert })).toMatchObject([
+  expect(parseConfiguredCertificateExpiries({ cert: null, ca: cert + authority.cert })).toMatchObject([
     { expiresAtMs: untilMs },
   ])
 })

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { command as demo } from '../../src/commands/demo.ts'
 import { checkRecords, formatRecordCheck, type LoggedRequest, type WrittenRecord } from '../../src/demo/checkRecords.ts'
 import { createSalesOrder, type OutboxRow, type RecordKind } from '../../src/demo/erp.ts'
-import { formatExpectedMinutes, formatOutcome, isAllCorrect } from '../../src/demo/runOrders.ts'
+import { expectedMinutesMessage, formatOutcome, isAllCorrect } from '../../src/demo/runOrders.ts'
 import { testContext } from '../support/context.ts'
 import { startProgram } from '../support/program.ts'
 
@@ -193,8 +193,8 @@ describe('the check of totals', () => {
 })
 
 test('a run that is longer than the budget of a minute says so before', () => {
-  expect(formatExpectedMinutes(40)).toBe('')
-  expect(formatExpectedMinutes(200)).toContain('this takes about 3 min')
+  expect(expectedMinutesMessage(40)).toBe('')
+  expect(expectedMinutesMessage(200)).toContain('this takes about 3 min')
 })
 
 test('the smallest and the largest amounts are those of records that are right', () => {

@@ -31,7 +31,12 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
   const { polls, slots } = await claim(work, { polls: 1 })
   const [poll] = polls
   if (poll === undefined) throw new Error('its poll did not come')
-  const now = { nextPollDelayMs: 1_000, freshKey: '00000000-0000-7000-8000-0000000000ff', askedMs: 5, answeredMs: 6 }
+  const now = {
+    nextPollDelayMs: 1_000,
+    freshKey: '00000000-0000-7000-8000-0000000000ff',
+    ageAskedMs: 5,
+    ageAnsweredMs: 6,
+  }
   const messages =
     verdict === 'completed'
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { summarizeBudget } from '../../src/console/now/budgetHtml.ts'
 import { attentionSection, serviceTargetsSection } from '../../src/console/now/nowPage.ts'
-import { createOutboxStatusReader } from '../../src/console/now/readNow.ts'
+import { createLastKnownOutboxStatusReader } from '../../src/console/now/readNow.ts'
 import { shareRecentRead } from '../../src/console/parts.ts'
 import type { FailureCause } from '../../src/ledger/operator/search.ts'
 import type { BusySlot } from '../../src/ledger/snapshot.ts'
@@ -89,7 +89,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
         elapsedMs - startMs
     )(elapsedMs)
   const clock = { nowMs: Date.now, stopwatch }
-  const read = createOutboxStatusReader({ databases: async () => ({}) as Databases, clock }, () => {
+  const read = createLastKnownOutboxStatusReader({ databases: async () => ({}) as Databases, clock }, () => {
     asked += 1
     return answer.promise
   })

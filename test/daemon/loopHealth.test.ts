@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLoopHealth } from '../../src/daemon/loop.ts'
-import { essentialLoops } from '../../src/daemon/loops.ts'
+import { readinessLoops } from '../../src/daemon/loops.ts'
 
 function setup() {
   const state = { nowMs: 1_000_000, monotonicMs: 500 }
@@ -45,13 +45,13 @@ test('what is needed is ready once it has succeeded, and for 30 s more', () => {
   expect(health.ready([]).reasons).toEqual([])
 })
 
-test.each(essentialLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
+test.each(readinessLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
   const { health, advance } = setup()
-  for (const loop of essentialLoops) health.succeeded(loop)
-  expect(health.ready(essentialLoops).reasons).toEqual([])
+  for (const loop of readinessLoops) health.succeeded(loop)
+  expect(health.ready(readinessLoops).reasons).toEqual([])
   advance(30_001)
-  for (const loop of essentialLoops) if (loop !== missing) health.succeeded(loop)
-  expect(health.ready(essentialLoops).reasons).toEqual([
+  for (const loop of readinessLoops) if (loop !== missing) health.succeeded(loop)
+  expect(health.ready(readinessLoops).reasons).toEqual([
     expect.stringContaining(`the loop ${missing} has not succeeded since 1970-`),
   ])
 })

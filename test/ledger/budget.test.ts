@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
-  addAnsweredRecordCounts,
+  addAnswerCountsAndDropEndedPauses,
   claimFirstRecordAfterTrial,
   claimTrialRequest,
   endPausesAfterTrial,
@@ -406,7 +406,8 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => addAnsweredRecordCounts(ledger.pool, [{ resource: 'data', met: null, hasServiceVerdict: true }])
+  const through = () =>
+    addAnswerCountsAndDropEndedPauses(ledger.pool, [{ resource: 'data', met: null, hasServiceVerdict: true }])
 
   test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {

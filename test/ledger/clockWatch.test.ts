@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { checkDatabaseClock, computeHostClockLeadMs } from '../../src/ledger/clockWatch.ts'
+import { computeHostClockLeadMs, moveDueTimesIfClockSetBack } from '../../src/ledger/clockWatch.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import {
   claimFirstRecordAfterTrial,
@@ -35,7 +35,7 @@ beforeEach(async () => {
 const hour = 3_600_000
 
 const look = async (hostMs = 0) =>
-  (await checkDatabaseClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)).wasSetBackByMs
+  (await moveDueTimesIfClockSetBack(ledger.pool, 'erp-1', () => Date.now() + hostMs)).wasSetBackByMs
 
 const problems = async () =>
   (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => `${kind} ${subject}: ${detail}`)

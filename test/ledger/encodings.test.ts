@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { judgeEncodings } from '../../src/commands/check/servers.ts'
 import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
-import { readEncodingWarning } from '../../src/postgres/migrationSession.ts'
+import { readEncodingWarningClause } from '../../src/postgres/migrationSession.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 
@@ -39,10 +39,10 @@ test('SQL_ASCII is refused at the daemon’s start, of the outbox and of the led
 
 test('any other encoding but UTF8 is warned of by migrate', async () => {
   const [latin1, utf8] = [await databaseOf('LATIN1'), await databaseOf('UTF8')]
-  expect(await readEncodingWarning('STATE_DATABASE_URL', latin1.url)).toMatch(
+  expect(await readEncodingWarningClause('STATE_DATABASE_URL', latin1.url)).toMatch(
     /LATIN1, not UTF8\. .*replaced in messages/,
   )
-  expect(await readEncodingWarning('STATE_DATABASE_URL', utf8.url)).toBeNull()
+  expect(await readEncodingWarningClause('STATE_DATABASE_URL', utf8.url)).toBeNull()
 })
 
 test('check says PROBLEM of SQL_ASCII, WARNING of LATIN1, and of which database', () => {

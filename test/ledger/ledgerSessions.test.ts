@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { dropReportsToFormerOutboxes } from '../../src/ledger/operator/adoptOutbox.ts'
-import { queueAgain } from '../../src/ledger/refusals.ts'
+import { queueRejectedAgain } from '../../src/ledger/refusals.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
@@ -61,7 +61,7 @@ describe('what is read again and again is read by its own index, whatever the st
 
   test('the later records of the keys of a mass refusal', async () => {
     const plan = await plansOf((db) =>
-      queueAgain(db, ['00000000-0000-7000-8000-000000000001'], {
+      queueRejectedAgain(db, ['00000000-0000-7000-8000-000000000001'], {
         who: 'test',
         keyOnFailure: 'continue',
         cause: 'test',

@@ -5,7 +5,7 @@ import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import {
   agreeOnSettings,
   type InstanceSettings,
-  isOutboxFileInUse,
+  isNoOtherOutboxFileInUse,
   withdrawInstanceSettings,
 } from '../../src/ledger/settings.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
@@ -177,7 +177,7 @@ test('an instance that reads other mapping files says so with its next round', a
 describe('the outbox.yaml in force', () => {
   const file = (digest: string, host = 'erp-1') => instance({ given: { 'outbox.yaml': digest }, host })
   const inForce = async (...digests: string[]) => {
-    const held = await Promise.all(digests.map((digest) => isOutboxFileInUse(ledger.pool, digest)))
+    const held = await Promise.all(digests.map((digest) => isNoOtherOutboxFileInUse(ledger.pool, digest)))
     return digests.filter((_, i) => held[i])
   }
   beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))

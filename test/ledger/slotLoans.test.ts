@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { bindLedgerToService, ServiceMismatch } from '../../src/ledger/binding.ts'
+import { bindLedgerToServiceIfUnbound, ServiceMismatch } from '../../src/ledger/binding.ts'
 import { borrowSlots, openCommandSlots } from '../../src/ledger/slotLoans.ts'
 import { ask } from '../discover/ask.ts'
 import { fitSlotsToBudget, type Ledger, openLedger } from '../support/ledger.ts'
@@ -71,7 +71,7 @@ test('a slot that a command takes is on disk before the request leaves, even wit
 })
 
 test('discover takes no slots of a ledger that belongs to a different service', async () => {
-  await bindLedgerToService(ledger.pool, service, 'daemon 1')
+  await bindLedgerToServiceIfUnbound(ledger.pool, service, 'daemon 1')
   const asked = ask('http://127.0.0.1:9', { only: 'token-unit', ledger: true }, { DATABASE_URL: ledger.url })
   await expect(asked).rejects.toThrow(ServiceMismatch)
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { countReplaysAndDiscards, mergeStateCountDeltas, readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
+import { countReplaysAndDiscardsOnce, mergeStateCountDeltas, readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import {
   claim,
   fitSlotsToBudget,
@@ -185,7 +185,7 @@ test('what operators did is counted by the first living instance alone, and by t
   const [first, second] = [randomUUID(), randomUUID()]
   for (const id of [first, second]) await writeHeartbeat(ledger.pool, { id, version: '1', host: 'h' })
   const [given, sent] = await ledger.capture([{ type: 'order' }, {}])
-  const acts = () => Promise.all([first, second].map((id) => countReplaysAndDiscards(ledger.pool, '0', id)))
+  const acts = () => Promise.all([first, second].map((id) => countReplaysAndDiscardsOnce(ledger.pool, '0', id)))
   await ledger.pool.query(
     `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
      values ($1, 'failed', 'discarded', 1, 'discard', 'me'), ($2, 'failed', 'queued', 1, 'replay', 'me')`,
@@ -195,7 +195,7 @@ test('what operators did is counted by the first living instance alone, and by t
   expect(ofFirst).toMatchObject({ replays: 1, discards: ['order'] })
   expect(Number(ofFirst?.lastId)).toBeGreaterThan(0)
   expect(ofSecond).toEqual({ replays: 0, discards: [], lastId: '0' })
-  expect(await countReplaysAndDiscards(ledger.pool, ofFirst?.lastId ?? '', first)).toMatchObject({
+  expect(await countReplaysAndDiscardsOnce(ledger.pool, ofFirst?.lastId ?? '', first)).toMatchObject({
     replays: 0,
     discards: [],
   })

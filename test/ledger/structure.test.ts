@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   assertSchemaComplete,
-  findMissingSchemaParts,
+  findMissingOrBrokenSchemaParts,
   findSequencesBehindTables,
   migrateLedger,
   readSchemaParts,
@@ -31,7 +31,7 @@ test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () =>
   const url = await createDatabaseOn(server.url, 'ledger')
   await migrateLedger(url)
   const pool = openPool(url)
-  expect(await findMissingSchemaParts(pool)).toEqual([])
+  expect(await findMissingOrBrokenSchemaParts(pool)).toEqual([])
   await pool.end()
 })
 
@@ -41,10 +41,10 @@ test('each part that was dropped is missed, and its statement makes it anew', as
     await using transaction = await beginTransaction(ledger.pool)
     const { db } = transaction
     await db.query(dropping(kind, part, table))
-    const missing = await findMissingSchemaParts(db)
+    const missing = await findMissingOrBrokenSchemaParts(db)
     expect(missing.map((each) => each.name)).toContain(name)
     for (const { sql } of missing) await db.query(sql)
-    expect(await findMissingSchemaParts(db)).toEqual([])
+    expect(await findMissingOrBrokenSchemaParts(db)).toEqual([])
   }
 })
 
@@ -75,10 +75,10 @@ test.each([
   await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query(statement)
-  const missing = await findMissingSchemaParts(db)
+  const missing = await findMissingOrBrokenSchemaParts(db)
   expect(missing.map((each) => each.name)).toEqual([name])
   for (const { sql } of missing) await db.query(sql)
-  expect(await findMissingSchemaParts(db)).toEqual([])
+  expect(await findMissingOrBrokenSchemaParts(db)).toEqual([])
 })
 
 test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createLog, type LogFields } from '../../src/observe/log.ts'
-import { redact } from '../../src/observe/redact.ts'
+import { redactAndCut } from '../../src/observe/redact.ts'
 
 describe('lines', () => {
   test('a line is one JSON object: level, ISO time, event, fields', () => {
@@ -198,11 +198,11 @@ test.each([
   ['host=db password=hunter2 user=erp', 'host=db password=[redacted] user=erp'],
   ['nothing to hide at https://service.example/api', 'nothing to hide at https://service.example/api'],
 ])('%s reads %s', (text, clean) => {
-  expect(redact(text)).toBe(clean)
+  expect(redactAndCut(text)).toBe(clean)
 })
 
 test('a long message is cut, and not in the middle of a secret', () => {
-  const text = redact(`${'x'.repeat(480)} postgres://erp:${'hunter2'.repeat(100)}@db/erp`)
+  const text = redactAndCut(`${'x'.repeat(480)} postgres://erp:${'hunter2'.repeat(100)}@db/erp`)
   expect(text.length).toBeLessThanOrEqual(500)
   expect(text).not.toContain('hunter2')
 })

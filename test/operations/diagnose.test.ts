@@ -12,7 +12,7 @@ import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
 import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { type CombinedStatus, estimateBacklog } from '../../src/operations/readStatus.ts'
-import { backlogMessage } from '../../src/operations/renderStatus.ts'
+import { backlogClause } from '../../src/operations/renderStatus.ts'
 import type { SecondLedger } from '../../src/outbox/secondLedger.ts'
 import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
@@ -287,9 +287,9 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
     pauses: [],
     nowMs,
   }
-  expect(backlogMessage(moving)).toMatch(/^sent in about 1 s, at 12:00Z \(/)
+  expect(backlogClause(moving)).toMatch(/^sent in about 1 s, at 12:00Z \(/)
   const still = { ...moving, backlogStandsUntil: 'a daemon starts', throughAtMs: null }
-  expect(backlogMessage(still)).toMatch(/^sent in about 1 s after a daemon starts \(estimated/)
+  expect(backlogClause(still)).toMatch(/^sent in about 1 s after a daemon starts \(estimated/)
 })
 
 test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {

@@ -55,7 +55,7 @@ const detail: SubmissionDetail = {
 }
 
 const explain = (changed: Partial<SubmissionDetail>) => {
-  const { why, next } = explainSubmission({ ...detail, ...changed })
+  const { why, adviceText: next } = explainSubmission({ ...detail, ...changed })
   return `${why} / ${next}`
 }
 const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
@@ -150,7 +150,7 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
 test.each(
   promises.flatMap(([promise, holds, exceptions]) => exceptions.map((changed) => [promise, holds, changed] as const)),
 )('next: says no more than "%s" of %j, and not that alone if %j', (promise, holds, changed) => {
-  const next = (more: Partial<SubmissionDetail>) => explainSubmission({ ...detail, ...holds, ...more }).next
+  const next = (more: Partial<SubmissionDetail>) => explainSubmission({ ...detail, ...holds, ...more }).adviceText
   expect(next({})).toBe(promise)
   expect(next(changed)).not.toBe(promise)
 })

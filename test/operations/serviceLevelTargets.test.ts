@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   formatPercent,
-  missedTargetMessages,
+  lastHourAlarmMessages,
   servicePerformanceMessage,
   servicePerformanceOf,
 } from '../../src/operations/serviceLevelTargets.ts'
@@ -32,13 +32,13 @@ test('a share is rounded down, so that what is below a target never reads as if 
 })
 
 test('an hour in which the service fails or is slow as for a page is said; a few failures of a quiet hour are not', () => {
-  expect(missedTargetMessages(counts(100, 14, 14))).toEqual([])
-  expect(missedTargetMessages(counts(9, 9, 9))).toEqual([])
-  expect(missedTargetMessages(counts(0, 0))).toEqual([])
-  expect(missedTargetMessages(counts(100, 20))).toEqual([
+  expect(lastHourAlarmMessages(counts(100, 14, 14))).toEqual([])
+  expect(lastHourAlarmMessages(counts(9, 9, 9))).toEqual([])
+  expect(lastHourAlarmMessages(counts(0, 0))).toEqual([])
+  expect(lastHourAlarmMessages(counts(100, 20))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 requests failed .*outboxd check/),
   ])
-  expect(missedTargetMessages(counts(100, 0, 20))).toEqual([
+  expect(lastHourAlarmMessages(counts(100, 0, 20))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than its target of 2 s/),
   ])
 })

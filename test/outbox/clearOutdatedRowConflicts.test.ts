@@ -3,7 +3,7 @@ import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
-import { clearOutdatedRowConflicts } from '../../src/outbox/rowDifferences.ts'
+import { clearOutdatedRowDifferences } from '../../src/outbox/rowDifferences.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -90,7 +90,7 @@ test('an edited row: what status says of it, by its stamp, the state of its reco
     const anew = describedAs(forms[form]) // an instance that has told nobody yet
     await anew.capture()
     expect((await pool.query('select from outboxd.submission')).rowCount).toBe(1)
-    await clearOutdatedRowConflicts(anew.outbox)
+    await clearOutdatedRowDifferences(anew.outbox)
     const words = await said(own)
     const want = expected(form, state, edit)
     const fits = want === null ? words.length === 0 : words.length === 1 && want.test(words[0] ?? '')
@@ -110,10 +110,10 @@ test.each([
   await given.pool.query(`update sales_order set ${edits[edit]}`)
   await given.capture()
   expect(await said(given)).toHaveLength(1)
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toHaveLength(1)
   await put(given, 'rejected')
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
   await given.report({
     outboxId: '1',
@@ -136,7 +136,7 @@ test('contents that were edited while the record was under way: the conflict is 
   await put(given, 'completed')
   const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'differs' }] })
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
   expect(await row(given)).toEqual({ synced: true, sync_error: null })
@@ -150,7 +150,7 @@ test('contents that were edited while the record was under way, and met after it
   await put(given, 'completed')
   await given.pool.query('update outboxd.submission set report_due = true') // as every step does
   await given.capture()
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
   const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
@@ -166,7 +166,7 @@ test('adopt --same accepts an edit of the key, too: the row is told the outcome 
   expect(await said(given)).toEqual([expect.stringMatching(byKey)])
   const identity = await given.outbox.readIdentity()
   await adoptOutbox({ ledger: given.pool, actor: testActor }, { identity, rows: 'same', start: null })
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
   const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
@@ -182,7 +182,7 @@ test('a row that came after its record was completed stays a conflict, until an 
     `delete from sales_order; alter sequence sales_order_id_seq restart; insert into sales_order (customer_no, net_amount) values ('C1', 7)`,
   )
   await given.capture()
-  await clearOutdatedRowConflicts(given.outbox)
+  await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([expect.stringMatching(byContents)])
   expect((await given.pool.query('select from outboxd.submission')).rowCount).toBe(1)
 })

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { OutboxRecord } from '../../src/model.ts'
 import { SourceFailed } from '../../src/outbox/contentQueries.ts'
-import { readContentsInBatches, readRecordContents } from '../../src/outbox/readRecordContents.ts'
+import { readContentsInBatches, readRecordContentsThatFit } from '../../src/outbox/readRecordContents.ts'
 import { readWaitingRows } from '../../src/outbox/readRows.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'
 import { setup } from './setup.ts'
@@ -34,7 +34,7 @@ test('a query gives the payload of each record in the order of the rows, and num
   const { outbox } = await open()
   const rows = await readWaitingRows(outbox, 10)
   expect(rows.map(({ payload }) => payload)).toEqual(['{"id":1}', '{"id":2}', '{"id":3}'])
-  const read = await readRecordContents(outbox, sourcesOf(query), rows)
+  const read = await readRecordContentsThatFit(outbox, sourcesOf(query), rows)
   expect(read.map(({ payload: _, ...record }) => record)).toEqual(rows.map(({ payload: _, ...record }) => record))
   expect(shown(read)).toEqual([
     '{"id":1,"customerId":"C-0005","total":1234567890.10,"items":[{"article": "bolt", "quantity": 2.50}, {"article": "nut", "quantity": 3}]}',
@@ -49,7 +49,7 @@ test('plain records are returned as they are, without a statement', async () => 
   const rows = await readWaitingRows(outbox, 10)
   const connects = vi.spyOn(pool, 'connect')
   const queries = vi.spyOn(pool, 'query')
-  expect(await readRecordContents(outbox, sourcesOf(query), rows)).toEqual(rows)
+  expect(await readRecordContentsThatFit(outbox, sourcesOf(query), rows)).toEqual(rows)
   expect([connects.mock.calls, queries.mock.calls]).toEqual([[], []])
 })
 
@@ -57,7 +57,7 @@ test('a record with no row in the result, or with two, is unreadable with the fi
   const { outbox } = await open()
   const rows = await readWaitingRows(outbox, 10)
   const joined = 'select s.id, l.product from sale s join sale_line l on l.sale = s.id where s.id = any($1)'
-  expect(shown(await readRecordContents(outbox, sourcesOf(joined), rows))).toEqual([
+  expect(shown(await readRecordContentsThatFit(outbox, sourcesOf(joined), rows))).toEqual([
     'test.yaml: the query of "source" has 2 rows for the record 1: the query must return one',
     '{"id":2,"product":"nut"}',
     'test.yaml: the query of "source" has no row for the record 3',
@@ -70,7 +70,7 @@ test('ids are found however they are written, by the type that the query asks fo
   })
   await pool.query(`insert into outbox (type, payload) values ('order', '{"id": "AAAAAAAA-0000-4000-8000-000000000001"}'),
     ('order', '{"id": null}'), ('order', '[1]'), ('order', '{"id": "AAAAAAAA-0000-4000-8000-000000000001", "n": 2}')`)
-  const read = await readRecordContents(
+  const read = await readRecordContentsThatFit(
     outbox,
     sourcesOf('select t.id, t.n from thing t where t.id = any($1) -- a comment'),
     await readWaitingRows(outbox, 10),
@@ -102,9 +102,11 @@ test.each([
   ['a second parameter', 'select id from sale where id = any($1) and total > $2', /parameter/],
 ])('a query with %s fails for its type', async (_, sql, message) => {
   const { outbox } = await open()
-  const refusal: unknown = await readRecordContents(outbox, sourcesOf(sql), await readWaitingRows(outbox, 10)).catch(
-    (error: unknown) => error,
-  )
+  const refusal: unknown = await readRecordContentsThatFit(
+    outbox,
+    sourcesOf(sql),
+    await readWaitingRows(outbox, 10),
+  ).catch((error: unknown) => error)
   expect(String(refusal)).toMatch(message)
   expect(refusal).toBeInstanceOf(SourceFailed)
   expect(refusal).toMatchObject({ type: 'order', blame: 'type' })
@@ -118,7 +120,7 @@ test('without an installation only a document with a schema in its name holds up
       [document],
     )
   const sources = sourcesOf('select s.id, s.total from sale s where s.id = any($1)')
-  const read = async () => shown(await readRecordContents(outbox, sources, await readWaitingRows(outbox, 10)))
+  const read = async () => shown(await readRecordContentsThatFit(outbox, sources, await readWaitingRows(outbox, 10)))
   await insert('public.sale')
   expect(await read()).toEqual(['{"id":2,"total":0.00}'])
   await pool.query('create schema outboxd_capture')
@@ -140,7 +142,7 @@ test('a lock on the view of captured tables blames the moment, not a type', asyn
   const erp = await connect()
   await erp.query('begin; lock table outboxd_capture.captured')
   const rows = await readWaitingRows(outbox, 10)
-  await expect(readRecordContents(outbox, sourcesOf(query), rows, 100)).rejects.toMatchObject({
+  await expect(readRecordContentsThatFit(outbox, sourcesOf(query), rows, 100)).rejects.toMatchObject({
     name: 'SourceFailed',
     blame: 'moment',
   })
@@ -153,10 +155,12 @@ test.each([
 ])('a query that %s changes nothing', async (_, sql) => {
   const { outbox, pool } = await open()
   await pool.query(`create function tamper() returns int language sql as 'update sale set total = 0 returning 1'`)
-  await expect(readRecordContents(outbox, sourcesOf(sql), await readWaitingRows(outbox, 10))).rejects.toThrow(
+  await expect(readRecordContentsThatFit(outbox, sourcesOf(sql), await readWaitingRows(outbox, 10))).rejects.toThrow(
     /top level|read-only/,
   )
-  await expect(readRecordContents(outbox, sourcesOf(sql), await readWaitingRows(outbox, 1))).rejects.toMatchObject({
+  await expect(
+    readRecordContentsThatFit(outbox, sourcesOf(sql), await readWaitingRows(outbox, 1)),
+  ).rejects.toMatchObject({
     blame: 'type',
   })
   const { rows } = await pool.query('select count(*)::int as n, sum(total)::text from sale')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createSearchForRowWithTransactionId } from '../../src/outbox/rowsWithTransactionId.ts'
+import { createSearchForRowNamingTransaction } from '../../src/outbox/rowsWithTransactionId.ts'
 
-type TableSlice = Awaited<ReturnType<Parameters<typeof createSearchForRowWithTransactionId>[0]>>
+type TableSlice = Awaited<ReturnType<Parameters<typeof createSearchForRowNamingTransaction>[0]>>
 
 const row = (outboxId: string, transactionId: string | null) => ({
   ...{ outboxId, transactionId },
@@ -25,7 +25,7 @@ function table(rows: TableSlice['unknown']) {
   const wait = (ms: number) => {
     nowMs += ms
   }
-  return { ...createSearchForRowWithTransactionId(readRowsUnderWay, () => nowMs), asked, wait }
+  return { ...createSearchForRowNamingTransaction(readRowsUnderWay, () => nowMs), asked, wait }
 }
 
 test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
@@ -69,7 +69,7 @@ test('after a slice that takes too long the next search begins anew, and what wa
     if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })
     return { unknown: [], upTo: '1' }
   }
-  const { find } = createSearchForRowWithTransactionId(readRowsUnderWay, () => nowMs)
+  const { find } = createSearchForRowNamingTransaction(readRowsUnderWay, () => nowMs)
   for (const waitMs of [1_999, 2_000, 2_000]) {
     expect(await find()).toEqual(none)
     nowMs += waitMs
@@ -79,7 +79,7 @@ test('after a slice that takes too long the next search begins anew, and what wa
 
 test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
   const failing = (code: string) =>
-    createSearchForRowWithTransactionId(
+    createSearchForRowNamingTransaction(
       () => Promise.reject(Object.assign(new Error(code), { code })),
       () => 0,
     ).find

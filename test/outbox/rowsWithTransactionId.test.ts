@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readRowsWithTransactionId } from '../../src/outbox/rowsWithTransactionId.ts'
+import { readCapturedRowsWithTransactionId } from '../../src/outbox/rowsWithTransactionId.ts'
 import { setup } from './setup.ts'
 
 /** After a restore the rows may name transactions that the ledger does not know. */
@@ -24,7 +24,7 @@ test('rows that name a transaction are read, whatever their states are', async (
   await pool.query(`update source set state = 'DONE', tx = ' ' where id = 3`)
   await pool.query(`update source set state = 'new', tx = 'T-4' where id = 4`)
   await pool.query(`delete from source where id = 5`)
-  expect(await readRowsWithTransactionId(outbox, ['1', '2', '3', '4', '5', '99'])).toEqual([
+  expect(await readCapturedRowsWithTransactionId(outbox, ['1', '2', '3', '4', '5', '99'])).toEqual([
     { outboxId: '2', said: 'SENT', transactionId: 'T-2' },
     { outboxId: '4', said: 'new', transactionId: 'T-4' },
   ])
@@ -41,7 +41,7 @@ test('another row of the same id says nothing; one that was edited says what it 
   await pool.query(`update source set kind = 'other' where id = 1`)
   await pool.query(`update source set payload = '{"a": 2}' where id > 1`)
   await pool.query(`update source set state = 'new' where id = 3`)
-  expect(await readRowsWithTransactionId(outbox, ['1', '2', '3'])).toEqual([
+  expect(await readCapturedRowsWithTransactionId(outbox, ['1', '2', '3'])).toEqual([
     { outboxId: '2', said: 'DONE', transactionId: 'T-2' },
   ])
 })
@@ -55,11 +55,9 @@ test('a filter and a stamp that fail for a row: it says what it says, and so do 
   await pool.query('insert into source (id, n) values (1, 1), (2, 2), (3, 3)')
   await capture()
   await pool.query(`update source set state = 'SENT', tx = 'T-' || id, n = case id when 2 then 0 else n end`)
-  expect((await readRowsWithTransactionId(outbox, ['1', '2', '3'])).map(({ transactionId }) => transactionId)).toEqual([
-    'T-1',
-    'T-3',
-    'T-2',
-  ])
+  expect(
+    (await readCapturedRowsWithTransactionId(outbox, ['1', '2', '3'])).map(({ transactionId }) => transactionId),
+  ).toEqual(['T-1', 'T-3', 'T-2'])
 })
 
 test.each([
@@ -73,7 +71,7 @@ test.each([
   await pool.query('insert into source (id) values ($1)', [id])
   await expect.poll(() => capture()).toEqual([id])
   await pool.query(`update source set tx = 'T-1', state = 'SENT'`)
-  expect(await readRowsWithTransactionId(outbox, [id, 'no id of this table'])).toEqual([
+  expect(await readCapturedRowsWithTransactionId(outbox, [id, 'no id of this table'])).toEqual([
     { outboxId: id, said: 'SENT', transactionId: 'T-1' },
   ])
 })
@@ -86,7 +84,7 @@ test('a transaction in a column of jsonb, as text', async () => {
   await pool.query('insert into source (id) select generate_series(1, 2)')
   await capture()
   await pool.query(`update source set tx = '"T-1"', state = 'SENT' where id = 1`)
-  expect(await readRowsWithTransactionId(outbox, ['1'])).toEqual([
+  expect(await readCapturedRowsWithTransactionId(outbox, ['1'])).toEqual([
     { outboxId: '1', said: 'SENT', transactionId: 'T-1' },
   ])
 })

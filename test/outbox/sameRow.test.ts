@@ -4,7 +4,7 @@ import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
-import { clearOutdatedRowConflicts } from '../../src/outbox/rowDifferences.ts'
+import { clearOutdatedRowDifferences } from '../../src/outbox/rowDifferences.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
@@ -92,13 +92,13 @@ test('a conflicting row is deleted, renumbered or put right: the conflict ends',
   await capture()
   await pool.query(`truncate source; ${ids.map((id) => insert(id, '2026-11-02', 2)).join(';')}`)
   await capture()
-  await clearOutdatedRowConflicts(outbox)
+  await clearOutdatedRowDifferences(outbox)
   const named = async () => (await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)
   expect(await named()).toEqual(['1', '2', '3', '4'])
   await pool.query(
     `delete from source where id = 1; update source set id = 9 where id = 2; update source set created_at = '2026-11-01' where id = 3`,
   )
-  await clearOutdatedRowConflicts(outbox)
+  await clearOutdatedRowDifferences(outbox)
   expect(await named()).toEqual(['4'])
 })
 

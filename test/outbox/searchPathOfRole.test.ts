@@ -19,9 +19,11 @@ async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
     /** Claims and marks rows. @returns their ids */
     async take() {
       await using claimed = await claimRows(outbox, anyRows)
-      const records = await claimed.read()
+      const records = await claimed.readAsManyAsFit()
       const status = { state: 'queued', transactionId: null, errorCode: null, error: null } as const
-      const unmarked = await claimed.mark(records.map(({ outboxId, stamp }) => ({ outboxId, stamp, ...status })))
+      const unmarked = await claimed.markReturningUnmarkedIds(
+        records.map(({ outboxId, stamp }) => ({ outboxId, stamp, ...status })),
+      )
       return { ids: records.map(({ outboxId }) => outboxId), unmarked }
     },
   }

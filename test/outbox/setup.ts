@@ -81,7 +81,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await claimRows(outbox, { ...anyRows, limit, exceptKeys })
-    const records = await claimed.read()
+    const records = await claimed.readAsManyAsFit()
     const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
     const inLedger = records.filter(({ outboxId }) => inserted?.conflictingIds.has(outboxId) === false)
     const statuses = inLedger.map(
@@ -93,7 +93,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
         error: unreadable,
       }),
     )
-    const unmarked = await claimed.mark(statuses)
+    const unmarked = await claimed.markReturningUnmarkedIds(statuses)
     await report(...statuses.filter(({ outboxId }) => unmarked.includes(outboxId)))
     return inLedger
   }

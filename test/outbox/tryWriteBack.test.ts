@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { findRowSecurityProblems } from '../../src/outbox/findTableProblems.ts'
+import { findRowSecurityProblemClauses } from '../../src/outbox/findTableProblems.ts'
 import { standardOutboxTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
@@ -78,7 +78,7 @@ test('row-level security without a policy for our updates is refused before anyt
     alter table outbox enable row level security; create policy see on outbox for select using (true)`)
   const clerk = await given.connect()
   await clerk.query(`set role ${role}`)
-  const find = () => findRowSecurityProblems(clerk, 'outbox', standardOutboxTable('outbox'))
+  const find = () => findRowSecurityProblemClauses(clerk, 'outbox', standardOutboxTable('outbox'))
   expect(await find()).toEqual([expect.stringMatching(new RegExp(`no policy lets ${role} update rows: create policy`))])
   await given.pool.query(`create policy write on outbox for update to ${role} using (true)`)
   expect(await find()).toEqual([])

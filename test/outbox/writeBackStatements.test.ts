@@ -158,7 +158,7 @@ describe('every form that marks on capture marks a row whatever its first state 
     await pool.query('insert into sale select generate_series(1, 4)')
     await using claimed = await claimRows(outbox, anyRows)
     const statuses = firstStates.map((state, i) => ({ ...status(state), outboxId: String(i + 1) }))
-    expect(await claimed.mark(statuses)).toEqual([])
+    expect(await claimed.markReturningUnmarkedIds(statuses)).toEqual([])
     expect(await mayHaveWaitingRows(outbox)).toBe(false)
   })
 })

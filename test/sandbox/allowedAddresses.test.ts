@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAddressOrNetwork, isAllowedAddress } from '../../src/sandbox/gate/addresses.ts'
+import { isAddressOrNetwork, isListedAddress } from '../../src/sandbox/gate/addresses.ts'
 import { readSettingsFromEnvironment } from '../../src/sandbox/readEnvironment.ts'
 
 test.each([
@@ -13,7 +13,7 @@ test.each([
   ['fe80::1%eth0', 'fe80::/10'],
 ])('%s is allowed by %s', (address, entry) => {
   expect(isAddressOrNetwork(entry)).toBe(true)
-  expect(isAllowedAddress(address, ['192.0.2.1', entry])).toBe(true)
+  expect(isListedAddress(address, ['192.0.2.1', entry])).toBe(true)
 })
 
 test.each([
@@ -22,7 +22,7 @@ test.each([
   ['2001:db9::17', '2001:db8::/32'],
   ['', '0.0.0.0/0'],
 ])('%s is not allowed by %s', (address, entry) => {
-  expect(isAllowedAddress(address, [entry])).toBe(false)
+  expect(isListedAddress(address, [entry])).toBe(false)
 })
 
 test.each([

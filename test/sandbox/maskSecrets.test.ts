@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { maskBody, maskPath } from '../../src/sandbox/gate/maskSecrets.ts'
+import { maskBody, maskUnknownPath } from '../../src/sandbox/gate/maskSecrets.ts'
 import { type Json, type Setup, setup, submission } from './setup.ts'
 
 const form = 'application/x-www-form-urlencoded'
@@ -75,7 +75,7 @@ test.each([
   ['/api/v1/data/%', '/api/v1/data/(1)'],
   ['/', '/'],
 ])('where nothing is served, the path %s is kept as %s', (path, kept) => {
-  expect(maskPath(path)).toBe(kept)
+  expect(maskUnknownPath(path)).toBe(kept)
 })
 
 describe('a mistaken client', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findErrorCode } from '../../src/service/responses.ts'
+import { findAnyErrorCode } from '../../src/service/responses.ts'
 
 test.each([
   { body: { code: 'E001' }, code: 'E001' },
@@ -30,26 +30,26 @@ test.each([
   { body: {}, code: null },
   { body: null, code: null },
 ])('$body has the code $code', ({ body, code }) => {
-  expect(findErrorCode(400, body, JSON.stringify(body))).toBe(code)
-  expect(findErrorCode(500, body, JSON.stringify(body))).toBe(code)
+  expect(findAnyErrorCode(400, body, JSON.stringify(body))).toBe(code)
+  expect(findAnyErrorCode(500, body, JSON.stringify(body))).toBe(code)
 })
 
 test('it is found at the start of the text of a 5xx that is not JSON, and not within a gateway’s page', () => {
-  expect(findErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
-  expect(findErrorCode(500, undefined, '<html><h1>E003 Service unavailable</h1>')).toBe('E003')
-  expect(findErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
+  expect(findAnyErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
+  expect(findAnyErrorCode(500, undefined, '<html><h1>E003 Service unavailable</h1>')).toBe('E003')
+  expect(findAnyErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
 })
 
 test.each([
   200, 301, 400, 403, 422,
 ])('the text of a %i says nothing, not being JSON (a 400 about "article E003-17" stopped everybody)', (status) => {
-  expect(findErrorCode(status, undefined, 'article E003-17 is not for sale')).toBe(null)
+  expect(findAnyErrorCode(status, undefined, 'article E003-17 is not for sale')).toBe(null)
 })
 
 test('whatever the body is, it finds one word or nothing', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 200, max: 599 }), (json, text, status) => {
-      expect(findErrorCode(status, json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)
+      expect(findAnyErrorCode(status, json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)
     }),
   )
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseAndMaskJson, readAnswerBody, textOf } from '../../src/service/readJson.ts'
+import { parseAndMaskJson, parseAnswerJson, textOf } from '../../src/service/readJson.ts'
 import { readIdInSubmitAnswer, readTransactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
@@ -75,7 +75,7 @@ test.each([
   99, 3_000, 200_000,
 ])('a result nested %i deep keeps no record from completing, and is not kept deeper than 100', (depth) => {
   const result = `${'{"a":['.repeat(depth / 2)}${']}'.repeat(depth / 2)}`
-  const { json } = readAnswerBody(`{"transactionId":"tx","status":"completed","result":${result},"z":1.10}`, [], true)
+  const { json } = parseAnswerJson(`{"transactionId":"tx","status":"completed","result":${result},"z":1.10}`, [], true)
   const read = readTransactionStatus('data', json)
   expect(read).toMatchObject({ transactionId: 'tx', status: 'completed' })
   if (depth < 100) expect(read?.result).toBe(result)
@@ -92,23 +92,23 @@ describe('two equal keys', () => {
   const twice = '{"status":"failed","transactionId":"tx","st\\u0061tus":"completed"}'
 
   test('of a success: nobody can tell which counts, so it says nothing (the last one completed the record)', () => {
-    expect(readAnswerBody(twice, [], true)).toEqual({ json: undefined, repeatsKey: true })
+    expect(parseAnswerJson(twice, [], true)).toEqual({ json: undefined, repeatsKey: true })
   })
 
   test('of a refusal: it is read, and counted', () => {
-    expect(readAnswerBody('{"code":"E003","code":"E003"}', [], false)).toEqual({
+    expect(parseAnswerJson('{"code":"E003","code":"E003"}', [], false)).toEqual({
       json: { code: 'E003' },
       repeatsKey: true,
     })
   })
 
   test('within the result: it completes, and is counted', () => {
-    const read = readAnswerBody('{"status":"completed","result":{"a":1,"a":2}}', [], true)
+    const read = parseAnswerJson('{"status":"completed","result":{"a":1,"a":2}}', [], true)
     expect(read).toEqual({ json: { status: 'completed', result: { a: 2 } }, repeatsKey: true })
   })
 
   test('in different objects are no breach, nor is what is no JSON', () => {
-    expect(readAnswerBody('{"a":{"a":1},"b":[{"a":1},{"a":1}]}', [], true).repeatsKey).toBe(false)
-    expect(readAnswerBody('{"a":1,"a":', [], true)).toEqual({ json: undefined, repeatsKey: false })
+    expect(parseAnswerJson('{"a":{"a":1},"b":[{"a":1},{"a":1}]}', [], true).repeatsKey).toBe(false)
+    expect(parseAnswerJson('{"a":1,"a":', [], true)).toEqual({ json: undefined, repeatsKey: false })
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Answer } from '../../src/model.ts'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
-import { findErrorCode } from '../../src/service/responses.ts'
+import { findAnyErrorCode } from '../../src/service/responses.ts'
 
 /** An answer as the client would give it for this status and body; a string is a body that is sent as it stands. */
 export function response(status: number, body: unknown = '', retryAfterMs: number | null = null) {
@@ -12,9 +12,9 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
     status,
     json,
     excerpt: text.slice(0, 2048),
-    code: findErrorCode(status, json, text),
+    code: findAnyErrorCode(status, json, text),
     locationId: null as string | null,
-    repeatsKey: false,
+    hasRepeatedJsonKey: false,
     retryAfterMs,
     rateRemaining: null,
     dateMs: null,

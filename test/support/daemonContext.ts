@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readConfig } from '../../src/config.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
-import { type InstanceDatabases, openInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
+import { type InstanceDatabases, openAndBindInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
 import { loopNames } from '../../src/observe/metricRows.ts'
 import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
@@ -15,7 +15,7 @@ type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'tel
 /** The databases of an instance of the daemon on this database, with an outbox beside the ledger. Must be closed. */
 export function openInstance(url: string, requests = 100): Promise<InstanceDatabases> {
   const id = randomUUID()
-  return openInstanceDatabases({
+  return openAndBindInstanceDatabases({
     config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
     addresses: { outbox: createFixedDatabaseAddress(url), ledger: createFixedDatabaseAddress(url) },
     outboxTable: 'outbox',

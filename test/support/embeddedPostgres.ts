@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findPostgresProgram, runInitdb, startServer, stopServer } from '../../src/embedded/postgresServer.ts'
+import { preparePostgresProgram, runInitdb, startServer, stopServer } from '../../src/embedded/postgresServer.ts'
 
 /** A PostgreSQL in a temporary folder, on loopback, for tests and benchmarks. */
 export interface EmbeddedPostgres {
@@ -44,7 +44,7 @@ async function startIn(
   settings: Record<string, string>,
   binDir: string | undefined,
 ): Promise<EmbeddedPostgres> {
-  const program = await findPostgresProgram(root, binDir)
+  const program = await preparePostgresProgram(root, binDir)
   const dataDir = join(root, 'data')
   const passwordFile = join(root, 'password')
   await writeFile(passwordFile, 'postgres\n', { mode: 0o644 })

@@ -7,7 +7,7 @@ import {
   readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
-  stopCaptureOfType,
+  stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
 import { createSubmissionClaimer, type SubmissionClaimer, type SubmissionClaimerDeps } from '../../src/ledger/claims.ts'
@@ -204,7 +204,8 @@ export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'con
     readDueCaptureWork: () => readDueCaptureRetries(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
-    stopCaptureOfType: (type: string, error: unknown) => stopCaptureOfType(pool, type, (error as SourceFailed).detail),
+    stopCaptureOfType: (type: string, error: unknown) =>
+      stopCaptureOfTypeBriefly(pool, type, (error as SourceFailed).detail),
     resumeCaptureOfTypes: (types: readonly string[]) => resumeCaptureOfTypes(pool, types),
   }
 }

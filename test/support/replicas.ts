@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import {
   chownTo,
-  findPostgresProgram,
   type PostgresProgram,
+  preparePostgresProgram,
   runInitdb,
   startServer,
   stopServer,
@@ -66,7 +66,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
   const reaper = startReaper()
   const folder = await mkdtemp(join(tmpdir(), 'replicas-'))
   reaper.addFolder(folder)
-  const program = await findPostgresProgram(folder, binDir)
+  const program = await preparePostgresProgram(folder, binDir)
   const nodes = new Set<Node>()
   const links: FaultProxy[] = []
   let folders = 0

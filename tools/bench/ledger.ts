@@ -20,7 +20,7 @@ import { readPlannedPolls, recreateMissingPollJobs } from '../../src/ledger/queu
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { pruneOldSubmissions, readPruneOverdueMs, runPruneRound } from '../../src/ledger/retention.ts'
 import {
-  countReplaysAndDiscards,
+  countReplaysAndDiscardsOnce,
   readDaemonActivity,
   readLastEventId,
   readLedgerSnapshot,
@@ -112,7 +112,7 @@ async function statements(): Promise<void> {
     ],
     ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedRecords(db, 'continue'))],
     ['daemon', 'stuck transactions', () => findStuckSubmissionProblems(daemon, 86_400_000)],
-    ['daemon', 'operators’ acts', () => countReplaysAndDiscards(daemon, lastEvent, randomUUID())],
+    ['daemon', 'operators’ acts', () => countReplaysAndDiscardsOnce(daemon, lastEvent, randomUUID())],
     [
       'daemon',
       'whose a transaction’s id is',

@@ -8,7 +8,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { shortenAutomaticPauses } from '../../src/ledger/pauses.ts'
+import { makePauseTrialsDue } from '../../src/ledger/pauses.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
 import { createOperator, openDatabases } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
@@ -35,7 +35,7 @@ const resolvedMost = 2
 export async function settleBlockingRecords(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
   const operator = createOperator(databases, { who: 'operator crash', reason: 'crash campaign' })
-  if (resume) await shortenAutomaticPauses(operator)
+  if (resume) await makePauseTrialsDue(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []

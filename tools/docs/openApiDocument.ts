@@ -1,6 +1,6 @@
 import { idempotencyKeyLengthMax } from '../../src/sandbox/endpoints/endpoints.ts'
 import { numberDigitsMax } from '../../src/sandbox/endpoints/parseExactJson.ts'
-import { Problem } from '../../src/sandbox/endpoints/problemAnswer.ts'
+import { ProblemDetails } from '../../src/sandbox/endpoints/problemAnswer.ts'
 import {
   componentHeaders,
   componentSchemas,
@@ -65,7 +65,7 @@ function refused(...statuses: (keyof typeof refusals)[]) {
     statuses.map((status) => {
       const [description, headers = {}] = refusals[status]
       const code = /E00\d/.exec(description)?.[0]
-      const example = new Problem(status, description, code === undefined ? {} : { code })
+      const example = new ProblemDetails(status, description, code === undefined ? {} : { code })
       const content = { 'application/problem+json': { schema: schemaRef('Problem'), example } }
       return [status, { description, headers: headersOf(headers), content }]
     }),

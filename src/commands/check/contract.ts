@@ -16,7 +16,7 @@ const noTestData = {
   ...{ slow: false, rate: false, size: false },
 }
 
-export async function checkContract(context: CommandContext): Promise<Finding[]> {
+export async function checkDiscoveredContract(context: CommandContext): Promise<Finding[]> {
   const config = readDiscoverConfig(context.env)
   const { discoveredContract: expected } = config
   if (expected === null)

@@ -2,7 +2,7 @@ import type { DatabaseConfig } from '../../config.ts'
 import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/history.ts'
 import {
   assertMigrated,
-  findMissingSchemaParts,
+  findMissingOrBrokenSchemaParts,
   findSequencesBehindTables,
   type SchemaPart,
 } from '../../ledger/migrations.ts'
@@ -29,7 +29,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       await assertMigrated(db, url)
       const cause = await findReadOnlyCause(db)
       if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
-      const missing = await findMissingSchemaParts(db)
+      const missing = await findMissingOrBrokenSchemaParts(db)
       if (missing.length > 0) return problem(missingMessage(missing), ...missing.map(({ sql }) => statement(sql)))
       const behind = await findSequencesBehindTables(db)
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))

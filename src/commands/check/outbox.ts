@@ -16,7 +16,7 @@ import {
   wakeTriggerMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { countWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
+import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
 import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
@@ -41,7 +41,7 @@ import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, type FindingMark, makeFinding, makeUncheckedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
 
-export async function checkOutbox(config: DatabaseConfig): Promise<Finding[]> {
+export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Finding[]> {
   const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
   const { version, problems, wakes } = await inspectOutbox(config, table)
   if (problems.length > 0)
@@ -196,7 +196,7 @@ async function checkMappedRows(
     return [makeUncheckedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
   const elsewhere = await readMappedTypesOfInstances(databases.ledger)
-  const waiting = await withOutbox(databases, countWaitingRowsByType)
+  const waiting = await withOutbox(databases, countSomeWaitingRowsByType)
   const unmapped = typeProblems(new Set([...mappings.keys(), ...(elsewhere ?? [])]), typesNamed(table), waiting)
   const names = waiting.map(({ type }) => type).join(', ')
   const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>

@@ -12,7 +12,11 @@ import {
   readServerClockLead,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
-import { findEncodingWarning, readServerEncoding, whyEncodingIsRefused } from '../../postgres/serverEncoding.ts'
+import {
+  findEncodingRefusalClause,
+  findEncodingWarningClause,
+  readServerEncoding,
+} from '../../postgres/serverEncoding.ts'
 import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
 import {
   type ClockReading,
@@ -68,8 +72,8 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
       const said = judge(encoding)
       return said === null ? [] : [`the ${of}’s database: ${said}`]
     })
-  const refused = told(whyEncodingIsRefused)
-  const lines = refused.length > 0 ? refused : told(findEncodingWarning)
+  const refused = told(findEncodingRefusalClause)
+  const lines = refused.length > 0 ? refused : told(findEncodingWarningClause)
   return lines.length === 0 ? null : makeFinding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
 }
 

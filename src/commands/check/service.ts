@@ -12,7 +12,7 @@ import {
   createHarmlessRequest,
   describeAnswer,
   findPauseForGetAnswer,
-  isSameAnswer,
+  isSameAnswerExceptIds,
   readPauseFromTokenAnswer,
 } from '../../service/readAnswer.ts'
 import { isServiceErrorCode } from '../../service/responses.ts'
@@ -33,7 +33,7 @@ import { clockReadingsFromDateHeader } from './servers.ts'
 export async function checkService(
   config: Config,
   signal: AbortSignal,
-  askAnyway: boolean,
+  mayAskWithoutLedger: boolean,
   noticed: ClocksAndCertificates,
 ): Promise<Finding[]> {
   const resource = resourceOf(config)
@@ -41,7 +41,7 @@ export async function checkService(
   try {
     const asked = await withBudgetedServiceClient(config, {
       signal,
-      askAnyway,
+      mayAskWithoutLedger,
       onWait() {},
       requestsMax: 3,
       onCertificate(expiresAtMs) {
@@ -130,7 +130,7 @@ function isFromService(answer: Response, otherPathAnswer: Answer | null): boolea
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt)) return false // a web page
   if (isServiceErrorCode(code)) return true
-  if (status === 404 && canBeCompared(otherPathAnswer)) return !isSameAnswer(answer, otherPathAnswer)
+  if (status === 404 && canBeCompared(otherPathAnswer)) return !isSameAnswerExceptIds(answer, otherPathAnswer)
   return typeof json === 'object' && json !== null
 }
 
@@ -140,7 +140,10 @@ const canBeCompared = (otherPathAnswer: Answer | null): otherPathAnswer is Respo
   otherPathAnswer.status < 500 &&
   findPauseForGetAnswer(otherPathAnswer) === null
 
-export function readConfiguredCertificateExpiries({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateExpiry[] {
+export function parseConfiguredCertificateExpiries({
+  cert,
+  ca,
+}: Pick<Credentials, 'cert' | 'ca'>): CertificateExpiry[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', expiresAtMs: findEarliestExpiryEpochMs(cert) },
     { whose: 'the first certificate in SERVICE_CA_FILE', expiresAtMs: findEarliestExpiryEpochMs(ca) },

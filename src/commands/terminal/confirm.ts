@@ -13,10 +13,13 @@ type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 export async function askForConfirmation(
   context: AskingContext,
   question: string,
-  { inScript = false, otherwise = 'Nothing was changed.' }: { inScript?: boolean; otherwise?: string } = {},
+  {
+    inScript: isYesInScript = false,
+    otherwise = 'Nothing was changed.',
+  }: { inScript?: boolean; otherwise?: string } = {},
 ): Promise<boolean> {
   const isTerminal = (context.stdin as { isTTY?: boolean }).isTTY ?? false
-  const isYes = isTerminal ? await askYesOrNo(context, question) : inScript
+  const isYes = isTerminal ? await askYesOrNo(context, question) : isYesInScript
   const why = isTerminal ? '' : ' Standard input is not a terminal, so you could not be asked: add --yes.'
   if (!isYes) context.stderr.write(`${otherwise}${why}\n`)
   return isYes

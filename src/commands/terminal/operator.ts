@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import { type DatabaseConfig, readDatabaseConfig } from '../../config.ts'
 import type { Operator, WhoAndReason } from '../../ledger/operator/operator.ts'
-import { findReasonProblem, normalizePersonName, personNameMax } from '../../operations/actor.ts'
+import { findReasonProblemClause, normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { createOperator, type Databases, type LedgerPoolOptions, openDatabases } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { type CommandContext, printUsageErrors } from './context.ts'
@@ -39,7 +39,7 @@ export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 
 export function findActorProblems({ as, reason }: ActorOptions): string[] {
-  const wrongReason = reason === undefined ? null : findReasonProblem(reason.trim())
+  const wrongReason = reason === undefined ? null : findReasonProblemClause(reason.trim())
   return [
     ...(as === undefined || normalizePersonName(as) !== null
       ? []

@@ -1,21 +1,21 @@
 import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { csvHeaderLine, csvLines } from '../../operations/spreadsheet.ts'
-import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
-import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
+import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
+import { escapeControl, renderColumns, type Terminal, truncateToOneLine } from '../../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../../time.ts'
 
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
   const columns: Record<string, (submission: ListedSubmission) => string> = {
     ID: ({ id }) => id,
-    OUTBOX: ({ outboxId }) => truncate(outboxId, 36),
-    TYPE: ({ type }) => truncate(type, 24),
-    KEY: ({ key }) => truncate(key ?? '-', 24),
+    OUTBOX: ({ outboxId }) => truncateToOneLine(outboxId, 36),
+    TYPE: ({ type }) => truncateToOneLine(type, 24),
+    KEY: ({ key }) => truncateToOneLine(key ?? '-', 24),
     STATE: ({ state }) => state,
-    CODE: ({ code }) => truncate(code ?? '-', 16),
+    CODE: ({ code }) => truncateToOneLine(code ?? '-', 16),
     SINCE: ({ sinceMs }) => formatInstant(sinceMs),
-    NOTE: mayHaveArrivedNote,
-    ERROR: ({ error }) => truncate(error ?? '', 80),
+    NOTE: mayHaveArrivedCell,
+    ERROR: ({ error }) => truncateToOneLine(error ?? '', 80),
   }
   return renderColumns(submissions, columns, terminal)
 }
@@ -34,7 +34,7 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
   attempts: ({ attempts }) => String(attempts),
   transaction_id: ({ transactionId }) => transactionId ?? '',
   code: ({ code }) => escapeControl(code ?? ''),
-  error: ({ error }) => escapeControl(truncate(error ?? '', 500)),
+  error: ({ error }) => escapeControl(truncateToOneLine(error ?? '', 500)),
   since: ({ sinceMs }) => formatIsoInstant(sinceMs),
   recorded: ({ recordedMs }) => formatIsoInstant(recordedMs),
   submission_id: ({ id }) => id,
@@ -60,11 +60,11 @@ interface AskedFilters {
 export function causesTable(causes: readonly FailureCause[], asked: AskedFilters): string {
   return renderColumns(causes, {
     COUNT: ({ count }) => String(count),
-    CODE: ({ code }) => truncate(code ?? '-', 16),
+    CODE: ({ code }) => truncateToOneLine(code ?? '-', 16),
     STATE: ({ state, mayHaveArrived }) => (mayHaveArrived ? `${state}, may have arrived` : state),
     SINCE: ({ firstMs }) => formatInstant(firstMs),
-    TYPE: ({ types }) => truncate(types.join(','), 24),
-    REASON: ({ shape }) => truncate(shape, 80) || '-',
+    TYPE: ({ types }) => truncateToOneLine(types.join(','), 24),
+    REASON: ({ shape }) => truncateToOneLine(shape, 80) || '-',
     COMMAND: (cause) => commandForCause(cause, asked),
   })
 }

@@ -29,8 +29,8 @@ export interface LoginAttemptLimit {
    * @param device the cookie of a browser that signed in before
    * @returns milliseconds to wait; 0 if the try may be made
    */
-  take(address: string, device?: string | null): number
-  succeeded(address: string, device?: string | null): void
+  takeOrWaitMs(address: string, device?: string | null): number
+  giveBack(address: string, device?: string | null): void
 }
 
 export function createLoginAttemptLimit(clock: Pick<Clock, 'stopwatch'>): LoginAttemptLimit {
@@ -48,7 +48,7 @@ export function createLoginAttemptLimit(clock: Pick<Clock, 'stopwatch'>): LoginA
     device === null ? [bucketOf(netOf(address)), together] : [bucketOf(`device ${device}`)]
 
   return {
-    take(address, device = null) {
+    takeOrWaitMs(address, device = null) {
       const all = bucketsOf(address, device)
       for (const bucket of all) refill(bucket, elapsedMs())
       const empty = all.find(({ left }) => left < 1)
@@ -56,7 +56,7 @@ export function createLoginAttemptLimit(clock: Pick<Clock, 'stopwatch'>): LoginA
       for (const bucket of all) bucket.left -= 1
       return 0
     },
-    succeeded(address, device = null) {
+    giveBack(address, device = null) {
       for (const bucket of bucketsOf(address, device)) bucket.left = Math.min(bucket.allowance.max, bucket.left + 1)
     },
   }

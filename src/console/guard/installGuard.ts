@@ -18,7 +18,7 @@ import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
 export interface GuardOptions extends ConsoleHosts {
   access: SignInMethod
   /** Who acts if there is no sign-in: `operator NAME`, for the log. */
-  who: string
+  whoWithoutSignIn: string
   isReadOnly: boolean
 }
 
@@ -69,7 +69,7 @@ const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?
 /** @returns null if the viewer has to sign in first @throws RequestRefused if the proxy names no user */
 function personOf(
   request: FastifyRequest,
-  { access, who, ...place }: GuardOptions,
+  { access, whoWithoutSignIn: who, ...place }: GuardOptions,
   sessions: SessionStore,
 ): Person | null {
   switch (access.kind) {

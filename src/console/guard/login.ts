@@ -43,7 +43,7 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
     const device = readDeviceCookie(request, hash)
-    const waitMs = attempts.take(ip, device)
+    const waitMs = attempts.takeOrWaitMs(ip, device)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
       return again(429, `Too many wrong passwords. Try again in ${formatDuration(waitMs)}.`)
@@ -53,7 +53,7 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'Wrong password.')
     }
-    attempts.succeeded(ip, device)
+    attempts.giveBack(ip, device)
     sessions.end(sessionIdOf(request))
     setSessionCookie(request, reply, sessions.begin(name))
     setDeviceCookie(request, reply, hash)

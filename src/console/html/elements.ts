@@ -1,12 +1,13 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { escapeControl, truncate } from '../../plainText.ts'
+import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
 /** Renders a sentence that may quote the ERP or the service. */
-export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${cutAndEscapeText(text, 2_000)}</p>`
+export const untrustedParagraphHtml = (text: string): HtmlSafeString =>
+  html`<p class="foreign">${cutAndEscapeText(text, 2_000)}</p>`
 
-export const section = (id: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
-  html`<section aria-labelledby="${id}-head"><h2 id="${id}-head">${title}</h2>
+export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
+  html`<section aria-labelledby="${headingIdPrefix}-head"><h2 id="${headingIdPrefix}-head">${title}</h2>
 ${content}</section>`
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
@@ -53,7 +54,7 @@ export function untrustedTextHtml(text: string, charactersMax = 300): HtmlSafeSt
 const briefMax = 40
 
 export const cutAndEscapeText = (text: string, charactersMax = 300): string =>
-  escapeControl(truncate(text, charactersMax))
+  escapeControl(truncateToOneLine(text, charactersMax))
 
 /** In UTC; assets/console.js shows the time in the viewer's zone. */
 export const instantHtml = (ms: number): HtmlSafeString =>

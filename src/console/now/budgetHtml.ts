@@ -40,6 +40,6 @@ export function summarizeBudget({ nowMs, capacity, busy }: BudgetSlots) {
     counts[slot.isTaken ? 'inHand' : 'heldBack'] += left
   }
   const taken = busy.reduce((sum, { permits }) => sum + permits, 0)
-  const nextFreeMs = busy.length === 0 ? null : Math.max(0, Math.min(...busy.map(({ freeMs }) => freeMs)) - nowMs)
-  return { counts, free: capacity - taken, nextFreeMs }
+  const nextFreeInMs = busy.length === 0 ? null : Math.max(0, Math.min(...busy.map(({ freeMs }) => freeMs)) - nowMs)
+  return { counts, free: capacity - taken, nextFreeMs: nextFreeInMs }
 }

@@ -10,12 +10,7 @@ import {
   type StatusReport,
 } from '../../operations/diagnose.ts'
 import { countProblems } from '../../operations/problemMessages.ts'
-import {
-  backlogMessage,
-  dueReportsMessage,
-  heldRecordsMessage,
-  noInstanceMessage,
-} from '../../operations/renderStatus.ts'
+import { backlogClause, dueReportsClause, heldRecordsSuffix, noInstanceClause } from '../../operations/renderStatus.ts'
 import {
   formatPercent,
   type ServicePerformance,
@@ -29,9 +24,9 @@ import {
   descriptionListHtml,
   nothingToShow,
   notice,
-  paragraph,
   relativeTimeHtml,
   table,
+  untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
@@ -89,10 +84,10 @@ const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> 
 }
 
 function sentence(diagnosis: Diagnosis): HtmlSafeString {
-  if (diagnosis.isWell) return notice('good', paragraph(diagnosis.message))
+  if (diagnosis.isWell) return notice('good', untrustedParagraphHtml(diagnosis.message))
   const page = pageOf[diagnosis.condition]
   const link = page === undefined ? '' : html`<p><a href="${page.path}">${page.words}</a></p>`
-  return notice('bad', [paragraph(diagnosis.message), link])
+  return notice('bad', [untrustedParagraphHtml(diagnosis.message), link])
 }
 
 const causesShown = 8
@@ -163,7 +158,7 @@ function against(share: number | null, target: number): HtmlValue {
 
 function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
-  if (instances.length === 0) return html`<h2>Daemons</h2>${nothingToShow(`${capitalize(noInstanceMessage(report))}.`)}`
+  if (instances.length === 0) return html`<h2>Daemons</h2>${nothingToShow(`${capitalize(noInstanceClause(report))}.`)}`
   return html`<h2>Daemons</h2>
 ${table(
   'running daemons',
@@ -183,7 +178,7 @@ function flowSection(report: StatusReport): HtmlSafeString {
   const atService = submissions.accepted + probing
   const ended = (state: 'completed' | 'uncertain' | 'failed' | 'rejected' | 'discarded', tone: Step['tone'] = '') =>
     stepHtml({ name: state, count: submissions[state], state, tone }, nowMs)
-  const held = heldRecordsMessage(report.heldForPerson).replace(/^; /, '')
+  const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
   return html`<h2>Records</h2>
 <ol class="flow">
 ${stepHtml({ name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
@@ -200,9 +195,9 @@ ${stepHtml(
 <ul class="flow ends">${ended('completed', 'good')}${ended('uncertain', 'bad')}${ended('failed', 'bad')}${ended('rejected', 'bad')}${ended('discarded')}</ul>
 ${descriptionListHtml([
   ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
-  ['Backlog', backlogMessage(report)],
+  ['Backlog', backlogClause(report)],
   ['Held', held || null],
-  ['To write back', dueReportsMessage(report)],
+  ['To write back', dueReportsClause(report)],
 ])}`
 }
 

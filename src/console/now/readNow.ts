@@ -24,7 +24,7 @@ export function createNowPageReader({
   config,
   clock,
 }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowPageData> {
-  const readOutbox = createOutboxStatusReader({ databases, clock })
+  const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
   const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
   const readSlots = shareRecentRead(clock, agesMs.slots, async () => readBudgetSlots((await databases()).ledger))
   const readCauses = shareRecentRead(clock, agesMs.causes, async () =>
@@ -53,7 +53,7 @@ const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 const patienceMs = 150
 
 /** Pages get the last status. */
-export function createOutboxStatusReader(
+export function createLastKnownOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,
 ): () => Promise<OutboxStatus> {

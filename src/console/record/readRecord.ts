@@ -4,16 +4,16 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedOrRefusedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
-import { type CurrentRow, readCurrentRow } from '../../operations/submissionFacts.ts'
+import { type CurrentRow, tryReadCurrentRow } from '../../operations/submissionFacts.ts'
 import { readMappingFiles } from '../parts.ts'
 
 export interface RecordPageData {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  row: CurrentRow | null
+  rowIfConflict: CurrentRow | null
   /** The request by the current mapping files; null without mapping files or payload. */
-  mapped: MappedOrRefusedRecord | null
+  mappedByCurrentFiles: MappedOrRefusedRecord | null
   /** Null if the mapping files cannot be read. */
   mappings: Mappings | null
 }
@@ -33,7 +33,7 @@ export async function readRecordPageData(
   return {
     ...{ submission, detail, mappings },
     explanation: explainSubmission(detail),
-    row: detail.conflict === null ? null : await readCurrentRow(databases, detail.outboxId),
-    mapped: canMap ? mapOutboxRecord(mappings, { type, payload, unreadable: null }, id) : null,
+    rowIfConflict: detail.conflict === null ? null : await tryReadCurrentRow(databases, detail.outboxId),
+    mappedByCurrentFiles: canMap ? mapOutboxRecord(mappings, { type, payload, unreadable: null }, id) : null,
   }
 }

@@ -15,10 +15,10 @@ import {
   descriptionListHtml,
   instantHtml,
   notice,
-  paragraph,
   relativeTimeHtml,
   section,
   type Tone,
+  untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { renderPage } from '../html/layout.ts'
@@ -53,7 +53,7 @@ const tones: Record<ListedSubmission['state'], Tone> = {
   discarded: 'quiet',
 }
 
-function standing({ detail, explanation, row }: RecordPageData): HtmlValue {
+function standing({ detail, explanation, rowIfConflict: row }: RecordPageData): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
     const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose below.` : words
     return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(text)}</p>`
@@ -68,7 +68,7 @@ function standing({ detail, explanation, row }: RecordPageData): HtmlValue {
       ? ''
       : notice(
           'bad',
-          rowConflictLines(detail, row).map((line) => paragraph(line.trim())),
+          rowConflictLines(detail, row).map((line) => untrustedParagraphHtml(line.trim())),
         ),
   ]
 }
@@ -120,7 +120,7 @@ export function renderMatchingRecords(
 
 export function renderMissingRecord(message: string, outboxId: string | null, viewer: Viewer): string {
   return renderPage({ title: 'No such record', current: '/records', viewer }, [
-    notice('attention', paragraph(`${capitalize(message)}.`)),
+    notice('attention', untrustedParagraphHtml(`${capitalize(message)}.`)),
     outboxId === null
       ? ''
       : html`<p><a href="/mapping?outbox=${encodeURIComponent(outboxId)}">Mapping</a>: the request that the row would become</p>`,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
+  readRevisionsWithPollCounts,
   readSubmissionDetail,
-  readSubmissionVersions,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
@@ -83,7 +83,7 @@ const versionsMax = 1_000
 /** All viewers of a record share the reads. */
 function createVersionReader({ databases, clock }: ConsoleParts): (id: string) => Promise<string> {
   const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
-  const read = async (id: string) => (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''
+  const read = async (id: string) => (await readRevisionsWithPollCounts((await databases()).ledger, [id])).get(id) ?? ''
   return (id) => {
     const reading = readings.get(id) ?? shareRecentRead(clock, versionAgeMs, () => read(id))
     readings.set(id, reading)

@@ -1,6 +1,6 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { findReasonProblem } from '../../operations/actor.ts'
+import { findReasonProblemClause } from '../../operations/actor.ts'
 import { createOperator } from '../../operations/databases.ts'
 import { discardRules } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
@@ -10,11 +10,11 @@ import {
   previewResolution,
   type ResolveAnswer,
   resolveSubmission,
-  whyCannotBeSettled,
+  whyCannotBeSettledSuffix,
 } from '../../operations/resolve.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, paragraph, section } from '../html/elements.ts'
+import { notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -27,7 +27,7 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     const { viewer, params, body: fields } = request
     const answer = answerOf(fields)
     const reason = trimmedFieldText(fields, 'reason') ?? null
-    const wrongReason = reason === null ? null : findReasonProblem(reason)
+    const wrongReason = reason === null ? null : findReasonProblemClause(reason)
     const problems = [
       ...findResolveOptionProblems(answer),
       ...(wrongReason === null ? [] : [`the reason ${wrongReason}`]),
@@ -74,10 +74,10 @@ interface Preview {
 }
 
 function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): string {
-  const asked = question === null ? '' : notice('attention', paragraph(question.text))
+  const asked = question === null ? '' : notice('attention', untrustedParagraphHtml(question.text))
   const carried = ['revision', 'answer', 'transaction', 'unchecked', 'new-key']
   return renderPage({ title: 'Confirm', current: '/records', viewer }, [
-    html`<section>${paragraph(message)}${asked}
+    html`<section>${untrustedParagraphHtml(message)}${asked}
 ${formHtml({ action: `/records/${id}/resolve`, viewer }, [
   carried.map((name) => optionalHiddenField(fields, name)),
   hiddenField('confirmed', 'on'),
@@ -121,7 +121,7 @@ interface WayForm {
   fields: HtmlValue
 }
 
-const canSettle = (detail: RecordPageData['detail']) => whyCannotBeSettled(detail) === null
+const canSettle = (detail: RecordPageData['detail']) => whyCannotBeSettledSuffix(detail) === null
 
 const ways: readonly WayForm[] = [
   {

@@ -36,14 +36,17 @@ export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesSho
   ]
 }
 
-/** @param name for screen readers */
-export function jsonHtml(json: string, isMasked: boolean, name: string): HtmlValue {
+/** @param ariaLabel for screen readers */
+export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
-  return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeControlInLines(text)}</pre>
+  return html`<pre tabindex="0" role="group" aria-label="${ariaLabel}">${escapeControlInLines(text)}</pre>
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
-function fieldsSection({ detail, mapped, mappings }: RecordPageData, isShown: boolean): HtmlValue {
+function fieldsSection(
+  { detail, mappedByCurrentFiles: mapped, mappings }: RecordPageData,
+  isShown: boolean,
+): HtmlValue {
   if (mapped === null)
     return mappings === null
       ? notice(

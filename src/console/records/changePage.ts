@@ -2,7 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import { findReasonProblem } from '../../operations/actor.ts'
+import { findReasonProblemClause } from '../../operations/actor.ts'
 import {
   type BulkChangeRules,
   chooseSubmissions,
@@ -18,17 +18,17 @@ import { discardRules, discardSubmissions } from '../../operations/discard.ts'
 import { explainError } from '../../operations/explainError.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
-import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
+import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, paragraph, section, table, untrustedTextHtml } from '../html/elements.ts'
+import { notice, section, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
 import { formHtml, hiddenField, optionalHiddenField, trimmedFieldText } from '../html/form.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import { recordTable } from './recordsPage.ts'
-import { type FormFields, pageRowsMax, readRecordsQuery } from './recordsQuery.ts'
+import { type FormFields, pageRowsMax, toRecordsQuery } from './recordsQuery.ts'
 
 /** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
 export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -44,7 +44,7 @@ export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): 
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
     const reason = trimmedFieldText(body, 'reason') ?? null
-    const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblem(reason ?? '')
+    const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblemClause(reason ?? '')
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
@@ -76,7 +76,7 @@ const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayRul
 function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
   // The list's own limit is the length of a page.
   if (!doingOf(fields).isTicked)
-    return { ids: [], filters: { ...readRecordsQuery(fields).filters, limit: String(changedMax) } }
+    return { ids: [], filters: { ...toRecordsQuery(fields).filters, limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]
   if (ids.length === 0) throw new RequestRefused(400, 'No record is ticked. Tick some, or choose all that match.')
   if (ids.length > pageRowsMax || !ids.every((id) => submissionIdPattern.test(id)))
@@ -118,7 +118,9 @@ async function renderPreview(
   const seen = submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')
   return [
     section('would', `This would ${verb} ${pluralize(count, 'record')}`, [
-      [...warnings, rules.riskOf(submissions)].filter(Boolean).map((words) => notice('attention', paragraph(words))),
+      [...warnings, rules.riskOf(submissions)]
+        .filter(Boolean)
+        .map((words) => notice('attention', untrustedParagraphHtml(words))),
       count === 0 ? '' : chosenRecords(submissions, cost, asked.nowMs),
       skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
     ]),
@@ -142,7 +144,7 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
       group.state,
       untrustedTextHtml(group.type, 24),
       group.code === null ? '–' : untrustedTextHtml(group.code, 16),
-      group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedNote(group)}</strong>` : '',
+      group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(group)}</strong>` : '',
     ]),
   ),
   html`<h3>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h3>`,

@@ -11,7 +11,7 @@ import {
 import { readProblems } from '../../ledger/problems.ts'
 import { narrowFilterByText, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
-import { mayHaveArrivedNote } from '../../operations/submissionFacts.ts'
+import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import {
@@ -19,10 +19,10 @@ import {
   cutAndEscapeText,
   nothingToShow,
   notice,
-  paragraph,
   relativeTimeHtml,
   section,
   table,
+  untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionLabel } from '../html/form.ts'
@@ -34,28 +34,32 @@ import {
   filterForm,
   pageRowsMax,
   type RecordsQuery,
-  readRecordsQuery,
   recordsPath,
   toQueryFields,
+  toRecordsQuery,
 } from './recordsQuery.ts'
 
 export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
-    const query = readRecordsQuery(fields)
+    const query = toRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
     const read = parseListFilters(query.filters, nowMs)
     const page = (main: HtmlValue) =>
       renderPage({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
-    if (read.kind === 'invalid') return sendPage(reply.code(400), page(notice('bad', read.problems.map(paragraph))))
+    if (read.kind === 'invalid')
+      return sendPage(reply.code(400), page(notice('bad', read.problems.map(untrustedParagraphHtml))))
     const warnings = await readSkippedRows(parts, query)
     const search = createLoggedSearch(parts, viewer)
     const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
     const listed = query.byCause
       ? await causesHtml(parts, query, filter, nowMs)
       : await pageHtml(parts, { query, filter, viewer, nowMs, limit: Math.min(read.limit ?? rowsDefault, pageRowsMax) })
-    return sendPage(reply, page([warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '', listed]))
+    return sendPage(
+      reply,
+      page([warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '', listed]),
+    )
   })
 }
 
@@ -104,14 +108,14 @@ async function pageHtml(
 const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'Since', 'Note', 'Error']
 
 export function recordTable(
-  name: string,
+  ariaLabel: string,
   submissions: readonly ListedSubmission[],
   nowMs: number,
   hasCheckboxes = false,
 ): HtmlSafeString {
   const tick: Column = { words: html`<span class="unseen">Choose</span>` }
   return table(
-    name,
+    ariaLabel,
     hasCheckboxes ? [tick, ...columns] : columns,
     submissions.map((submission) => [
       ...(hasCheckboxes ? [tickFor(submission)] : []),
@@ -132,7 +136,7 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
     state,
     code === null ? '–' : untrustedTextHtml(code, 16),
     relativeTimeHtml(sinceMs, nowMs),
-    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedNote(submission)}</strong>` : '',
+    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(submission)}</strong>` : '',
     error === null ? '' : untrustedTextHtml(error, 160),
   ]
 }
@@ -169,7 +173,7 @@ async function causesHtml(
     recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
   return section('causes', 'Causes, the most frequent first', [
-    isCut ? notice('attention', paragraph(cutWords)) : '',
+    isCut ? notice('attention', untrustedParagraphHtml(cutWords)) : '',
     causesTable(causes, pathOf, nowMs),
     html`<p>Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
   ])

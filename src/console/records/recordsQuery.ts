@@ -17,7 +17,7 @@ const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containi
 
 export type FormFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-export function readRecordsQuery(fields: FormFields): RecordsQuery {
+export function toRecordsQuery(fields: FormFields): RecordsQuery {
   const filters: FilterOptions = {}
   const states = all(fields, 'state').join(',')
   if (states !== '') filters.state = states

@@ -16,7 +16,7 @@ import {
   toCapturedRecord,
   toRejectedRecord,
 } from './captureRows.ts'
-import type { Sleep } from './sleep.ts'
+import type { SleepFlagKeeper } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
   /** The most queued submissions in the ledger. Further rows stay in the outbox, where they cost little. */
@@ -27,7 +27,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
   skipRows(rows: readonly FailedRow[]): Promise<void>
   forgetSkippedRow(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
-  stopCaptureOfType(type: string, error: unknown): Promise<void>
+  stopCaptureOfTypeBriefly(type: string, error: unknown): Promise<void>
   resumeCaptureOfTypes(types: readonly string[]): Promise<void>
   onRowRejected(outboxId: string, error: unknown): void
   onRowSkipped(outboxId: string, error: unknown): void
@@ -35,7 +35,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
 
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
-  sleep: Sleep
+  sleepFlagKeeper: SleepFlagKeeper
   publishMappedTypes(types: readonly string[]): Promise<boolean>
   /** Returns a number in [0, 1), new for each call. */
   random(): number
@@ -44,7 +44,12 @@ export interface CaptureRoundsDeps {
 const publishAgainMs = 10_000
 const sweepEveryMs = 1_000
 
-export function createCaptureRounds({ capture, sleep, publishMappedTypes, random }: CaptureRoundsDeps) {
+export function createCaptureRounds({
+  capture,
+  sleepFlagKeeper: sleep,
+  publishMappedTypes,
+  random,
+}: CaptureRoundsDeps) {
   let captured = 0
   let published: string | null = null
   let publishAgainAtMs = 0
@@ -137,7 +142,7 @@ export function createBatchCapture(deps: CaptureDeps) {
     const { error, isCaptured, outboxIds } = batch
     const { type, code } = deps.faultOf(error, isCaptured)
     if (type !== null) {
-      await deps.stopCaptureOfType(type, error)
+      await deps.stopCaptureOfTypeBriefly(type, error)
       return 'again'
     }
     const [first = ''] = outboxIds
@@ -185,7 +190,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const typesRead = new Set<string>()
   const result = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
+      const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
@@ -228,12 +233,12 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
  */
 export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
-  windowMax: number,
-): { limit: number; keyRowsMax: number; exceptKeys: string[] } {
+  captureWindow: number,
+): { room: number; keyRowsMax: number; exceptKeys: string[] } {
   const stuck = waitingKeys.reduce((sum, line) => sum + (line.isHeld ? line.length : 0), 0)
-  const keyRowsMax = Math.max(1, Math.floor(windowMax / lineShare))
+  const keyRowsMax = Math.max(1, Math.floor(captureWindow / lineShare))
   const closed = waitingKeys.filter(({ length, isHeld }) => isHeld || length >= keyRowsMax)
-  return { limit: windowMax - (queued - stuck), keyRowsMax, exceptKeys: closed.map(({ key }) => key) }
+  return { room: captureWindow - (queued - stuck), keyRowsMax, exceptKeys: closed.map(({ key }) => key) }
 }
 
 const lineShare = 40
@@ -259,7 +264,7 @@ async function captureAlone(
     const result = await captureRows(deps, {
       async claim(session) {
         wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
-        const { limit, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
+        const { room: limit, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
         if (!wasCaptured && limit <= 0) return null
         const order = { exceptKeys, skipped: session.skipped }
         turn = !wasCaptured && (await deps.hasToWaitForKey(outboxId, order)) ? 'behind' : 'now'
@@ -300,7 +305,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
 }
 
 const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readRecordContents(await rows.read())).map((row) => toCapturedRecord(deps, row))
+  (await deps.readRecordContents(await rows.readAsManyAsFit())).map((row) => toCapturedRecord(deps, row))
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 

@@ -73,7 +73,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
   let captured: (Marking & { rows: ClaimedRows; read: number }) | 'waits' | 'idle' | null = null
   try {
     captured = await deps.withLock(async (session) => {
-      if (!session.hasHistory) return 'waits'
+      if (!session.isHistoryComplete) return 'waits'
       const rows = await claim(session)
       if (rows === null) return 'idle'
       claimed.use(rows)
@@ -111,7 +111,7 @@ async function mark(
   { records, discarded }: Marking,
 ): Promise<readonly string[]> {
   deps.onCaptured(records)
-  const unmarked = await rows.mark(
+  const unmarked = await rows.markReturningUnmarkedIds(
     records.map((record) => toCaptureMark(record, discarded.get(record.outboxId) ?? null)),
   )
   if (unmarked.length > 0) await deps.reportLater(unmarked)
@@ -152,9 +152,9 @@ export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: s
 /**
  * Returns the mark of a new record. If the ledger had the record before, the report corrects the mark.
  *
- * @param discarded why the record was discarded, if it was
+ * @param discardReason why the record was discarded, if it was
  */
-export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
-  const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
-  return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discarded ?? error }
+export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discardReason: string | null): RowStatus {
+  const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
+  return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discardReason ?? error }
 }

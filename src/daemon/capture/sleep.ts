@@ -10,7 +10,7 @@ export interface SleepDeps {
   elapsedMs(): number
 }
 
-export type Sleep = ReturnType<typeof createSleepUntilNotify>
+export type SleepFlagKeeper = ReturnType<typeof createSleepFlagKeeper>
 
 const restMs = 25
 /**
@@ -28,7 +28,7 @@ const againMaxMs = 100
  * transaction that inserts without one delays the flag (migrations/outbox_wake.sql). Setting the flag is not awaited,
  * because a half-open connection must not stop capture.
  */
-export function createSleepUntilNotify({
+export function createSleepFlagKeeper({
   setSleepFlag,
   isSleepFlagSet,
   clearSleepFlag,
@@ -72,13 +72,13 @@ export function createSleepUntilNotify({
       isUnseen = false
       clearSleepFlag()
     },
-    async fallAsleep(took: number): Promise<void> {
+    async fallAsleep(capturedCount: number): Promise<void> {
       if (isSleepFlagSet() && !isUnseen) return
       isUnseen = false
       const restedMs = elapsedMs() - markedAtMs
       const wasInVain = isInVain
       isInVain = false
-      if (took > 0) return lookAgain(restMs)
+      if (capturedCount > 0) return lookAgain(restMs)
       if (await hasNewRows()) {
         // If rows are found twice, they cannot be captured now. The sweep each second finds them again.
         clearSleepFlag()

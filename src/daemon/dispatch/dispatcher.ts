@@ -32,7 +32,7 @@ import {
   type RoundPlan,
   retrySoonMs,
   roundWaitMaxMs,
-  untilSlot,
+  untilSlotMs,
 } from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
@@ -43,8 +43,8 @@ export interface DispatcherDeps {
   slotPool: SlotPool
   countDueRequests(countedMax: number): Promise<RequestDemand>
   onDemand(demand: RequestDemand): void
-  /** @param onCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
-  claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
+  /** @param beforeCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
+  claim(request: ClaimRequest, beforeCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
   /** @returns false if the COMMIT may still take effect, so that the caller must try again */
   requeueUnsentClaim(claimId: string): Promise<boolean>
@@ -120,7 +120,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
-    if (token.kind === 'no-slot') return untilSlot(nextSlotMs)
+    if (token.kind === 'no-slot') return untilSlotMs(nextSlotMs)
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
       return roundWaitMaxMs
@@ -232,7 +232,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       written += calls
     })
     // The written pause now holds records back, so unanswered requests are counted from zero again.
-    if (interpretation.endsSilence) streaks = resetUnansweredStreaks(streaks)
+    if (interpretation.shouldResetStreaks) streaks = resetUnansweredStreaks(streaks)
   }
 
   return {
@@ -240,7 +240,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       { submission, job, trial, permit, accessToken, ageMs }: SentAttempt,
       working: Promise<AttemptResult>,
     ): Promise<void> {
-      const attempted = await working.finally(permit.release)
+      const attempted = await working.finally(permit.endRequest)
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
       const signs = answer === null ? null : deps.judgeAnswer(answer, accessToken)
@@ -253,7 +253,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
     async harmlessTrialEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
       const answer = await deps
         .sendHarmlessTrial(accessToken, isTrialValid(deps.windowMs, permit, ageMs))
-        .finally(permit.release)
+        .finally(permit.endRequest)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
       await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), accessToken)
@@ -261,6 +261,6 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
     pausesCalled: () => called,
     /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */
     isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
-    silentRecords: () => streaks.silentRecords,
+    silentRecords: () => streaks.silentPosts,
   }
 }

@@ -20,12 +20,12 @@ import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 export interface FailureStreaks {
   silentRequests: number
   /** Unanswered POSTs in a row. Polls do not count, because a service may answer polls and hang on POSTs. */
-  silentRecords: number
+  silentPosts: number
   /** Trials in a row whose token was refused. Expired tokens do not count. */
-  tokensRefused: number
+  trialTokensRefused: number
 }
 
-export const noFailureStreaks: FailureStreaks = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
+export const noFailureStreaks: FailureStreaks = { silentRequests: 0, silentPosts: 0, trialTokensRefused: 0 }
 
 export interface JudgedTrial {
   verdict: TrialVerdict
@@ -53,7 +53,7 @@ export interface AttemptInterpretation {
   isTokenRefused: boolean
   streaks: FailureStreaks
   /** True if the caller must reset the streaks after `work` is written. */
-  endsSilence: boolean
+  shouldResetStreaks: boolean
 }
 
 /** Unanswered requests in a row that cause a pause. For records, `maxInFlight` if that is lower. */
@@ -84,7 +84,7 @@ export function interpretAttempt(
     },
     isTokenRefused: answer?.kind === 'response' && answer.status === 401,
     streaks: said.streaks,
-    endsSilence: said.pause !== null,
+    shouldResetStreaks: said.pause !== null,
   }
 }
 
@@ -109,12 +109,12 @@ export function interpretTrialWithoutRecord(
     },
     isTokenRefused: asked?.judged.verdict.kind === 'token-refused',
     streaks: said.streaks,
-    endsSilence: false,
+    shouldResetStreaks: false,
   }
 }
 
-export function resetUnansweredStreaks({ tokensRefused }: FailureStreaks): FailureStreaks {
-  return { ...noFailureStreaks, tokensRefused }
+export function resetUnansweredStreaks({ trialTokensRefused: tokensRefused }: FailureStreaks): FailureStreaks {
+  return { ...noFailureStreaks, trialTokensRefused: tokensRefused }
 }
 
 function trialResult(
@@ -125,12 +125,16 @@ function trialResult(
   const { verdict, hasTokenExpired } = judged
   switch (verdict.kind) {
     case 'clear':
-      return { clears: true, pause: null, streaks: { ...streaks, tokensRefused: 0 } }
+      return { clears: true, pause: null, streaks: { ...streaks, trialTokensRefused: 0 } }
     case 'pause':
-      return { clears: false, pause: verdict.pause, streaks: { ...streaks, tokensRefused: 0 } }
+      return { clears: false, pause: verdict.pause, streaks: { ...streaks, trialTokensRefused: 0 } }
     case 'token-refused': {
-      const tokensRefused = streaks.tokensRefused + (hasTokenExpired ? 0 : 1)
-      return { clears: false, pause: tokensRefused > 1 ? verdict.pause : null, streaks: { ...streaks, tokensRefused } }
+      const tokensRefused = streaks.trialTokensRefused + (hasTokenExpired ? 0 : 1)
+      return {
+        clears: false,
+        pause: tokensRefused > 1 ? verdict.pause : null,
+        streaks: { ...streaks, trialTokensRefused: tokensRefused },
+      }
     }
     default:
       return verdict satisfies never
@@ -146,7 +150,7 @@ function pauseFor(
   // An answer without an id leaves the record in doubt, too.
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
   const now = countSilence(silent, job === null, streaks)
-  const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
+  const isLong = now.silentRequests >= silentMax || now.silentPosts >= Math.min(silentMax, maxInFlight)
   // For the first record after a pause, one missing answer is enough.
   if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
@@ -161,7 +165,7 @@ function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreak
   return {
     ...streaks,
     silentRequests: count(streaks.silentRequests),
-    silentRecords: isRecord ? count(streaks.silentRecords) : streaks.silentRecords,
+    silentPosts: isRecord ? count(streaks.silentPosts) : streaks.silentPosts,
   }
 }
 

@@ -66,7 +66,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   const slotsFree = permitsFree + instance.permitsHeld
   const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
-    if (slotsFree === 0) return wait(untilSlot(nextSlotMs))
+    if (slotsFree === 0) return wait(untilSlotMs(nextSlotMs))
     return {
       kind: 'trial',
       by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
@@ -104,7 +104,7 @@ function untilMore(
 }
 
 /** At most `roundWaitMaxMs`, because a clock that was set back makes the slot's time wrong. */
-export function untilSlot(nextSlotMs: number | null): number {
+export function untilSlotMs(nextSlotMs: number | null): number {
   return Math.min(roundWaitMaxMs, nextSlotMs ?? roundWaitMaxMs)
 }
 

@@ -3,7 +3,7 @@ import { permitValidMs, slotUsableMs } from '../../slotDurations.ts'
 
 export interface Permit {
   isValid(): boolean
-  release(): void
+  endRequest(): void
 }
 
 type SpentOn = 'submissions' | 'polls' | 'others'
@@ -38,13 +38,13 @@ export function createSlotPool(windowMs: number) {
     },
     acquire(spentOn: SpentOn): Permit {
       const slot = held.values().find(isOpen) ?? held.values().find(({ left }) => left > 0)
-      if (!slot) return { isValid: () => false, release: () => {} }
+      if (!slot) return { isValid: () => false, endRequest: () => {} }
       slot.left -= 1
       slot.unanswered += 1
       slot[spentOn] += 1
       return {
         isValid: () => slot.ageMs() < permitValidMs(windowMs),
-        release: () => {
+        endRequest: () => {
           slot.unanswered -= 1
         },
       }
@@ -103,7 +103,7 @@ export function createTokenRequestBudget<Answered>(deps: TokenRequestBudgetDeps)
       deps.onReturnable()
       if (permit === null) return 'no-slot'
       const answered = await request(permit.isValid).finally(() => {
-        permit.release()
+        permit.endRequest()
         deps.onReturnable()
       })
       return answered ?? 'no-slot'

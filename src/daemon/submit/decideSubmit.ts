@@ -180,7 +180,7 @@ function duplicate(
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
-  { summary, namesId }: SubmitReading,
+  { summary, hasTransactionId: namesId }: SubmitReading,
   history: SubmitHistory,
 ): SubmitVerdict {
   const { post } = meaningOfHttpStatus(status)

@@ -7,7 +7,7 @@ import {
   type ProcessingTimes,
   processingTimeQuantileMs,
 } from './processingTimes.ts'
-import { expectedPollCount, nextPollDelayMs } from './schedule.ts'
+import { expectedPollCount, pollDelayAfterNotDoneMs } from './schedule.ts'
 
 export interface PlannerInput extends Pick<BudgetPressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
   readonly submissionsSent: number
@@ -50,7 +50,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       prices.clear()
     },
     nextPollDelayMs: (resource: Resource, notDoneAgeMs: number): number =>
-      nextPollDelayMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
+      pollDelayAfterNotDoneMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
     replan(polls: readonly PlannedPoll[]): MovedPoll[] {
       awaitedAgesMs = makePerResource((resource) =>
@@ -58,7 +58,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       )
       prices.clear()
       return findPollsToMoveEarlier(polls, (resource, notDoneAgeMs) =>
-        nextPollDelayMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
+        pollDelayAfterNotDoneMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
       )
     },
   }

@@ -9,7 +9,7 @@ import { ageMsAtFractionalBin, fractionalBinOfAge, type ProcessingTimes } from '
  * @param random in [0, 1), new for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
-export function nextPollDelayMs(
+export function pollDelayAfterNotDoneMs(
   model: ProcessingTimes,
   notDoneAgeMs: number,
   pollPriceMs: number,

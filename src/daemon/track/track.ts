@@ -43,8 +43,8 @@ export async function track(
   const step = toTrackStep(submission, verdict, {
     nextPollDelayMs: isStuck ? Math.max(plannedMs, oldTransactionBackoffMaxMs) : plannedMs,
     freshKey: deps.newKey(),
-    askedMs: submission.ageMs,
-    answeredMs: submission.ageMs + answer.tookMs,
+    ageAskedMs: submission.ageMs,
+    ageAnsweredMs: submission.ageMs + answer.tookMs,
   })
   return { step: isStuck ? markPollAsRare(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
@@ -55,12 +55,12 @@ const probeUnknownMs = 60_000
 export function toTrackStep(
   submission: Submission,
   verdict: TrackVerdict,
-  now: { nextPollDelayMs: number; freshKey: string; askedMs: number; answeredMs: number },
+  now: { nextPollDelayMs: number; freshKey: string; ageAskedMs: number; ageAnsweredMs: number },
 ): SubmissionStep {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay = stayAsked(submission)
   const answered = { ...polled, refusedPolls: 0 }
-  const done = { ...answered, doneMs: Math.round(now.answeredMs) }
+  const done = { ...answered, doneMs: Math.round(now.ageAnsweredMs) }
   const step = (change: Change, cause: string): SubmissionStep => ({ change, cause, pause: null })
   switch (verdict.kind) {
     case 'completed':
@@ -97,7 +97,7 @@ export function toTrackStep(
           state: 'accepted',
           unknown: false,
           pollInMs: now.nextPollDelayMs,
-          notDoneMs: Math.round(now.askedMs),
+          notDoneMs: Math.round(now.ageAskedMs),
         },
         submission.probing ? 'the service knows the record, so it had arrived' : 'pending',
       )

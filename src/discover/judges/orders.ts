@@ -19,7 +19,7 @@ import {
   usualIdempotencyHeaders,
 } from '../testRecord.ts'
 import { askHowRecordIsAccepted, judgeStatusValues } from './records.ts'
-import { judgeUnknownCustomer } from './refusals.ts'
+import { judgeUnknownCustomerRefusal } from './refusals.ts'
 
 interface OrderShape {
   key: IdempotencyKeyShape
@@ -87,7 +87,7 @@ const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 
 export async function askAnswerToOrderOfUnknownCustomer(parts: QuestionContext): Promise<Finding> {
   const observed = await observeOrder(parts, { customerId: unknownCustomer })
-  if (!observed.isAccepted) return { ...judgeUnknownCustomer(observed), contract: {} }
+  if (!observed.isAccepted) return { ...judgeUnknownCustomerRefusal(observed), contract: {} }
   const why = `${describeAnswer(observed.exchange.answer)}, twice: the service does not check the customer when an order arrives`
   return likelyFinding('taken', why, { differs: true })
 }

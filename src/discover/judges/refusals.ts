@@ -4,7 +4,7 @@ import { type Resource, serviceResources } from '../../resources.ts'
 import { isServiceErrorCode } from '../../service/responses.ts'
 import {
   describeAnswer,
-  isRefusal,
+  isRefusalOfRequestItself,
   isSuccess,
   type ParsedAnswer,
   type Response,
@@ -73,13 +73,13 @@ function judgeAddress(seen: ParsedAnswer, beside: ParsedAnswer | null): FirstCal
     const cannot = 'all sending pauses (unauthorized) at a redirect: check SERVICE_BASE_URL, or a proxy in between'
     return { finding: unknownFinding(stop(why), { differs: true, cannot }), stop: stop(why) }
   }
-  if (beside !== null && !isRefusal(beside))
+  if (beside !== null && !isRefusalOfRequestItself(beside))
     return refused(
       'something else',
       `was answered ${line}, although the transaction does not exist. A path that the service does not have got the same answer, so something else answers`,
       'the service does not answer at SERVICE_BASE_URL',
     )
-  if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknownFinding(line), stop: null }
+  if (!isSuccess(seen) && !isRefusalOfRequestItself(seen)) return { finding: unknownFinding(line), stop: null }
   const why = `a good token was answered ${statusAndCodeText(seen)}; how the service answers other addresses cannot be tested from here`
   return { finding: sureFinding('let in', why), stop: null }
 }
@@ -163,7 +163,7 @@ function makeSimilarId(id: string): string | null {
 
 export async function askAnswerToUnknownCustomer(parts: QuestionContext): Promise<Finding> {
   const observed = await submitTestRecordTwice(parts, { customerId: parts.given.unknownCustomer ?? '' })
-  if (!observed.isAccepted) return judgeUnknownCustomer(observed)
+  if (!observed.isAccepted) return judgeUnknownCustomerRefusal(observed)
   const advice = [
     'the service may know this customer, or refuse it later in the status of the transaction: ask its operator about the id of --unknown-customer',
   ]
@@ -172,7 +172,7 @@ export async function askAnswerToUnknownCustomer(parts: QuestionContext): Promis
 }
 
 /** @param observed a refusal. A control with a known customer was accepted, so only the customer can be the reason. */
-export function judgeUnknownCustomer({ statusAndCode, exchange }: Observation): Finding {
+export function judgeUnknownCustomerRefusal({ statusAndCode, exchange }: Observation): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
   const contract: Contract = hasCode ? { e001: String(status) } : {}
@@ -188,7 +188,7 @@ export async function askWhetherErrorCodesAreRead(parts: QuestionContext): Promi
   // A poll that says `failed` was not refused: its transaction failed.
   const refusals = parts.exchanges
     .filter((each) => each.path.includes('/api/') && !/^failed$/i.test(transactionStatusIn(each) ?? ''))
-    .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))
+    .flatMap(({ answer }) => (answer.kind === 'response' && isRefusalOfRequestItself(answer) ? [answer] : []))
   const read = refusals.find(({ code }) => isServiceErrorCode(code))
   const hidden = refusals.find(({ code, text }) => /\bE00[123]\b/.test(text) && !isServiceErrorCode(code))
   const why = (seen: Response) => describeAnswer(seen)

@@ -113,14 +113,17 @@ export interface SuspectedLoss {
 
 export const ledgerRestoredMessage = (who: string): string => `${who} says that the ledger was restored from a backup`
 
-/** @param restoredBy the operator who says that the ledger was restored, if no daemon has found it */
-export async function readSuspectedLoss(db: Database, restoredBy: string | null = null): Promise<SuspectedLoss | null> {
+/** @param saidRestoredBy the operator who says that the ledger was restored, if no daemon has found it */
+export async function readSuspectedLoss(
+  db: Database,
+  saidRestoredBy: string | null = null,
+): Promise<SuspectedLoss | null> {
   const { rows } = await db.query<SuspectedLoss>(
     `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,
        ${epochMsSql('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMsSql('h.marked_at')} as "lastMarkMs",
        ${identitySql('h')} as agreed, ${identitySql('n')} as now
      from outboxd.history h, outboxd.history_now() n where coalesce(h.found, $1) is not null`,
-    [restoredBy === null ? null : ledgerRestoredMessage(restoredBy), restoredBy],
+    [saidRestoredBy === null ? null : ledgerRestoredMessage(saidRestoredBy), saidRestoredBy],
   )
   return rows[0] ?? null
 }

@@ -138,7 +138,7 @@ function decidePromotion(
   return { kind: 'agrees', isPromoted: true }
 }
 
-export const isLedgerMovedElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
+export const isHistoryIdentityChanged = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
   otherDatabase(agreed, now) !== null || differ(agreed.timeline, now.timeline)
 
 /** Unknown values count as equal. */

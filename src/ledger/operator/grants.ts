@@ -99,7 +99,7 @@ export async function readMissingGrantStatements(db: Database): Promise<string[]
   return rows.map(({ statement }) => statement)
 }
 
-export async function readLedgerGrantStatements(db: Database, role: string, kind: RoleKind): Promise<string[]> {
+export async function readLedgerPrivilegeStatements(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours),
@@ -122,7 +122,7 @@ export async function readLedgerGrantStatements(db: Database, role: string, kind
   return rows.map(({ statement }) => statement)
 }
 
-export async function readRoleCreationStatements(db: Database, role: string): Promise<string[]> {
+export async function readRoleSetupStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
     `select pg_catalog.format('create role %I login', $1::text) as create,
        pg_catalog.format('grant connect on database %I to %I', current_database(), $1::text) as connect,

@@ -110,7 +110,7 @@ export async function readSubmissionDetail(
 }
 
 /** Returns versions by submission id. A version changes with every step and poll. */
-export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readRevisionsWithPollCounts(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,
     [ids],

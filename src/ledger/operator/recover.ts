@@ -112,7 +112,7 @@ export interface RecordNamingTransaction extends DoubtfulRecord {
   whyNotBelieved: string | null
 }
 
-export const transactionTakenMessage = (transactionId: string, outboxId: string): string =>
+export const transactionTakenClause = (transactionId: string, outboxId: string): string =>
   `its outbox row names transaction ${transactionId}, which outbox:${outboxId} already has`
 
 /** @param why what is wrong with the transaction that the row names */
@@ -140,7 +140,7 @@ export function recoverByTransactionsInRows(
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
       const doubts = records.flatMap(({ id, revision, transactionId, whyNotBelieved }) => {
         const holder = holders.get(id)
-        const why = whyNotBelieved ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
+        const why = whyNotBelieved ?? (holder === undefined ? null : transactionTakenClause(transactionId, holder))
         return why === null ? [] : [{ id, revision, error: boundText(lostDataMessage(why)) }]
       })
       await writeDecisions(db, doubtSql, doubts, actor)
@@ -211,7 +211,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
     const kept = records.map((record) => {
       const holder = holders.get(record.id)
       if (holder === undefined || record.transactionId === null) return record
-      const why = transactionTakenMessage(record.transactionId, holder)
+      const why = transactionTakenClause(record.transactionId, holder)
       return { ...record, doubt: `the ledger had lost this row; ${why}. The record may have arrived` }
     })
     await withKeysLocked(db, records, keyOnFailure, async () => {

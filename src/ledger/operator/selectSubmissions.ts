@@ -85,7 +85,11 @@ export async function selectSubmissions(
 }
 
 /** Newest first. */
-export async function selectSubmissionIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
+export async function selectNewestSubmissionIds(
+  db: Database,
+  filter: SubmissionFilter,
+  limit: number,
+): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterParameters(filter), limit])
   return rows.map(({ id }) => id)
 }

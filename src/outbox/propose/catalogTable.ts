@@ -34,7 +34,7 @@ export interface CatalogTable {
 }
 
 export const isTimeColumn = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
-export const isNumberColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
+export const isIntegerOrNumericColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
 export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
 
 type Named = Pick<CatalogTable, 'schema' | 'name'>

@@ -8,14 +8,14 @@ import { findOutboxTableProblems } from '../findOutboxTableProblems.ts'
 import {
   findRowSecurityRemarks,
   findTablesOfView,
+  kindNamesWhereRowsMustBeMarked,
   mustRowsBeMarked,
-  relationKindNames,
-  suggestTableInstead,
+  useTableInsteadClause,
 } from '../findTableProblems.ts'
 import { findPermissionProblems, findSchemaPermissionProblem } from '../outboxGrants.ts'
 import { qualifiedNameSql } from '../outboxTable.ts'
 import { parseOutboxFile } from '../readOutboxFile.ts'
-import { findTableOfSimilarName, OutboxTableUnusable, resolveTableSchema } from '../readTableShape.ts'
+import { addTableSchemaIfFound, findTableOfSimilarName, OutboxTableUnusable } from '../readTableShape.ts'
 import {
   addKnownValuesFromRows,
   type CatalogTable,
@@ -53,7 +53,7 @@ export async function proposeFilesForTable(
   existingMappings: Mappings,
   endpoint: Resource | null,
 ): Promise<DescribedTable> {
-  const name = await resolveTableSchema(pool, named)
+  const name = await addTableSchemaIfFound(pool, named)
   const denied = await findSchemaPermissionProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
   const found = await readCatalogTable(pool, qualifiedNameSql(name))
@@ -90,7 +90,7 @@ export async function proposeFilesForTable(
 /** Explains why views are not described: a view has no keys, and may be slow. */
 async function viewProblem(pool: pg.Pool, { kind, ...table }: CatalogTable): Promise<string> {
   const tables = kind === 'f' ? [] : await findTablesOfView(pool, qualifiedTableSql(table))
-  return `${table.schema}.${table.name} is ${relationKindNames[kind]}, for which outboxd proposes no files: ${suggestTableInstead(kind, tables)}. docs/start/outbox.md says what a view needs`
+  return `${table.schema}.${table.name} is ${kindNamesWhereRowsMustBeMarked[kind]}, for which outboxd proposes no files: ${useTableInsteadClause(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
 const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string =>
@@ -173,7 +173,7 @@ async function findWarnings(pool: pg.Pool, { lines, hasId }: OutboxProposal): Pr
     const found = await findOutboxTableProblems(pool, described)
     return [
       ...found,
-      ...(await findRowSecurityRemarks(pool, qualifiedNameSql(await resolveTableSchema(pool, described)))),
+      ...(await findRowSecurityRemarks(pool, qualifiedNameSql(await addTableSchemaIfFound(pool, described)))),
     ]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')

@@ -3,7 +3,7 @@ import { quoteForYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import {
   type CatalogColumn,
   type CatalogTable,
-  isNumberColumn,
+  isIntegerOrNumericColumn,
   isTextColumn,
   isTimeColumn,
   qualifiedTableSql,
@@ -146,7 +146,7 @@ function chooseIdColumn(table: CatalogTable): IdChoice {
 function orderLines(columns: readonly CatalogColumn[], id: CatalogColumn): YamlLine[] {
   const times = columns.filter((each) => /^timestamp/.test(each.type) && each.notNull)
   const time = chooseByUsualName(times, 'createdAt')
-  if (isNumberColumn(id) || time === null) return []
+  if (isIntegerOrNumericColumn(id) || time === null) return []
   return [{ text: `order: ${quoteForYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 

@@ -3,7 +3,7 @@ import { chooseByUsualName, isUsualName, type UsualNameKind } from '../../mappin
 import {
   type CatalogColumn,
   type CatalogTable,
-  isNumberColumn,
+  isIntegerOrNumericColumn,
   isTextColumn,
   isTimeColumn,
   quoteNameIfNeeded,
@@ -67,7 +67,7 @@ export function proposeSourceQuery(document: ErpDocument, isOrder: boolean): Sou
 }
 
 const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double precision|bigint|integer)$/.test(type)
-const isNumberOrText = (column: CatalogColumn) => isTextColumn(column) || isNumberColumn(column)
+const isNumberOrText = (column: CatalogColumn) => isTextColumn(column) || isIntegerOrNumericColumn(column)
 
 /** The number of columns that are selected for the user to choose from if no name suggests one. */
 const candidatesMax = 8
@@ -141,7 +141,7 @@ function itemsSql(lines: DocumentLines, key: CatalogColumn): string {
     : free.filter((each) => isAmount(each) && !members.some(({ own }) => own === each.name))
   const parts = [...members, ...numbers.map(({ name }) => ({ name, own: name, sql: `l.${quoteNameIfNeeded(name)}` }))]
   const left = free.filter(({ name }) => !parts.some(({ own }) => own === name)).map(({ name }) => name)
-  const position = chooseByUsualName(free.filter(isNumberColumn), 'position')?.name
+  const position = chooseByUsualName(free.filter(isIntegerOrNumericColumn), 'position')?.name
   const order = [...new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))]
   const orderBy =
     order.length === 0 ? '' : ` order by ${order.map((name) => `l.${quoteNameIfNeeded(name)}`).join(', ')}`

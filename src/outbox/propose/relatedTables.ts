@@ -4,7 +4,7 @@ import {
   addKnownValuesFromRows,
   type CatalogColumn,
   type CatalogTable,
-  isNumberColumn,
+  isIntegerOrNumericColumn,
   isTextColumn,
   qualifiedTableSql,
   readCatalogTable,
@@ -88,7 +88,7 @@ function scoreLines({ name, columns, primaryKey }: CatalogTable, reference: stri
   const others = columns.filter((column) => column.name !== reference)
   // A key such as (order_id, line_no), with a number beside it, shows lines whatever the table's name.
   const isKeyedByHeader = primaryKey.length > 1 && primaryKey[0] === reference
-  const hasNumber = others.some((column) => isNumberColumn(column) && !primaryKey.includes(column.name))
+  const hasNumber = others.some((column) => isIntegerOrNumericColumn(column) && !primaryKey.includes(column.name))
   return (
     (findAllByUsualName(others, 'quantity').length > 0 ? 2 : 0) +
     (findAllByUsualName(others, 'article').length > 0 ? 1 : 0) +

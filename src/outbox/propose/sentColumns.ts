@@ -1,5 +1,5 @@
 import { isUsualName, normalizeName, splitNameIntoWords } from '../../mapping/usualNames.ts'
-import { type CatalogColumn, isNumberColumn, isTextColumn, isTimeColumn } from './catalogTable.ts'
+import { type CatalogColumn, isIntegerOrNumericColumn, isTextColumn, isTimeColumn } from './catalogTable.ts'
 
 /** Words only about data. In a business table, `delivered` and `sent` may be about goods. */
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
@@ -34,7 +34,7 @@ export function isSentMarkColumn(column: CatalogColumn, isOutbox: boolean): bool
   const words = isOutbox ? handling : transfer
   const name = normalizeName(column.name)
   if (isTimeColumn(column)) return !column.notNull && new RegExp(`(?:${words})(?:at|on|time|date|ts|utc)$`).test(name)
-  const isFlag = column.type === 'boolean' || isNumberColumn(column)
+  const isFlag = column.type === 'boolean' || isIntegerOrNumericColumn(column)
   return isFlag && new RegExp(`^(?:is|has|was|been|already)*(?:${words})(?:flag)?$`).test(name)
 }
 
@@ -56,7 +56,7 @@ export const isStatusName = (name: string) => /(status|state|statecode|statuscod
 /** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
 export function findDocumentStatusColumn(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const all = columns.filter(
-    (each) => isStatusName(each.name) && (isTextColumn(each) || each.isClosed || isNumberColumn(each)),
+    (each) => isStatusName(each.name) && (isTextColumn(each) || each.isClosed || isIntegerOrNumericColumn(each)),
   )
   const isOfDocument = ({ name }: CatalogColumn) =>
     /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(normalizeName(name))
@@ -103,7 +103,7 @@ export const findSentColumnCandidates = (columns: readonly CatalogColumn[]): Cat
     const { name, type, notNull, isClosed } = column
     if (isTimeColumn(column)) return !notNull && isNameAboutSending(name)
     if (type === 'boolean') return isNameAboutSending(name)
-    if (isNumberColumn(column)) return isNameAboutSending(name) || isStatusName(name)
+    if (isIntegerOrNumericColumn(column)) return isNameAboutSending(name) || isStatusName(name)
     return (isTextColumn(column) || isClosed) && !hasOtherUse(name) && mayTellOfSending(column)
   })
 

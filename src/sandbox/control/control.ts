@@ -10,7 +10,7 @@ import { type Expectation, expectationSchema } from '../scenario/scenarioSchema.
 import type { SettingsStore } from '../settingsStore.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
 import { isValueRefused } from '../storage/writeRequest.ts'
-import { BodyWrong, parseJsonBody, sendRefusal, sendRows } from './controlAnswers.ts'
+import { BodyWrong, parseJsonBody, sendRefusal, sendRowsOrRefusal } from './controlAnswers.ts'
 import { createControlGuard } from './controlGuard.ts'
 import { readRequestCounts, readRequestRate } from './controlQueries.ts'
 import * as lists from './listRows.ts'
@@ -74,7 +74,10 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
   app.get('/ledger', async ({ query }, reply) => {
     const { last, ...filter } = readQuery(query, ledgerQuery)
     const isNewest = last !== undefined
-    return sendRows(reply, await lists.readRequestLog(pool, { ...filter, isNewest, limit: last ?? filter.limit }))
+    return sendRowsOrRefusal(
+      reply,
+      await lists.readRequestLog(pool, { ...filter, isNewest, limit: last ?? filter.limit }),
+    )
   })
   app.delete('/ledger', async ({ query }) => {
     const { client, everything } = readQuery(query, resetQuery)
@@ -91,7 +94,7 @@ export async function registerControlRoutes(app: FastifyInstance, controls: Cont
     ['/orders', lists.readOrders],
     ['/events', lists.readEvents],
   ] as const)
-    app.get(path, async ({ query }, reply) => sendRows(reply, await read(pool, readQuery(query, limitQuery))))
+    app.get(path, async ({ query }, reply) => sendRowsOrRefusal(reply, await read(pool, readQuery(query, limitQuery))))
   registerProcessingRoutes(app, parts, clientOf)
 
   app.get('/faults', async ({ query }) => ({ rows: faults.list(clientOf(query)) }))

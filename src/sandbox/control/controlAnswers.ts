@@ -25,7 +25,7 @@ export function sendRefusal(reply: FastifyReply, status: number, detail: string)
 }
 
 /** Refuses if the rows are too large, instead of leaving out some, because tests count the rows. */
-export function sendRows(reply: FastifyReply, { rows, isCut }: RowsPage): FastifyReply {
+export function sendRowsOrRefusal(reply: FastifyReply, { rows, isCut }: RowsPage): FastifyReply {
   if (isCut)
     return sendRefusal(reply, 413, `The rows have more than ${pageBytesMax} bytes. Ask for fewer with ?limit=.`)
   return reply.type(jsonContentType).send(`{"rows":[${rows.join(',')}]}`)

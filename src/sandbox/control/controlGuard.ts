@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fa
 import { areEqualSecrets } from '../clients.ts'
 import { type Answer, refusalAnswer, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, stripIpv4Mapping } from '../gate/addresses.ts'
-import { findForeignPageOrigin } from '../gate/gates.ts'
+import { findForeignSiteText } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -47,7 +47,7 @@ function refuseForeignRequest({ address, localAddress, headers }: ControlRequest
   if (trace !== undefined) return refuse(`the header ${trace} shows that a proxy sent the request`)
   if (!namesThisHost(headers.host?.toString() ?? '', localAddress))
     return refuse('the Host header does not name this host')
-  const page = findForeignPageOrigin((name) => headers[name]?.toString())
+  const page = findForeignSiteText((name) => headers[name]?.toString())
   return page === undefined ? undefined : refuse(`a web page of ${page} sent the request`)
 }
 

@@ -3,7 +3,7 @@ import type { Exchange, SandboxParts } from '../exchange.ts'
 import { type AppliedRequest, findAppliedRequest } from '../storage/findStored.ts'
 import { idempotencyKeyLengthMax } from './endpoints.ts'
 import { findUnstorablePart, jsonDepthMax, parseExactJson } from './parseExactJson.ts'
-import { type Answer, errorMessages, type FieldError, refusalAnswer } from './problemAnswer.ts'
+import { type Answer, errorTitles, type FieldError, refusalAnswer } from './problemAnswer.ts'
 
 export function refuseWhileDown(parts: SandboxParts, client: string): Answer | undefined {
   return parts.liveSettingsOf(client).down ? unavailableServiceAnswer(parts, client) : undefined
@@ -12,13 +12,13 @@ export function refuseWhileDown(parts: SandboxParts, client: string): Answer | u
 export function unavailableServiceAnswer(parts: SandboxParts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.liveSettingsOf(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
-  return refusalAnswer(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
+  return refusalAnswer(e003Status, `${errorTitles.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
 export function refuseUnknownCustomer(parts: SandboxParts, customerId: string, client: string): Answer | undefined {
   const { unknownCustomers, e001Status } = parts.liveSettingsOf(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
-  return refusalAnswer(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
+  return refusalAnswer(e001Status, `${errorTitles.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
 export function unknownIdAnswer(
@@ -33,7 +33,7 @@ export function unknownIdAnswer(
 }
 
 export function refuseDuplicate(parts: SandboxParts, what: string, client: string): Answer {
-  return refusalAnswer(parts.liveSettingsOf(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, {
+  return refusalAnswer(parts.liveSettingsOf(client).e002Status, `${errorTitles.E002}: ${what} was used before.`, {
     code: 'E002',
   })
 }
@@ -82,7 +82,11 @@ export async function answerUsedIdempotencyKey(
 type BodyResult<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 /** Refuses if the service is down, or the idempotency key, the media type or the body is wrong. */
-export function parseRecordBody<T>(parts: SandboxParts, exchange: Exchange, schema: z.ZodType<T>): BodyResult<T> {
+export function checkAndParseRecordRequest<T>(
+  parts: SandboxParts,
+  exchange: Exchange,
+  schema: z.ZodType<T>,
+): BodyResult<T> {
   const refusal = refuseWhileDown(parts, exchange.client) ?? refuseMalformedIdempotencyKey(parts, exchange)
   if (refusal) return wrong(refusal)
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {

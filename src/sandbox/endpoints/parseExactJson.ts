@@ -14,7 +14,7 @@ export function parseExactJson(text: string): unknown {
   })
 }
 
-export function findExactNumberText(value: unknown): string | undefined {
+export function findNumberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 }
@@ -30,7 +30,7 @@ export const jsonDepthMax = 100
 
 /** Finds the first part of a body that Postgres cannot store, or would store in many times its size. */
 export function findUnstorablePart(value: unknown, path: readonly string[] = []): FieldError | undefined {
-  const isContainer = typeof value === 'object' && value !== null && findExactNumberText(value) === undefined
+  const isContainer = typeof value === 'object' && value !== null && findNumberText(value) === undefined
   const keys = isContainer && !Array.isArray(value) ? Object.keys(value).join() : ''
   const detail = explainUnstorable(value) ?? explainUnstorable(keys) ?? (isContainer ? explainDepth(path) : undefined)
   if (detail !== undefined) return { field: path.join('.') || '(body)', detail }
@@ -47,7 +47,7 @@ function explainUnstorable(value: unknown): string | undefined {
     if (value.includes('\u0000')) return 'must not contain the character U+0000'
     return value.isWellFormed() ? undefined : 'must not contain half a character (a surrogate without its other half)'
   }
-  return countWrittenDigits(findExactNumberText(value) ?? '0') > numberDigitsMax
+  return countWrittenDigits(findNumberText(value) ?? '0') > numberDigitsMax
     ? `must have at most ${numberDigitsMax} digits, written out without an exponent`
     : undefined
 }

@@ -23,10 +23,10 @@ interface Particulars {
 }
 
 /**
- * A refusal's body. `applyAnswerSettings` gives it the configured shape.
+ * A refusal's body. `applyRefusalSettings` gives it the configured shape.
  * @see RFC 9457
  */
-export class Problem {
+export class ProblemDetails {
   readonly type = 'about:blank'
   readonly title: string
   readonly status: number
@@ -35,7 +35,7 @@ export class Problem {
   readonly errors?: FieldError[]
 
   constructor(status: number, detail: string, { code, errors }: Particulars) {
-    this.title = (isErrorCode(code) && errorMessages[code]) || STATUS_CODES[status] || 'Error'
+    this.title = (isErrorCode(code) && errorTitles[code]) || STATUS_CODES[status] || 'Error'
     this.status = status
     this.detail = detail
     if (code !== undefined) this.code = code
@@ -43,7 +43,7 @@ export class Problem {
   }
 }
 
-export const errorMessages: Record<ErrorCode, string> = {
+export const errorTitles: Record<ErrorCode, string> = {
   E001: 'Invalid customer',
   E002: 'Duplicate transaction',
   E003: 'Service unavailable',
@@ -62,7 +62,7 @@ export function refusalAnswer(
   more: Particulars = {},
   headers: Record<string, string> = {},
 ): Answer {
-  return { status, headers, contentType: problemContentType, body: new Problem(status, detail, more) }
+  return { status, headers, contentType: problemContentType, body: new ProblemDetails(status, detail, more) }
 }
 
 /**
@@ -76,7 +76,7 @@ export function tokenErrorAnswer(status: number, error: string, description: str
 }
 
 function isErrorCode(code: string | undefined): code is ErrorCode {
-  return code !== undefined && code in errorMessages
+  return code !== undefined && code in errorTitles
 }
 
 export function sendAnswer(reply: FastifyReply, { status, headers, contentType, body }: Answer): FastifyReply {

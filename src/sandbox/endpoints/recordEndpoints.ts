@@ -6,7 +6,7 @@ import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedRequest, findOrder, findTransaction, type StoredRecord } from '../storage/findStored.ts'
 import {
   answerUsedIdempotencyKey,
-  parseRecordBody,
+  checkAndParseRecordRequest,
   refuseDuplicate,
   refuseUnknownCustomer,
   refuseWhileDown,
@@ -21,7 +21,7 @@ import { type OrderRequest, orderRequestSchema, submissionSchema } from './recor
 export async function submitData(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
   const { client } = exchange
   const live = parts.liveSettingsOf(client)
-  const read = parseRecordBody(parts, exchange, submissionSchema(live))
+  const read = checkAndParseRecordRequest(parts, exchange, submissionSchema(live))
   if (read.kind === 'invalid') return read
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
@@ -63,7 +63,7 @@ export function readTransaction(parts: SandboxParts, exchange: Exchange): Promis
 export async function createOrder(parts: SandboxParts, exchange: Exchange): Promise<Outcome> {
   const { client } = exchange
   const live = parts.liveSettingsOf(client)
-  const read = parseRecordBody(parts, exchange, orderRequestSchema(live))
+  const read = checkAndParseRecordRequest(parts, exchange, orderRequestSchema(live))
   if (read.kind === 'invalid') return read
   const order = read.value
   const { customerId } = order

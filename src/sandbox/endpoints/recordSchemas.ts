@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { findExactNumberText } from './parseExactJson.ts'
+import { findNumberText } from './parseExactJson.ts'
 
 /** Schemas of requests. Settings decide what docs/reference/interface.md leaves open. */
 
@@ -100,7 +100,7 @@ function amountOf({ amountForm }: LiveSettings) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'
   const digits = (value: unknown) =>
-    typeof value === 'string' ? takesText && value : takesNumber && findExactNumberText(value)
+    typeof value === 'string' ? takesText && value : takesNumber && findNumberText(value)
   const what = { either: '', number: 'a number, ', text: 'text, ' }[amountForm]
   return z
     .unknown()
@@ -155,7 +155,7 @@ function objectWith(keys: readonly string[]) {
     typeof value === 'object' &&
     value !== null &&
     !Array.isArray(value) &&
-    findExactNumberText(value) === undefined &&
+    findNumberText(value) === undefined &&
     keys.every((key) => Object.hasOwn(value, key))
   return z
     .unknown()

@@ -11,7 +11,7 @@ export type Delivery =
       contentType: string
       body: string | Buffer
       /** Milliseconds between bytes of the body; 0 sends the body whole. */
-      dripMs: number
+      byteIntervalMs: number
     }
 
 export function isStoppedBeforeProcessing(spec: FaultAction | undefined): boolean {
@@ -23,7 +23,7 @@ export interface AnswerStyle {
   headers: Record<string, string>
   present(answer: Answer): Answer
   isGzip: boolean
-  newId(): string
+  newWrongId(): string
 }
 
 export function applyFault(answer: Answer, fault: FaultAction | undefined, style: AnswerStyle): Delivery {
@@ -38,11 +38,11 @@ export function applyFault(answer: Answer, fault: FaultAction | undefined, style
     headers: { ...style.headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
     contentType: faulty.contentType,
     body: gzip ? gzipSync(text) : text,
-    dripMs: fault?.kind === 'drip' ? fault.intervalMs : 0,
+    byteIntervalMs: fault?.kind === 'drip' ? fault.intervalMs : 0,
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: AnswerStyle): Answer {
+function faultyAnswer(answer: Answer, spec: FaultAction, { present, newWrongId: newId }: AnswerStyle): Answer {
   switch (spec.kind) {
     case 'answer':
       return present(toldAnswer(spec))

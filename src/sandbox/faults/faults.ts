@@ -145,7 +145,7 @@ export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
     remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
     removeAll: (client: string | null) => remove(ofClient(client)),
     list: ofClient,
-    choose(request: FaultRequest): Fault | undefined {
+    chooseAndCount(request: FaultRequest): Fault | undefined {
       const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
       const fault = faults.find((each) => concerns(each, request) && isDrawn(each))
       if (fault === undefined) return undefined

@@ -4,7 +4,7 @@ export function isAddressOrNetwork(text: string): boolean {
   return readEntry(text) !== undefined
 }
 
-export function isAllowedAddress(address: string, allowList: readonly string[]): boolean {
+export function isListedAddress(address: string, allowList: readonly string[]): boolean {
   const { plain, family } = readAddress(address)
   const list = new BlockList()
   for (const entry of allowList.flatMap((text) => readEntry(text) ?? []))

@@ -1,7 +1,7 @@
 import { type Answer, refusalAnswer } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, SandboxParts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { isAllowedAddress } from './addresses.ts'
+import { isListedAddress } from './addresses.ts'
 import type { RateDecision } from './clientRateLimits.ts'
 import { isFormContentType } from './maskSecrets.ts'
 
@@ -18,7 +18,7 @@ export async function admitApiRequest(parts: SandboxParts, arrival: Arrival): Pr
   const pass = { arrivedUs, client, ...toAdmission(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
-  if (!isAllowedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
+  if (!isListedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
   return { ...pass, refusal: undefined }
 }
 
@@ -44,7 +44,7 @@ export async function admitWithoutChecks({ clock }: SandboxParts): Promise<Admis
  * Returns the origin of the web page that sent the request, if the page belongs to another site. @see Fetch Metadata
  * Request Headers (W3C)
  */
-export function findForeignPageOrigin(header: (name: string) => string | undefined): string | undefined {
+export function findForeignSiteText(header: (name: string) => string | undefined): string | undefined {
   const [origin, site] = [header('origin'), header('sec-fetch-site')]
   if (origin !== undefined && origin.toLowerCase() !== `http://${header('host')?.toLowerCase()}`) return origin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
@@ -52,7 +52,7 @@ export function findForeignPageOrigin(header: (name: string) => string | undefin
 
 /** Does not count the refusal, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ clock }: SandboxParts, { header }: Arrival): Admission | undefined {
-  const page = findForeignPageOrigin(header)
+  const page = findForeignSiteText(header)
   if (page === undefined) return undefined
   const refusal = refusalAnswer(403, `A web page of ${page} sent the request. Web pages may not use the service.`)
   return { arrivedUs: clock.nowUs(), client: null, counted: false, headers: {}, refusal }

@@ -31,7 +31,7 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
  * Masks an unknown path: replaces each segment by its length, except plain words and short numbers.
  * After a segment named like a secret, every segment is replaced.
  */
-export function maskPath(path: string): string {
+export function maskUnknownPath(path: string): string {
   let isAfterSecret = false
   const segments = path.split('/').map((segment) => {
     const isPlain = /^([a-z]{1,24}|v?\d{1,6}|[a-z]{1,24}\.json)?$/i.test(segment)

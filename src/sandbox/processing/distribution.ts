@@ -36,7 +36,7 @@ const distributions: readonly Distribution[] = [
   },
 ]
 
-export const distributionForms = distributions
+export const distributionFormsClause = distributions
   .map(({ form }) => form)
   .join(', ')
   .replace(/, (?=[^,]*$)/, ' or ')

@@ -21,7 +21,7 @@ export function createScriptRunner(pool: pg.Pool, scripts: readonly RecordScript
     return script && { script, index, body }
   }
   return {
-    async answer(request: Sent): Promise<FaultAction | undefined> {
+    async findFaultAndCount(request: Sent): Promise<FaultAction | undefined> {
       const found = find(request)
       if (found?.script.answers === undefined) return undefined
       const key = createHash('sha256')

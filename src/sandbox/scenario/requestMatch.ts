@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoints } from '../endpoints/endpoints.ts'
-import { findExactNumberText, parseExactJson } from '../endpoints/parseExactJson.ts'
+import { findNumberText, parseExactJson } from '../endpoints/parseExactJson.ts'
 import { isRegularExpression } from '../interfaceGapSettings.ts'
 
 const patternSchema = z
@@ -107,7 +107,7 @@ export function parseJsonOrForm(text: string | null): unknown {
 
 /** Compares numbers by value: 12.50 equals 12.5. */
 function isMatch(match: FieldMatch, value: unknown): boolean {
-  const digits = findExactNumberText(value)
+  const digits = findNumberText(value)
   if (typeof match === 'number') return digits !== undefined && Number(digits) === match
   if (typeof match !== 'object' || match === null) return match === value
   if ('exists' in match) return match.exists === (value !== undefined)

@@ -93,8 +93,8 @@ function messageOf(error: unknown): string {
 export const epochMicrosecondsSql = (timeSql: string) => `(extract(epoch from ${timeSql}) * 1000000)::bigint`
 
 /** Exact below 2^53 microseconds. */
-export const timestampOfMicrosecondsSql = (microseconds: string) =>
-  `timestamptz 'epoch' + ${microseconds} * interval '1 microsecond'`
+export const timestampOfMicrosecondsSql = (microsecondsSql: string) =>
+  `timestamptz 'epoch' + ${microsecondsSql} * interval '1 microsecond'`
 
 /** Replaces U+0000, because Postgres cannot store it. */
 export function replaceNulCharacters(text: string | null): string | null {

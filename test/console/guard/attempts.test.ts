@@ -5,7 +5,7 @@ function setup() {
   let nowMs = 0
   const attempts = createLoginAttemptLimit({ stopwatch: () => () => nowMs })
   const tries = (n: number, address: (i: number) => string) =>
-    Array.from({ length: n }, (_, i) => attempts.take(address(i))).filter((waitMs) => waitMs === 0).length
+    Array.from({ length: n }, (_, i) => attempts.takeOrWaitMs(address(i))).filter((waitMs) => waitMs === 0).length
   const pass = (ms: number) => {
     nowMs += ms
   }
@@ -15,9 +15,9 @@ function setup() {
 test('an address has five tries, and then one a minute', () => {
   const { attempts, tries, pass } = setup()
   expect(tries(10_000, () => '10.0.0.1')).toBe(5)
-  expect(attempts.take('10.0.0.1')).toBe(60_000)
+  expect(attempts.takeOrWaitMs('10.0.0.1')).toBe(60_000)
   pass(59_999)
-  expect(attempts.take('10.0.0.1')).toBe(1)
+  expect(attempts.takeOrWaitMs('10.0.0.1')).toBe(1)
   pass(1)
   expect(tries(2, () => '10.0.0.1')).toBe(1)
 })
@@ -41,10 +41,10 @@ test('a browser that has signed in has five tries of its own, whatever is tried 
   tries(10_000, () => '127.0.0.1')
   tries(10_000, (i) => `10.1.${i >> 8}.${i & 255}`)
   const own = () =>
-    Array.from({ length: 10 }, () => attempts.take('127.0.0.1', 'device')).filter((ms) => ms === 0).length
-  expect(attempts.take('127.0.0.1')).toBeGreaterThan(0)
+    Array.from({ length: 10 }, () => attempts.takeOrWaitMs('127.0.0.1', 'device')).filter((ms) => ms === 0).length
+  expect(attempts.takeOrWaitMs('127.0.0.1')).toBeGreaterThan(0)
   expect(own()).toBe(5)
-  expect(attempts.take('127.0.0.1', 'other device')).toBe(0)
+  expect(attempts.takeOrWaitMs('127.0.0.1', 'other device')).toBe(0)
   pass(60_000)
   expect(own()).toBe(1)
 })
@@ -52,7 +52,7 @@ test('a browser that has signed in has five tries of its own, whatever is tried 
 test('who signs in again and again is not stopped', () => {
   const { attempts } = setup()
   for (let i = 0; i < 1_000; i++) {
-    expect(attempts.take('10.0.0.1')).toBe(0)
-    attempts.succeeded('10.0.0.1')
+    expect(attempts.takeOrWaitMs('10.0.0.1')).toBe(0)
+    attempts.giveBack('10.0.0.1')
   }
 })

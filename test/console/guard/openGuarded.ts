@@ -42,7 +42,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     askService: () => Promise.reject(new Error('this console asks nobody')),
     say: (line) => said.push(line),
   }
-  const app = await createConsole(parts, { ...access, host, who: 'operator test', isReadOnly })
+  const app = await createConsole(parts, { ...access, host, whoWithoutSignIn: 'operator test', isReadOnly })
   app.get('/change', ({ viewer }, reply) =>
     reply
       .type('text/html; charset=utf-8')

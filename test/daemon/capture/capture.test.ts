@@ -35,7 +35,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     }),
     skipRows: captureLock.skip,
     forgetSkippedRow: captureLock.forget,
-    stopCaptureOfType: captureLock.stopCaptureOfType,
+    stopCaptureOfTypeBriefly: captureLock.stopCaptureOfType,
     resumeCaptureOfTypes: captureLock.resumeCaptureOfTypes,
     async reportLater() {},
     map: ({ type, payload, unreadable }) =>
@@ -102,7 +102,7 @@ test('a crash after the ledger was written and before the rows were marked chang
   const dies: Partial<CaptureDeps> = {
     async claim(request) {
       const rows = await claim(request)
-      return rows && { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+      return rows && { ...rows, markReturningUnmarkedIds: () => Promise.reject(new Error('Connection terminated')) }
     },
   }
   await expect(captureOnce(dies)).rejects.toThrow('terminated')
@@ -484,7 +484,7 @@ test('a row in conflict is not left to the report with the rows whose mark took 
     async claim(request) {
       const rows = await claim(request)
       const tooSlow = Object.assign(new Error('too slow'), { code: '57014', severity: 'ERROR' })
-      return rows && { ...rows, mark: () => Promise.reject(tooSlow) }
+      return rows && { ...rows, markReturningUnmarkedIds: () => Promise.reject(tooSlow) }
     },
     async reportLater(outboxIds) {
       left.push(...outboxIds)

@@ -37,7 +37,7 @@ function setup(given: {
     skipped: [],
     mappedTypes: null,
     heldTypes: [],
-    hasHistory: state.hasHistory,
+    isHistoryComplete: state.hasHistory,
     leaveTypesToOthers: async () => {},
     insert: async () => (state.mayTake ? { conflictingIds: new Set(), discarded: new Map() } : null),
   }
@@ -47,8 +47,8 @@ function setup(given: {
       outboxIds: rows.map(({ outboxId }) => outboxId),
       typesLeftToOthers: [],
       isUnmarkable: false,
-      read: async () => rows,
-      mark: async () => [],
+      readAsManyAsFit: async () => rows,
+      markReturningUnmarkedIds: async () => [],
       [Symbol.asyncDispose]: async () => {},
     }
   }
@@ -69,7 +69,7 @@ function setup(given: {
       readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNewRows: async () => state.rows > 0 }),
       skipRows: async () => {},
       forgetSkippedRow: async () => {},
-      stopCaptureOfType: async () => {},
+      stopCaptureOfTypeBriefly: async () => {},
       resumeCaptureOfTypes: async () => {},
       reportLater: async () => {},
       map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}', amounts: {} }),
@@ -81,7 +81,7 @@ function setup(given: {
       onRowRejected: () => {},
       onRowSkipped: () => {},
     },
-    sleep: {
+    sleepFlagKeeper: {
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },

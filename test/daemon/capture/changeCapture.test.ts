@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SourceQuery } from '../../../src/mapping/mapping.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
+import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
 import { asInstaller, captureFile, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/postgres.ts'
@@ -1008,7 +1008,7 @@ async function readContents(pool: pg.Pool, source: SourceQuery | null = null) {
     `select id::text as "outboxId", type, key, payload::text from outbox order by outbox.id`,
   )
   const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
-  return readRecordContents(outbox, new Map([['order', { source }]]), rows)
+  return readRecordContentsThatFit(outbox, new Map([['order', { source }]]), rows)
 }
 
 /** `setupSale` with a pool whose sessions have the rights of a daemon, as the role pg_monitor. */

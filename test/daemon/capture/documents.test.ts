@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
-import { failResubmissionsOfOvertakenDocuments, readNewerVersions } from '../../../src/ledger/documents.ts'
+import { failResubmissionsOfOvertakenDocuments, readNewerVersionsAmong } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
@@ -15,7 +15,7 @@ import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
 import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
+import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
@@ -79,7 +79,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
-    readRecordContents: (records) => readRecordContents(outbox, mappings, records),
+    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records),
     withLock: lock.withLock,
     readDueCaptureWork: async () => ({
       ...(await lock.readDueCaptureWork()),
@@ -87,7 +87,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     }),
     skipRows: lock.skip,
     forgetSkippedRow: lock.forget,
-    stopCaptureOfType: lock.stopCaptureOfType,
+    stopCaptureOfTypeBriefly: lock.stopCaptureOfType,
     resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
     async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),
@@ -501,7 +501,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
       'select id, revision from outboxd.submission order by seq',
     )
-    const newer = await readNewerVersions(
+    const newer = await readNewerVersionsAmong(
       ledger.pool,
       rows.map(({ id }) => id),
     )
@@ -736,7 +736,7 @@ describe('a document that changes while its row is taken', () => {
           await setPrice(5, '2')
           await note(5)
         }
-        return readRecordContents(outbox, mappingsOf(query), records)
+        return readRecordContentsThatFit(outbox, mappingsOf(query), records)
       },
     })
     await captureAll()
@@ -773,7 +773,9 @@ describe('a document that changes while its row is taken', () => {
       },
     } as unknown as pg.Pool
     const changing = new Outbox(pool, 'outbox', 1_000_000, ledger.pool)
-    await captureAll({ readRecordContents: (records) => readRecordContents(changing, mappingsOf(query), records) })
+    await captureAll({
+      readRecordContents: (records) => readRecordContentsThatFit(changing, mappingsOf(query), records),
+    })
     await captureAll()
     expect(isChanged).toBe(true)
     expect(await submissions()).toEqual([
@@ -789,7 +791,7 @@ describe('a document that changes while its row is taken', () => {
     const dies: Changes = {
       async claim(request) {
         const rows = await claimRows(outbox, request)
-        return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+        return { ...rows, markReturningUnmarkedIds: () => Promise.reject(new Error('Connection terminated')) }
       },
     }
     await expect(captureAll(dies)).rejects.toThrow('terminated')
@@ -811,7 +813,7 @@ describe('a document that changes while its row is taken', () => {
       captureAll({
         async claim(request) {
           const rows = await claimRows(outbox, request)
-          return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+          return { ...rows, markReturningUnmarkedIds: () => Promise.reject(new Error('Connection terminated')) }
         },
       }),
     ).rejects.toThrow('terminated')

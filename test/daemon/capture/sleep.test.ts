@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { createSleepUntilNotify } from '../../../src/daemon/capture/sleep.ts'
+import { createSleepFlagKeeper } from '../../../src/daemon/capture/sleep.ts'
 import { eventually } from '../../support/eventually.ts'
 
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
@@ -7,7 +7,7 @@ type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 function setup(...answers: Mark[]) {
   const state = { isMarked: false, hasNew: false, asked: 0, elapsedMs: 1_000 }
   const wake = vi.fn()
-  const sleep = createSleepUntilNotify({
+  const sleep = createSleepFlagKeeper({
     async setSleepFlag() {
       state.asked += 1
       const answer = answers.shift() ?? 'marked'

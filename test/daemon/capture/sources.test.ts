@@ -7,7 +7,7 @@ import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readRecordContents } from '../../../src/outbox/readRecordContents.ts'
+import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
@@ -49,7 +49,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     claim: (request) => claimRows(outbox, request),
     claimOne: (outboxId) => claimRow(outbox, outboxId),
     hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
-    readRecordContents: (records) => readRecordContents(outbox, mappings, records, maxMs),
+    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records, maxMs),
     withLock: lock.withLock,
     readDueCaptureWork: async () => ({
       ...(await lock.readDueCaptureWork()),
@@ -57,7 +57,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     }),
     skipRows: lock.skip,
     forgetSkippedRow: lock.forget,
-    stopCaptureOfType: lock.stopCaptureOfType,
+    stopCaptureOfTypeBriefly: lock.stopCaptureOfType,
     resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
     async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),

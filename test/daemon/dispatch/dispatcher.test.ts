@@ -12,7 +12,7 @@ import type {
   TokenVerdict,
 } from '../../../src/model.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
-import { refusalFingerprint } from '../../../src/service/responses.ts'
+import { findCodelessRefusalFingerprint } from '../../../src/service/responses.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -163,7 +163,7 @@ function setup(
     sendHarmlessTrial: (accessToken, isValid) =>
       new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     judgeAnswer: (answer) => ({
-      fingerprint: refusalFingerprint(answer),
+      fingerprint: findCodelessRefusalFingerprint(answer),
       outcome: requestOutcomeOf(answer),
       judged: { verdict: judgeTrialAnswer(answer), hasTokenExpired: state.tokensAreOld },
     }),

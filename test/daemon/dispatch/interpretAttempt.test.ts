@@ -51,12 +51,12 @@ const interpret = (attempt: EndedAttempt, before: FailureStreaks = noFailureStre
 
 describe('silence', () => {
   test.each([
-    ['a record unanswered', record(silent), {}, { silentRequests: 1, silentRecords: 1 }],
-    ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentRecords: 0 }],
-    ['a gateway’s answer', record(response(502)), {}, { silentRequests: 1, silentRecords: 1 }],
-    ['a success that names no transaction', unnamed, {}, { silentRequests: 1, silentRecords: 1 }],
-    ['a record answered', record(response(200, {})), { silentRequests: 3, silentRecords: 3 }, {}],
-    ['a poll answered', poll(response(200, {})), { silentRequests: 3, silentRecords: 3 }, { silentRecords: 3 }],
+    ['a record unanswered', record(silent), {}, { silentRequests: 1, silentPosts: 1 }],
+    ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentPosts: 0 }],
+    ['a gateway’s answer', record(response(502)), {}, { silentRequests: 1, silentPosts: 1 }],
+    ['a success that names no transaction', unnamed, {}, { silentRequests: 1, silentPosts: 1 }],
+    ['a record answered', record(response(200, {})), { silentRequests: 3, silentPosts: 3 }, {}],
+    ['a poll answered', poll(response(200, {})), { silentRequests: 3, silentPosts: 3 }, { silentPosts: 3 }],
     ['a request that never left', record(null), { silentRequests: 3 }, { silentRequests: 3 }],
     [
       'a pause of its own',
@@ -77,17 +77,17 @@ describe('silence', () => {
   test.each([
     ['the fourth request in a row', poll(silent), { silentRequests: 3 }, []],
     ['the fifth request in a row', poll(silent), { silentRequests: 4 }, ['unreachable']],
-    ['the fifth record, polls being answered', record(silent), { silentRecords: 4 }, ['unreachable']],
+    ['the fifth record, polls being answered', record(silent), { silentPosts: 4 }, ['unreachable']],
     [
       'a pause of its own',
       record(silent, { attempted: result(silent, throttled) }),
       { silentRequests: 4 },
       ['throttled'],
     ],
-    ['the fifth success that names no transaction', unnamed, { silentRecords: 4 }, ['unreachable']],
+    ['the fifth success that names no transaction', unnamed, { silentPosts: 4 }, ['unreachable']],
     ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
   ] as [string, EndedAttempt, Partial<FailureStreaks>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
-    const { work, endsSilence } = interpret(attempt, streaks(before))
+    const { work, shouldResetStreaks: endsSilence } = interpret(attempt, streaks(before))
     expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
     expect(endsSilence).toBe(reasons.length > 0)
   })
@@ -103,8 +103,8 @@ describe('silence', () => {
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
-    expect(resetUnansweredStreaks({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
-      streaks({ tokensRefused: 1 }),
+    expect(resetUnansweredStreaks({ silentRequests: 5, silentPosts: 5, trialTokensRefused: 1 })).toEqual(
+      streaks({ trialTokensRefused: 1 }),
     )
   })
 })
@@ -134,7 +134,7 @@ describe('a poll that is sent as a trial', () => {
 
   test('that calls for a pause clears nothing and prolongs nothing: it may be that one alone', () => {
     const attempted = result(response(429), throttled)
-    const { work, endsSilence } = interpret(poll(null, { trial: true, attempted }))
+    const { work, shouldResetStreaks: endsSilence } = interpret(poll(null, { trial: true, attempted }))
     expect(work).toMatchObject({ trialSucceeded: false, trialEnded: true, pauses: [] })
     expect(endsSilence).toBe(false)
   })
@@ -150,11 +150,17 @@ describe('a question as a trial', () => {
 
   test.each([
     ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],
-    ['a pause', response(429), { tokensRefused: 1 }, { trialSucceeded: false, pauses: [{ reason: 'throttled' }] }, 0],
+    [
+      'a pause',
+      response(429),
+      { trialTokensRefused: 1 },
+      { trialSucceeded: false, pauses: [{ reason: 'throttled' }] },
+      0,
+    ],
     ['no answer', silent, {}, { trialSucceeded: false, pauses: [{ reason: 'unreachable' }] }, 0],
-    ['one that never left', null, { tokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
+    ['one that never left', null, { trialTokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
     ['the first 401', response(401), {}, { trialSucceeded: false, pauses: [] }, 1],
-    ['the second 401', response(401), { tokensRefused: 1 }, { pauses: [{ reason: 'unauthorized' }] }, 2],
+    ['the second 401', response(401), { trialTokensRefused: 1 }, { pauses: [{ reason: 'unauthorized' }] }, 2],
   ] as [
     string,
     Answer | null,
@@ -164,13 +170,13 @@ describe('a question as a trial', () => {
   ][])('%s: %#', (_, answer, before, work, tokensRefused) => {
     const interpretation = ask(answer, before)
     expect(interpretation.work).toMatchObject({ transition: null, trialEnded: true, ...work })
-    expect(interpretation.streaks).toEqual(streaks({ tokensRefused }))
-    expect(interpretation.endsSilence).toBe(false)
+    expect(interpretation.streaks).toEqual(streaks({ trialTokensRefused: tokensRefused }))
+    expect(interpretation.shouldResetStreaks).toBe(false)
   })
 
   test('a 401 that comes of the token’s age counts for nothing, and the token is dropped all the same', () => {
     const { work, streaks: after, isTokenRefused } = ask(response(401), {}, true)
-    expect([work.pauses, after.tokensRefused, isTokenRefused]).toEqual([[], 0, true])
+    expect([work.pauses, after.trialTokensRefused, isTokenRefused]).toEqual([[], 0, true])
   })
 
   test('what is remembered of silence stays', () => {

@@ -32,7 +32,7 @@ test('a slot for one request is given back with its answer, used', () => {
   const permit = slotPool.acquire('submissions')
   expect(slotPool.available()).toBe(0)
   expect(slotPool.hasReturnable()).toBe(false)
-  permit.release()
+  permit.endRequest()
   expect(slotPool.hasReturnable()).toBe(true)
   expect(slotPool.takeReturnable()).toEqual([
     { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 },
@@ -51,13 +51,13 @@ test('a slot that nobody used goes back unused', () => {
 test('a slot for several requests is kept for a moment to be used up, and goes back when all are answered', () => {
   const { slotPool, take, pass } = setup()
   take(3)
-  slotPool.acquire('polls').release()
+  slotPool.acquire('polls').endRequest()
   expect(slotPool.available()).toBe(2)
   expect(slotPool.takeReturnable()).toEqual([])
   const last = [slotPool.acquire('submissions'), slotPool.acquire('submissions')] as [Permit, Permit]
-  last[0].release()
+  last[0].endRequest()
   expect(slotPool.takeReturnable()).toEqual([])
-  last[1].release()
+  last[1].endRequest()
   expect(slotPool.takeReturnable()).toEqual([
     { id: 1, lease: '1', permits: 3, used: true, submissions: 2, polls: 1, others: 0 },
   ])
@@ -67,7 +67,7 @@ test('a slot for several requests is kept for a moment to be used up, and goes b
 test('a slot that was kept too long goes back, used as it is, and gives no more', () => {
   const { slotPool, take, pass } = setup()
   take(3)
-  slotPool.acquire('polls').release()
+  slotPool.acquire('polls').endRequest()
   pass(1_001)
   expect(slotPool.available()).toBe(0)
   expect(slotPool.takeReturnable()).toMatchObject([{ used: true }])
@@ -87,7 +87,7 @@ test('without a slot there is no good permit', () => {
   const { slotPool } = setup()
   const permit = slotPool.acquire('polls')
   expect(permit.isValid()).toBe(false)
-  permit.release()
+  permit.endRequest()
   expect(slotPool.takeReturnable()).toEqual([])
 })
 
@@ -145,13 +145,13 @@ describe('whatever happens', () => {
               unanswered.push(permit)
             }
           } else if (each.kind === 'answer') {
-            for (const permit of unanswered.splice(each.which % (unanswered.length + 1), 1)) permit.release()
+            for (const permit of unanswered.splice(each.which % (unanswered.length + 1), 1)) permit.endRequest()
           } else if (each.kind === 'pass') pass(each.ms)
           else collect()
           expect(good).toBeLessThanOrEqual(taken)
           expect(slotPool.available()).toBeLessThanOrEqual(taken - good)
         }
-        for (const permit of unanswered) permit.release()
+        for (const permit of unanswered) permit.endRequest()
         pass(windowMs)
         collect()
         expect(returned).toBe(taken)
@@ -167,7 +167,7 @@ describe('whatever happens', () => {
         take(...permits)
         const total = permits.reduce((sum, each) => sum + each, 0)
         const drawn = Math.min(draws, total)
-        for (let i = 0; i < drawn; i++) slotPool.acquire('submissions').release()
+        for (let i = 0; i < drawn; i++) slotPool.acquire('submissions').endRequest()
         const spent = slotPool.takeReturnable()
         expect(spent.reduce((sum, { submissions }) => sum + submissions, 0)).toBeLessThanOrEqual(drawn)
         for (const slot of spent) expect(slot.used).toBe(slot.submissions > 0)

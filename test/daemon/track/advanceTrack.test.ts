@@ -10,8 +10,8 @@ import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 const now = {
   nextPollDelayMs: 9_000,
   freshKey: '00000000-0000-7000-8000-0000000000ff',
-  askedMs: 5_000.4,
-  answeredMs: 5_012.6,
+  ageAskedMs: 5_000.4,
+  ageAnsweredMs: 5_012.6,
 }
 const pause: PauseToRaise = { reason: 'unavailable', askedMs: null, detail: 'E003' }
 const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job', polls: 2 }
@@ -194,8 +194,8 @@ describe('in the ledger', () => {
         const step = toTrackStep(polled, verdict, {
           nextPollDelayMs: 1_000,
           freshKey: randomUUID(),
-          askedMs: polled.ageMs,
-          answeredMs: polled.ageMs + 10,
+          ageAskedMs: polled.ageMs,
+          ageAnsweredMs: polled.ageMs + 10,
         })
         expect(await rows.write(polled, step)).toBe(step.change.state)
       }),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitProcessingTimes, type ObservedProcessingTime } from '../../../src/daemon/track/processingTimes.ts'
-import { expectedPollCount, nextPollDelayMs } from '../../../src/daemon/track/schedule.ts'
+import { expectedPollCount, pollDelayAfterNotDoneMs } from '../../../src/daemon/track/schedule.ts'
 import { playBurst } from '../../../tools/bench/harness/simulatedBurst.ts'
 import { every, learned, oracle } from '../../../tools/bench/harness/simulatedSchedules.ts'
 import { arrivals, distributions, percentile } from '../../../tools/bench/harness/workloads.ts'
@@ -36,7 +36,7 @@ const known = fitProcessingTimes(
 test('the next poll is never in the past, never NaN, never further off than ten windows', () => {
   fc.assert(
     fc.property(anyModel, anyAgeMs, anyPriceMs, anyRandom, (model, ageMs, priceMs, random) => {
-      const waitMs = nextPollDelayMs(model, ageMs, priceMs, random)
+      const waitMs = pollDelayAfterNotDoneMs(model, ageMs, priceMs, random)
       expect(waitMs).toBeGreaterThanOrEqual(WINDOW_MS / 240)
       expect(waitMs).toBeLessThanOrEqual(WINDOW_MS * 10)
     }),
@@ -48,8 +48,8 @@ test('a first poll never comes earlier, and a record never costs more polls, at 
   fc.assert(
     fc.property(anyModel, anyPriceMs, anyPriceMs, anyRandom, (model, one, other, random) => {
       const [low, high] = [Math.min(one, other), Math.max(one, other)]
-      expect(nextPollDelayMs(model, 0, high, random)).toBeGreaterThanOrEqual(
-        nextPollDelayMs(model, 0, low, random) - 1e-6,
+      expect(pollDelayAfterNotDoneMs(model, 0, high, random)).toBeGreaterThanOrEqual(
+        pollDelayAfterNotDoneMs(model, 0, low, random) - 1e-6,
       )
       expect(expectedPollCount(model, 0, high)).toBeLessThanOrEqual(expectedPollCount(model, 0, low) + 1e-9)
     }),
@@ -63,7 +63,7 @@ test('a record costs as many polls as are expected, where the model is right', (
     for (let i = 0; i < 2_000; i++) {
       const doneMs = -20_000 * Math.log(1 - (i + 0.5) / 2_000)
       for (let ageMs = 0; ageMs < doneMs; polls++)
-        ageMs += nextPollDelayMs(exponential, ageMs, priceMs, stratified(polls))
+        ageMs += pollDelayAfterNotDoneMs(exponential, ageMs, priceMs, stratified(polls))
     }
     const expected = expectedPollCount(exponential, 0, priceMs)
     expect(polls / 2_000).toBeGreaterThan(0.85 * expected)
@@ -77,7 +77,7 @@ test('of plans at one price none costs less than the one that is chosen', () => 
     for (let i = 0; i < 2_000; i++) {
       const doneMs = -20_000 * Math.log(1 - (i + 0.5) / 2_000)
       let ageMs = 0
-      for (; ageMs < doneMs; cost += price) ageMs += nextPollDelayMs(exponential, ageMs, plannedFor, 0.5)
+      for (; ageMs < doneMs; cost += price) ageMs += pollDelayAfterNotDoneMs(exponential, ageMs, plannedFor, 0.5)
       cost += ageMs - doneMs
     }
     return cost
@@ -96,13 +96,15 @@ function stratified(i: number): number {
 }
 
 test('a small share of first polls explores, whatever the pressure; later ones do not', () => {
-  expect(nextPollDelayMs(known, 0, 600_000, 0.01)).toBeLessThan(nextPollDelayMs(known, 0, 600_000, 0.5))
-  expect(nextPollDelayMs(known, 0, 600_000, 0.03)).toBe(nextPollDelayMs(known, 0, 600_000, 0.5))
-  expect(nextPollDelayMs(known, 10_000, 600_000, 0.01)).toBe(nextPollDelayMs(known, 10_000, 600_000, 0.5))
+  expect(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.01)).toBeLessThan(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.5))
+  expect(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.03)).toBe(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.5))
+  expect(pollDelayAfterNotDoneMs(known, 10_000, 600_000, 0.01)).toBe(
+    pollDelayAfterNotDoneMs(known, 10_000, 600_000, 0.5),
+  )
 })
 
 test('with little learned it asks more often, for the first answers teach most', () => {
-  expect(nextPollDelayMs(fitProcessingTimes([], WINDOW_MS), 0, 600_000, 0.5)).toBeLessThan(60_000)
+  expect(pollDelayAfterNotDoneMs(fitProcessingTimes([], WINDOW_MS), 0, 600_000, 0.5)).toBeLessThan(60_000)
 })
 
 function scenario(over: Partial<Scenario>): Scenario {

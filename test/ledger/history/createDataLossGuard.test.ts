@@ -308,7 +308,10 @@ test('a ledger without records takes no rows with which one that names a transac
   const instance = { id: 'daemon', who: 'daemon 1' }
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>
-    withCaptureLock(capturing, async ({ hasHistory, insert }) => ({ hasHistory, inserted: await insert([record()]) }))
+    withCaptureLock(capturing, async ({ isHistoryComplete: hasHistory, insert }) => ({
+      hasHistory,
+      inserted: await insert([record()]),
+    }))
   for (found of [found, { kind: 'unknown' }] satisfies RowSearchResult[])
     expect(await capture()).toEqual({ hasHistory: true, inserted: null })
   expect(await ledger.countStates()).toEqual({})

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { allowedChangesByTable, readLedgerGrantStatements } from '../../../src/ledger/operator/grants.ts'
+import { allowedChangesByTable, readLedgerPrivilegeStatements } from '../../../src/ledger/operator/grants.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { checkout } from '../../support/program.ts'
 
@@ -53,7 +53,7 @@ test('a role with the rights that 0.2.0 printed loses those that it does not nee
     grant select, insert, update, delete on all tables in schema outboxd to ${role};
     grant select, insert, update, delete on all tables in schema pgboss to ${role}`)
   try {
-    const statements = await readLedgerGrantStatements(pool, role, 'run')
+    const statements = await readLedgerPrivilegeStatements(pool, role, 'run')
     expect(statements.filter((statement) => /^revoke delete on .*outboxd\.history/.test(statement))).toHaveLength(1)
     for (const statement of statements) await pool.query(statement)
     const held = await pool.query<{ table: string; acts: string[] }>(
@@ -66,10 +66,10 @@ test('a role with the rights that 0.2.0 printed loses those that it does not nee
       Object.fromEntries(Object.entries(allowedChangesByTable).map(([table, { acts }]) => [table, acts.toSorted()])),
     )
     expect(
-      (await readLedgerGrantStatements(pool, role, 'run')).filter((statement) => statement.startsWith('revoke')),
+      (await readLedgerPrivilegeStatements(pool, role, 'run')).filter((statement) => statement.startsWith('revoke')),
     ).toEqual([])
     expect(
-      (await readLedgerGrantStatements(pool, role, 'read')).filter((statement) => statement.startsWith('revoke')),
+      (await readLedgerPrivilegeStatements(pool, role, 'read')).filter((statement) => statement.startsWith('revoke')),
     ).not.toEqual([])
   } finally {
     await pool.query(`drop owned by ${pg.escapeIdentifier(role)}; drop role ${pg.escapeIdentifier(role)}`)

@@ -1,13 +1,13 @@
 import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { type Answer, jsonContentType, Problem, problemContentType } from './problemAnswer.ts'
+import { type Answer, jsonContentType, ProblemDetails, problemContentType } from './problemAnswer.ts'
 
 /** Gives a refusal's body and Retry-After the configured form. */
-export function applyAnswerSettings(answer: Answer, live: LiveSettings, serviceTimeUs: number): Answer {
+export function applyRefusalSettings(answer: Answer, live: LiveSettings, serviceTimeUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']
   const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, serviceTimeUs) }
-  if (!(body instanceof Problem)) return timed
+  if (!(body instanceof ProblemDetails)) return timed
   const { errorShape, unauthorizedShape } = live
   const name = answer.status === 401 && unauthorizedShape !== 'same' ? unauthorizedShape : errorShape
   const { contentType, body: shaped } = errorShapes[name]
@@ -27,11 +27,11 @@ function later(us: number, seconds: number): string {
 
 interface Shape {
   contentType: string
-  body(problem: Problem): unknown
+  body(problem: ProblemDetails): unknown
 }
 
 const textType = 'text/plain; charset=utf-8'
-const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
+const words = ({ code, title, detail }: ProblemDetails) => [code, title, detail].filter(Boolean).join(': ')
 
 const errorShapes: Record<ErrorShape, Shape> = {
   problem: { contentType: problemContentType, body: (problem) => problem },
