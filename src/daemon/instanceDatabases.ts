@@ -79,7 +79,7 @@ async function connect(
     keyOnFailure: config.keyOnFailure,
     given: { ...given(), [outboxFileSettingName]: digest },
   })
-  const queue = await openLedger(options, ledger, settings)
+  const queue = await openLedger(options, ledger)
   closing.push(queue.close)
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
@@ -96,6 +96,8 @@ async function connect(
     // If only the outbox's database cannot be reached, work on the ledger goes on.
     if (isRefusal(error)) throw error
   })
+  // Last, because the settings of a start that fails would count for 60 s.
+  await agreeOnSettings(ledger, settings())
   const { channel } = outbox
   const listener =
     channel === null ? null : openListener({ url: addresses.outbox, channel, readTable, onNotice, onError })
@@ -135,7 +137,6 @@ async function connect(
 async function openLedger(
   { config, addresses, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
-  settings: () => InstanceSettings,
 ): Promise<PollQueue> {
   return withConnectionErrorsExplained('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
     await assertEncodingIsUsable(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
@@ -145,7 +146,6 @@ async function openLedger(
       await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
       await assertLedgerBelongsToService(ledger, config.service)
     })
-    await agreeOnSettings(ledger, settings())
     return openPollQueue(addresses.ledger, onError)
   })
 }

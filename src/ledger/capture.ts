@@ -307,9 +307,12 @@ export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRet
     Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
   >(
     db,
-    `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
+    `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by captured desc, retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,
-    `(select count(*) >= ${conflictsMax} from outboxd.problem where ${isWaitingConflictSql}) as "hasTooManyConflicts"`,
+    // Conflicts of outcomes that are to be written back are of captured rows.
+    `(select count(*) >= ${conflictsMax} from outboxd.problem p where ${isWaitingConflictSql} and not exists (
+        select from outboxd.submission s where s.outbox_id = p.subject and s.${isOfServedOutboxSql} and s.report_due
+      )) as "hasTooManyConflicts"`,
   )
   if (hasTooManyConflicts) throw new TooManyRowConflicts()
   return { dueId, leavesTypes, served }

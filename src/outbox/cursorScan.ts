@@ -397,7 +397,7 @@ const sampleMax = 20
 const idSampleMax = 100
 
 function cursorScanStatements(rows: RowExpressions) {
-  const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order, orderInKey } = rows
+  const { from, waits, key, keyHash, type, seen, id, idType, exactIdType, idText, sort, order, orderInKey } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
   /** True after a position, and for all rows if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
@@ -430,8 +430,8 @@ function cursorScanStatements(rows: RowExpressions) {
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     /** Selects a captured id that the column's type writes differently than the ledger. */
     changedIds: `
-    select was || ' as ' || id::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
-    where id::text <> was collate "C" limit 1`,
+    select was || ' as ' || id::${exactIdType}::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
+    where id::${exactIdType}::text <> was collate "C" limit 1`,
     one: `select ${seen}, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
       from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,

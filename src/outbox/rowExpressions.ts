@@ -68,6 +68,7 @@ export function rowExpressions(
     record: rawRowColumns,
     id,
     idType: columnOf(shape, table.id).type,
+    exactIdType: columnOf(shape, table.id).exactType,
     idText,
     /** The values by which rows are ordered. The last one is always the id. */
     sort,

@@ -3,7 +3,7 @@ import { columnTextSql } from './columns.ts'
 import type { StampedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { isInSliceSql, type TableSlice } from './slices.ts'
+import { isInSliceSql, nullIfCanceled, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
@@ -79,10 +79,13 @@ export async function countUnknownStatuses(
   }
   if (slice.upTo !== null || table.rows.lacksId === null) return [...all.values()]
   const { from, lacksId } = table.rows
-  const lacking = await table.db.query<UnknownStatus>(
-    `select null as status, count(*)::int as rows, null as "firstId" from ${from} where ${lacksId} having count(*) > 0`,
+  // One statement for the whole table, which may be slow for a view.
+  const lacking = await nullIfCanceled(() =>
+    table.db.query<UnknownStatus>(
+      `select null as status, count(*)::int as rows, null as "firstId" from ${from} where ${lacksId} having count(*) > 0`,
+    ),
   )
-  return [...all.values(), ...lacking.rows]
+  return [...all.values(), ...(lacking?.rows ?? [])]
 }
 
 export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: boolean): string {

@@ -139,12 +139,12 @@ describe('capture', () => {
 
   test('counts what is queued', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])
-    expect(await room()).toEqual({ limit: 798, keyRowsMax: 20, exceptKeys: [] })
+    expect(await room()).toEqual({ room: 798, keyRowsMax: 20, exceptKeys: [] })
   })
 
   test('leaves keys alone whose line is long', async () => {
     await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
-    expect(await room()).toEqual({ limit: 759, keyRowsMax: 20, exceptKeys: ['long'] })
+    expect(await room()).toEqual({ room: 759, keyRowsMax: 20, exceptKeys: ['long'] })
   })
 
   test.each([

@@ -37,7 +37,7 @@ interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 
   aliveSinceMs: number | null
   silentDaemon: { lastHeardMs: number | null; heldUpBy: LockingSession[] } | null
   lastHour: RequestCounts
-  readOnly: ReadOnlyDatabase[]
+  readOnlyDatabases: ReadOnlyDatabase[]
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   problems: Problem[]
   rowsBeforeStart: RowsBeforeStart | null
@@ -89,7 +89,7 @@ const calm: SystemStatus = {
   aliveSinceMs: nowMs - 3_600_000,
   silentDaemon: null,
   lastHour: { requests: 0, failed: 0, answered: 0, slow: 0 },
-  readOnly: [],
+  readOnlyDatabases: [],
   pauses: [],
   problems: [],
   rowsBeforeStart: null,
@@ -149,8 +149,8 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
     },
   ],
   'both databases can be written': [
-    { readOnly: [{ of: 'outbox', cause: 'standby' }] },
-    { readOnly: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
+    { readOnlyDatabases: [{ of: 'outbox', cause: 'standby' }] },
+    { readOnlyDatabases: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
   ],
   'no second ledger has open records': [{ secondLedger: { records: 3, open: 1 } }],
   'a daemon lives': [
@@ -197,7 +197,7 @@ test('work in progress is well, too', () => {
 
 test.each([
   [{ instances: 0 }, 'outboxd run'],
-  [{ instances: 0, readOnly: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
+  [{ instances: 0, readOnlyDatabases: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
   [{ outboxWaiting: null }, 'outboxd check'],
   [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
   [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],

@@ -397,6 +397,7 @@ const changedTypes = [
   },
   { from: 'text', to: 'bigint', id: '007', change: '007 as 7' },
   { from: 'numeric', to: 'int', id: '2.00', change: 'some do not fit its type' },
+  { from: 'int', to: 'numeric(12, 2)', id: '7', change: '7 as 7.00' },
 ]
 test.each(changedTypes)('ids of another text after $from became $to: no row is sent again', async ({
   from,

@@ -273,7 +273,8 @@ async function captureAlone(
       read,
     })
     if (turn === 'behind') {
-      await deps.skipRows([{ outboxId, isCaptured: false, detail: behindMessage }])
+      // The scan of new rows keeps the order of keys, so it takes the row when its turn comes.
+      await deps.forgetSkippedRow(outboxId)
       return 'again'
     }
     if (result.kind !== 'failed') return forget(deps, outboxId, result)
@@ -327,10 +328,6 @@ async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: 
   deps.onRowSkipped(outboxId, error)
   return 'again'
 }
-
-const behindMessage =
-  'the row could not be captured before, and now waits for its key: an earlier row waits, or a record of the key is held. The daemon tries again by itself'
-
 const ignored = (outboxId: string) => ({
   outboxId,
   isCaptured: true,
