@@ -1,4 +1,4 @@
-/** The most characters that outboxd keeps of a text from outside, by kind of text. */
+/** The most characters that outboxd keeps of a text from outside. */
 export const textCharsMax = {
   /** Indexed, and a btree entry has at most 2,704 bytes. */
   code: 64,
@@ -15,7 +15,7 @@ export const textCharsMax = {
 
 /**
  * Cuts a text before it is stored or shown. NUL and halves of surrogate pairs become U+FFFD, because Postgres refuses
- * them. A cut text ends in an ellipsis.
+ * them.
  *
  * Database sessions replace characters that the encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
  * (src/plainText.ts) makes a text safe for a terminal.

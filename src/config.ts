@@ -129,12 +129,11 @@ function sharedValues({ value }: VariableReader): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, formatInVariableUnit(name, value(name))]))
 }
 
-/** Formats a value of `Config` in its variable's unit: durations in seconds, and null as 0. */
 export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/** The settings that a running daemon reads again: client id, secret, PEM texts and the proxy. */
+/** The settings that a running daemon reads again. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: VariableReader) => ({
@@ -172,7 +171,6 @@ export type CredentialKind = keyof typeof credentialReaders
 export const credentialKinds = Object.keys(credentialReaders) as CredentialKind[]
 export const connectionCredentialKinds = ['authority', 'certificate', 'proxy'] as const satisfies CredentialKind[]
 
-/** A sentence that says why the variables cannot be used. */
 type VariablesProblem = string
 
 export const readCredentials = (env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem =>
@@ -221,8 +219,7 @@ function mappingsFolder(given: string, env: Environment): string {
 }
 
 /**
- * Says which mapping files are read if those of the current folder are not. Every command that reads mapping files
- * prints this sentence.
+ * Says which mapping files are read if those of the current folder are not.
  *
  * @param environmentFile the path of the variables file if the mappings in use are in its folder, else null
  */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
-/** Says whether the instances on one ledger may have different values of a variable. */
 export type ValuesAcrossInstances =
   /** Instances should not differ. `outboxd status` reports differences. */
   | 'same: reported'
@@ -37,7 +36,7 @@ function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }
 
-/** Reads variables and collects their mistakes. `done` throws all mistakes together. */
+/** `done` throws all mistakes together. */
 export function createVariableReader<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
   type Name = keyof V & string
   type Value<N extends Name> = z.output<V[N]['schema']>

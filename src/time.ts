@@ -1,6 +1,6 @@
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Reads a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w. Returns null for other texts. */
+/** Reads a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w. */
 export function parseDurationMs(text: string): number | null {
   if (!/^(\d{1,6}[smhdw])+$/.test(text)) return null
   return [...text.matchAll(/(\d+)([smhdw])/g)].reduce((ms, [, n, unit = '']) => ms + Number(n) * (unitMs[unit] ?? 0), 0)

@@ -10,7 +10,7 @@ export const integerSchema = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 
-/** Reads seconds as milliseconds. Decimals are for tests and benchmarks, which use short times. */
+/** Decimals are for tests and benchmarks, which use short times. */
 export const secondsAsMsSchema = (secondsMax: number) =>
   z
     .string()
@@ -23,7 +23,6 @@ export const secondsAsMsSchema = (secondsMax: number) =>
         .max(secondsMax * 1000, `must be at most ${secondsMax}`),
     )
 
-/** Reads seconds as milliseconds, and 0 (never) as null. */
 export const secondsOrNeverAsMsSchema = (secondsMax: number) =>
   z.union(
     [z.literal('0').transform(() => null), secondsAsMsSchema(secondsMax)],

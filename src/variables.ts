@@ -31,7 +31,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-/** Every variable of outboxd. docs/reference/variables.md is generated from this table. */
+/** docs/reference/variables.md is generated from this table. */
 export const variables = {
   DATABASE_URL: {
     instances: 'same: refused',

@@ -59,7 +59,6 @@ export async function askDiscoverQuestions(
 }
 
 /**
- * Opens the budget that discover shares with the daemon.
  * @returns null if the database has no budget yet
  * @throws ConfigInvalid
  */

@@ -105,7 +105,6 @@ function summary(findings: readonly Finding[]): string {
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-/** All of the configuration, only the variables of the databases, or nothing. */
 interface Configured {
   config: Config | null
   databaseConfig: DatabaseConfig | null

@@ -38,7 +38,7 @@ files, could not try outbox.yaml on the table yet, or does not answer.`,
 const patienceMs = 15_000
 const askAgainMs = 250
 
-/** Waits until all daemons have answered or left, for `patienceMs` at most. */
+/** Waits for `patienceMs` at most. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],

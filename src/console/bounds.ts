@@ -1,6 +1,6 @@
 import { RequestRefused } from './errors.ts'
 
-/** A map of at most `max` entries. Drops the entry that was set longest ago. */
+/** Drops the entry that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #max: number
 

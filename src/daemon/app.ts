@@ -39,7 +39,7 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 export type App = Awaited<ReturnType<typeof startApp>>
 
 /**
- * Starts the daemon. Claims work last, so that a failed start has claimed nothing.
+ * Claims work last, so that a failed start has claimed nothing.
  *
  * @throws AddressUnusable, OutboxMismatch, ServiceMismatch, or Error if a database cannot be used
  */

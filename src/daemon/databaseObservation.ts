@@ -21,7 +21,7 @@ const notAgreed = { said: '', untilMs: Number.NEGATIVE_INFINITY }
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/** Returns the wait until the next count. Counting then costs at most a thousandth of a core. */
+/** With this wait, counting costs at most a thousandth of a core. */
 export function backlogCountIntervalMs(rowsWaiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
@@ -117,7 +117,7 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
 /** Fewer rows before the first capture cause no warning. */
 const outboxHistoryMin = 1_000
 
-/** Warns of many old rows. A new ledger sends all of them, which is seldom intended. */
+/** A new ledger sends all old rows, which is seldom intended. */
 export async function raiseInitialBacklogProblem({
   log,
   databases,

@@ -13,7 +13,7 @@ export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
   /** @returns the number of the reload that this instance has not answered; null for none */
   beat(): Promise<number | null>
-  /** Reads the files again and writes the answer to the reload. If the write fails, the next beat asks again. */
+  /** If the answer cannot be written, the next beat asks again. */
   answerReload(asked: number): Promise<void>
 }
 

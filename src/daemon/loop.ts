@@ -17,8 +17,8 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
 const failedRoundMaxMs = 10_000
 
 /**
- * Returns a round of all steps. A failed step does not keep the others from running, unless it took long. Then the next
- * round begins behind that step.
+ * A failed step does not keep the others from running, unless it took long. Then the next round begins behind that
+ * step.
  */
 export function createStepRound(
   steps: readonly (() => Promise<void>)[],

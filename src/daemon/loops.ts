@@ -40,7 +40,6 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   ) as Record<LoopName, Loop>
   const { dispatch, capture, heartbeat, ...others } = loops
   return {
-    /** @returns true if every outcome became known and was written */
     async stop(): Promise<boolean> {
       const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
       const isSettled = await stopAndWaitForOutcomes({ ...parts.dispatch, log, stopTakingWork })

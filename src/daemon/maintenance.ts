@@ -30,7 +30,6 @@ import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 
 export interface MaintenancePartsOptions {
   dispatch: Pick<DispatchPart, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
-  /** False if records of other instances must be left alone, because they may only seem dead. */
   mayRescue(): boolean
   onWritten(outcomes: WrittenOutcomes): void
   onBacklog(rows: number): void

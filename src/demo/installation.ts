@@ -40,7 +40,7 @@ const readyWithinMs = 10_000
 /** Short, so that the demo ends soon. */
 const processingTime = 'lognormal:1:0.3'
 
-/** Starts the demo. @throws the reason of `signal` if it is aborted */
+/** @throws the reason of `signal` if it is aborted */
 export async function startDemo({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()

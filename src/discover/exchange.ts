@@ -1,7 +1,7 @@
 import { isSuccessStatus } from '../model.ts'
 import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
-/** A request and its answer. Holds secrets until `maskExchanges` has hidden them. */
+/** Holds secrets until `maskExchanges` has hidden them. */
 export interface Exchange {
   purpose: string
   method: 'GET' | 'POST'
@@ -47,7 +47,6 @@ export const isRefusalOfRequestItself = (seen: ParsedAnswer): boolean =>
 export const isThrottled = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceErrorCode(seen.code)
 
-/** Says why an answer tells nothing about the request; null if the answer is usable. */
 export function whyAnswerIsUnusable(seen: ParsedAnswer): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
   if (isServiceErrorCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null

@@ -92,7 +92,7 @@ export function hasEarlierAttemptArrived(exchanges: readonly Exchange[], exchang
 /** Waits between polls: short at first, because the first states may be short. */
 const waitsMs = [150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
-/** Submits two records and polls both until they end, for a minute at most. */
+/** Polls both transactions until they end, for a minute at most. */
 export async function followTwoTransactions(
   parts: QuestionContext,
   resource: Resource,

@@ -107,7 +107,6 @@ export class CannotAsk extends Error {
   override name = 'CannotAsk'
 }
 
-/** No more questions can be asked. */
 export class QuestionsStopped extends Error {
   override name = 'QuestionsStopped'
 }

@@ -51,7 +51,6 @@ function entryOf({ purpose, method, origin, path, headers, body, startedAtMs, an
 const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
-/** Formats an exchange from `maskExchanges` as text. */
 export function formatMaskedExchange({
   purpose,
   method,

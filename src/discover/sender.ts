@@ -183,7 +183,7 @@ function seenOf(answer: HttpAnswer): ParsedAnswer {
   return { ...answer, json, code: findAnyErrorCode(answer.status, json, answer.text) }
 }
 
-/** Counts slots in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
+/** Follows docs/why/budget.md: a slot is free again a window after the answer. */
 export function createInMemorySlots(limit: { requests: number; windowMs: number }, nowMs: () => number): Slots {
   const freeAtMs: number[] = Array(limit.requests).fill(Number.NEGATIVE_INFINITY)
   return {

@@ -118,8 +118,6 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
  * If the service reports fewer remaining requests than slots are free, another program spends from the same budget.
  * Blocks the surplus slots for one window. Ignores small differences, and slots that became free after the request
  * began.
- *
- * @returns the number of permits held back
  */
 export async function holdBackSurplusPermits(
   db: Database,
@@ -185,7 +183,6 @@ export function fitSlotsToNewLimit(
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
-/** Adds these slots' permits to those that the dispatcher already holds. */
 export function countPermitsInHandAndTaken(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + takenSlots.reduce((sum, slot) => sum + slot.permits, 0)

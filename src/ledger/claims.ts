@@ -44,7 +44,6 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
       committing.delete(request.id)
       return claimed
     },
-    /** @returns false while the claim's COMMIT may still succeed */
     async requeueUnsentClaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
       if (xid !== undefined && !(await isPostgresTransactionOver(deps.ledger, xid))) return false
@@ -52,7 +51,6 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
       committing.delete(claimId)
       return true
     },
-    /** @returns null if another instance has the trial */
     claimTrialRequest: (permits: number): Promise<Slot[] | null> =>
       taking((client) => claimTrialRequest(deps, client, permits), null),
     takeSlots: (permits: number): Promise<Slot[]> =>

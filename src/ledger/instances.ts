@@ -85,7 +85,6 @@ export const heartbeatSilenceMaxMs = 12_000
 
 export const settingsValidMs = 60_000
 
-/** True if the instance with this alias wrote a heartbeat within `heartbeatSilenceMaxMs`. */
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 

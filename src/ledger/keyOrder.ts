@@ -27,7 +27,7 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
   )
 }
 
-/** Releases the first record of each key if no earlier record blocks it. @returns the number of released records */
+/** Releases the first record of each key if no earlier record blocks it. */
 export async function releaseFirstRecordsOfKeys(
   db: Database,
   keys: readonly string[],

@@ -192,7 +192,6 @@ export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> 
   return rows
 }
 
-/** Includes invalid and disabled parts. */
 export async function findMissingOrBrokenSchemaParts(db: Database): Promise<SchemaPart[]> {
   const expected: SchemaPart[] = JSON.parse(await readFile(join(migrationsDir, 'structure.json'), 'utf8'))
   const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))

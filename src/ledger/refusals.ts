@@ -12,7 +12,7 @@ const refusalsMax = 10
 /** Records of a run. More than `refusalsMax`, because records with one key count as one. */
 const rememberedMax = 100
 
-/** What follows from a mass refusal: a pause, and records that are queued again. */
+/** What follows from a mass refusal. */
 export interface MassRefusal {
   pause: PauseToRaise
   queued: string[]

@@ -7,8 +7,8 @@ import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 
 /**
- * Reads due reports: new reports in the order of their records, and failed reports to repeat. Reads none while the
- * ledger may have lost data, because the outbox rows may know more.
+ * Reads new reports in the order of their records, and failed reports to repeat. Reads none while the ledger may have
+ * lost data, because the outbox rows may know more.
  */
 export async function readDueReports(
   db: Database,
@@ -81,7 +81,7 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
   )
 }
 
-/** Makes reports due for rows that do not show the end of their records. Their records have ended, or were pruned. */
+/** Makes reports due for rows that do not show the end of their records. */
 export async function makeReportsOfEndedRecordsDue(
   db: Database,
   outboxIds: readonly string[],

@@ -182,7 +182,6 @@ export async function removeContentsOfOldSubmissions(
 /** A pruned record's id is kept for these days, and longer while its row is in the outbox. */
 const knownDays = 366
 
-/** The time of the first check whether the row of pruned submission `s` is gone from the outbox. */
 export const firstGoneRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30

@@ -109,7 +109,6 @@ export interface InstanceSettings {
   given: Readonly<Record<string, string>>
 }
 
-/** The limit and window that all instances use, and their differences. */
 export interface Agreement {
   requests: number
   windowMs: number
@@ -125,7 +124,6 @@ export interface FileInUse {
 /** The key in `given` under which an instance has the digest of its outbox.yaml. */
 export const outboxFileSettingName = 'outbox.yaml'
 
-/** Takes the smallest limit and the longest window, and describes each difference. */
 export function computeAgreement(instances: readonly InstanceSettings[], fileInUse: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))

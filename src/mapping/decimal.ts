@@ -13,12 +13,12 @@ export const numberCharactersMax = 1000
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const plainNumber = /^([+-]?)(\d+)(?:\.(\d+))?$/
 
-/** Reads a JSON number, also with an exponent. Null for any other text. */
+/** Reads a JSON number, also with an exponent. */
 export function parseJsonNumber(text: string): Decimal | null {
   return parse(text, jsonNumber)
 }
 
-/** Reads a number from a text value: digits, an optional sign, a point. Null for any other text. */
+/** Reads a number from a text value: digits, an optional sign, a point. */
 export function parsePlainNumber(text: string): Decimal | null {
   return parse(text, plainNumber)
 }

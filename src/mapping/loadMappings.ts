@@ -38,9 +38,7 @@ export function loadMappings(dir: string): Mappings {
   return mappings
 }
 
-/**
- * Loads the mapping files like `loadMappings`, but returns an empty map if they cannot be used.
- */
+/** Returns an empty map if the files cannot be used. */
 export function loadMappingsOrNone(dir: string): Mappings {
   try {
     return loadMappings(dir)

@@ -100,7 +100,7 @@ export type MappedOrRefusedRecord =
       errors: readonly FieldError[]
     }
 
-/** Maps an outbox row by its type. Never throws, so that an unexpected error rejects only its own record. */
+/** Never throws, so that an unexpected error rejects only its own record. */
 export function mapOutboxRecord(
   mappings: Mappings,
   record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable' | 'noRecord'>,

@@ -11,7 +11,7 @@ export interface Mapping {
   readonly track: boolean
   /** True if the body contains `${submission.id}`, so that the service knows the record by our id. */
   readonly sendsSubmissionId: boolean
-  /** The query that reads the payload; null if the outbox row has the payload. */
+  /** Null if the outbox row has the payload. */
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: RenderBodyPart
@@ -36,7 +36,6 @@ export interface Field {
   readonly lookup: ReadonlyMap<string, string> | null
   /** JSON text of the constant or the default; null if the field has neither. */
   readonly constantOrDefault: string | null
-  /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
   readonly isAmount: boolean
   readonly convert: ConvertValue

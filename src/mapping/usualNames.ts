@@ -57,7 +57,7 @@ export const normalizeName = (name: string): string => name.toLowerCase().replac
 export const isUsualName = (name: string, kind: UsualNameKind): boolean =>
   usualNames[kind].includes(normalizeName(name))
 
-/** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
+/** `netAmount_EUR` becomes net, amount, eur. */
 export const splitNameIntoWords = (name: string): string[] =>
   name
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')

@@ -180,7 +180,7 @@ export interface DueCaptureWork {
   hasNewRows(): Promise<boolean>
 }
 
-/** A report that is due. Its text is read when the row is written, because the record may change before. */
+/** The report's text is read when the row is written, because the record may change before. */
 export interface DueReport {
   submissionId: string
   /** Failed tries to write back, in a row. */

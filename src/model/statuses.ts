@@ -1,6 +1,5 @@
 import type { Outcome } from './service.ts'
 
-/** What an HTTP status means for a sent record (POST). */
 export type PostAnswerMeaning =
   /** Accepted if the answer has an id. */
   | 'taken'
@@ -27,7 +26,6 @@ export type PostAnswerMeaning =
   /** UNCERTAIN_POLICY decides. */
   | 'in-doubt'
 
-/** What an HTTP status means for a polled transaction (GET). */
 export type GetAnswerMeaning =
   | 'answered'
   | 'moved'
@@ -80,7 +78,7 @@ const away = {
 } as const
 
 /**
- * The meaning of each HTTP status. docs/why/guarantee.md prints this table.
+ * docs/why/guarantee.md prints this table.
  *
  * @see docs/reference/interface.md, 7.1; RFC 9110, 15
  */

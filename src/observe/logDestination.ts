@@ -8,11 +8,7 @@ export interface LineStream extends DestinationStream {
   writeKept(): void
 }
 
-/**
- * Writes synchronously, so that the last line before an exit is not lost.
- *
- * @param journalStream the value of JOURNAL_STREAM
- */
+/** Writes synchronously, so that the last line before an exit is not lost. */
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
   return bufferLines(openDescriptor(1), isJournal ? formatJournalLine : formatPlainLine)

@@ -81,8 +81,7 @@ export type MetricRow = RowBase &
 /**
  * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
- * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). Instead of the call,
- * a row of kind `shown` or `moment` needs a field in `MetricsSnapshot`.
+ * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`).
  */
 export const metricRows = {
   requests: {
@@ -278,7 +277,6 @@ export const metricRows = {
   },
 } as const satisfies Record<string, MetricRow>
 
-/** The second metric of a row of kind `moment`. */
 export const deriveAgeMetric = ({ name, help }: MetricRow) => ({
   name: name.replace('_timestamp_', '_age_'),
   help: help.replace('Unix time at which', 'Seconds since').replace('Unix time of', 'Seconds since'),

@@ -25,14 +25,10 @@ type Handle<Row> = Row extends { kind: 'counter' }
         ? { restart(...labels: LabelsOf<Row>): void }
         : never
 
-/**
- * The metrics by the names of `metricRows`. No method throws. Numbers that are not finite are dropped, negative ones
- * count as 0, and null sets a gauge to 0.
- */
+/** No method throws. Numbers that are not finite are dropped, negative ones count as 0, and null sets a gauge to 0. */
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
-  /** Sets all gauges of kind `shown` and `moment`. */
   setSnapshot(snapshot: MetricsSnapshot): void
   /** Adds `types`, the record types, as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void

@@ -39,7 +39,6 @@ const isEnd = (state: State): state is EndState => endStates.some((end) => end =
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
-/** Turns events of records into log lines and metrics. */
 export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps) {
   const countBreach = (kind: Breach) => metrics.breaches.add(1, { kind })
 

@@ -113,10 +113,7 @@ interface BudgetedAskOptions<T> {
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
-/**
- * Runs `ask` with a client of the service and slots of the budget.
- * @throws ServiceMismatch if the ledger belongs to another service
- */
+/** @throws ServiceMismatch if the ledger belongs to another service */
 export async function withBudgetedServiceClient<T>(
   config: Config,
   options: BudgetedAskOptions<T>,

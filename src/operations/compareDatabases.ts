@@ -103,7 +103,6 @@ export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, a
   })
 }
 
-/** @returns the number of reports made due */
 export async function makeMissingReportsDue(
   databases: Databases,
   { ledger, actor }: Operator,

@@ -73,7 +73,7 @@ export function startPositionMessage(start: StartPosition | null): string | null
   return null
 }
 
-/** Warns that all rows already in the table will be sent; null if there are none. */
+/** Warns that all rows already in the table will be sent. */
 export function initialBacklogMessage(backlog: InitialBacklog | null): string | null {
   if (backlog === null || backlog.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = backlog

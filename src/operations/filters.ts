@@ -115,10 +115,7 @@ export const createTextSearch =
   (...asked) =>
     searchSubmissionTexts(ledger, ...asked)
 
-/**
- * Narrows the filter to the records that --containing finds.
- * @param onCut called if not all records were read
- */
+/** @param onCut called if not all records were read */
 export async function narrowFilterByText(
   search: SearchByText,
   { filter, containing }: Extract<ParsedFilters, { kind: 'value' }>,

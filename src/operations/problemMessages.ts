@@ -122,7 +122,6 @@ const detailMax = 300
 
 const shownMax = 20
 
-/** Lists at most `shownMax` rows. */
 export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {

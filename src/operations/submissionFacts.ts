@@ -38,7 +38,6 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/** Returns an event's data apart from its cause. */
 export function eventDetails({
   detail,
   cause,
@@ -60,7 +59,6 @@ export function eventDetails({
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
 }
 
-/** Says why a payload or body is missing. */
 export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   usualReason: string,

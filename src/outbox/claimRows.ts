@@ -45,7 +45,7 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   return rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] })
 }
 
-/** True if the row's key is closed, or an earlier row of its key waits. Locks nothing. */
+/** Locks nothing. */
 export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: RowOrder): Promise<boolean> {
   return outbox.queryTable(async (table) => {
     if (table.scan !== null) return table.scan.hasToWaitForKey(outboxId, order)

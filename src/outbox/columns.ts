@@ -49,7 +49,6 @@ export const tableAndPartitionOidsSql = (qualifiedName: string): string =>
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select id from part`
 
-/** Formats a time in UTC as ISO 8601 text with microseconds. */
 export const isoTimeSql = (utcTimeSql: string) => `to_char(${utcTimeSql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 export const timeUnitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 

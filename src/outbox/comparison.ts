@@ -104,7 +104,6 @@ export function createPeriodicTableComparison(options: LedgerComparisonOptions) 
   return {
     /**
      * @param everyMs does nothing if an instance has begun a comparison within this time
-     * @param mayGoOn asked between slices: false ends the round
      * @returns `begun` if the next round continues
      */
     async runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'> {

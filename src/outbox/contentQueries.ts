@@ -92,10 +92,6 @@ export async function isCaptureInstalled(db: Database): Promise<boolean> {
   return rows[0]?.isInstalled ?? false
 }
 
-/*
- * The statements that read contents. Each has one parameter, a list of ids.
- */
-
 /** A statement whose parameter is a list of ids, and its name in messages. */
 export interface QueryByIds {
   label: string

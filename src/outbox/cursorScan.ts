@@ -153,7 +153,6 @@ export class CursorScan {
     return (await this.#readUncapturedRow(outboxId, [])) !== null
   }
 
-  /** True if the row's key is closed, or an earlier row of its key waits. */
   async hasToWaitForKey(outboxId: string, { exceptKeys }: Pick<RowsRequest, 'exceptKeys'>): Promise<boolean> {
     const row = await this.#readUncapturedRow(outboxId, exceptKeys)
     if (row === null || row.keyHash === null) return false
@@ -350,7 +349,6 @@ const leavesNone: Left = { exceptKeys: [], types: { known: [], knownToOthers: []
 export interface RowsBehindCursorSample {
   rows: number
   uncaptured: number
-  /** Rows that conflict with the rows captured under their ids. */
   conflicting: number
   edited: number
   /**

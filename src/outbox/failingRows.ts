@@ -100,10 +100,7 @@ interface FailingParts<E> {
 
 /**
  * Finds the ids for which a query fails by trying halves, then their halves, down to single ids.
- *
- * @param errorOfAll why all ids together fail
  * @param tryPart returns why a part fails; null if it succeeds
- * @param isHopeless true stops the search
  */
 export async function findFailingParts<E>(
   ids: readonly string[],

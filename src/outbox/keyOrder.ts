@@ -11,7 +11,7 @@ export interface ScannedRow {
 
 export type CapturableRowChooser = ReturnType<typeof createCapturableRowChooser>
 
-/** Goes through uncaptured rows in their order, and chooses the rows that may be captured. */
+/** Takes uncaptured rows in their order. */
 export function createCapturableRowChooser(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skippedIds: ReadonlySet<string>,
@@ -47,7 +47,7 @@ export function createCapturableRowChooser(
  * Keeps the rows of a key in order. After `keyRowsMax` rows of a key, or a row that has to wait, all later rows of the
  * key wait.
  *
- * @returns a function that decides about the next row; `mayGo` is false if the row itself has to wait
+ * `mayGo` is false if the row itself has to wait.
  */
 export function createKeyOrderFilter(keyRowsMax: number): (keyHash: string | null, mayGo: boolean) => boolean {
   const lengths = new Map<string, number>()

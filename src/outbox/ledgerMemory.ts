@@ -19,7 +19,6 @@ export interface StampedRow {
 interface KnownRows {
   /** The ids that the ledger has. */
   known: ReadonlySet<string>
-  /** Rows that differ from the rows captured under their ids. */
   conflicts: RowConflict[]
   /** Rows with changed contents: edited rows, or different rows of the same type and key. */
   edited: string[]

@@ -2,9 +2,7 @@ import { z } from 'zod'
 import type { OutboxFileEntry } from './entryReader.ts'
 import { stateEntry, stateListSchema } from './stateEntries.ts'
 
-/*
- * The schema of `outbox.yaml`. An entry with several forms is checked by one form, so that errors are about this form.
- */
+/* An entry with several forms is checked by one form, so that errors are about this form. */
 
 const column = z.string().min(1)
 

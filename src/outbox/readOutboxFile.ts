@@ -8,7 +8,6 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** @param file the file's name in messages */
 export function parseOutboxFile(
   file: string,
   text: string,

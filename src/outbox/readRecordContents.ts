@@ -21,7 +21,6 @@ import { findFailingParts } from './failingRows.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
-/** The parts of the mapping files that are needed to read contents. */
 interface SourceQueries {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
@@ -65,7 +64,7 @@ export async function readRecordWithContent(
 /** The records that a command reads at once. Fewer than for capture, so that a slow query ends in time. */
 const commandRecordsMax = 100
 
-/** Reads `commandRecordsMax` records at a time. @throws SourceFailed */
+/** @throws SourceFailed */
 export async function readContentsInBatches(
   outbox: Outbox,
   sources: SourceQueries,
@@ -79,7 +78,6 @@ export async function readContentsInBatches(
   return all
 }
 
-/** Records whose contents the same statements read. */
 interface Group {
   type: string
   source: SourceQuery | null
@@ -149,7 +147,7 @@ async function readTables(outbox: Outbox, type: string, documents: readonly stri
   }
 }
 
-/** Returns the id with which a query finds the record; null if the payload has none. */
+/** Returns the id with which a query finds the record. */
 function readId(payload: string): string | null {
   const read = readPayload(payload)
   const id = read.kind === 'payload' ? read.payload.id : undefined

@@ -65,7 +65,7 @@ const everything = {
   types: { known: [], knownToOthers: [] },
 }
 
-/** True if a row may wait. Costs little. */
+/** Costs little. */
 export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.queryTable(async (table) => {
     if (table.scan !== null) return table.scan.mayHaveUncapturedRows()

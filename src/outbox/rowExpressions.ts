@@ -83,7 +83,6 @@ export function rowExpressions(
  * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may have to be sent,
  * so the table is read from its start again.
  * @param rows the expressions of `OpenTable.rowsIncludingFailing`, because the set of failing rows may change
- * @param scanRestarts the number of times that the table was read from its beginning again
  */
 export function computeCursorQueryDigest(
   { waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>,

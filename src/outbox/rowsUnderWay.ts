@@ -71,7 +71,6 @@ interface RowsUnderWay {
   canTell: boolean
 }
 
-/** @param shouldIncludeWaiting includes waiting rows that contain a transaction id */
 export async function readRowsUnderWay(
   outbox: Outbox,
   table: OpenTable,

@@ -22,7 +22,7 @@ import { stateExpressions } from './stateForms.ts'
 
 export type WriteBackStatements = NonNullable<ReturnType<typeof writeBackStatements>>
 
-/** The statements that write states to rows; null if no column is written. $1 has the statuses as JSON. */
+/** Null if no column is written. $1 has the statuses as JSON. */
 export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const { waits, stamp } = rows
   const form = stateExpressions(table.state)
@@ -43,7 +43,6 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
       or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${mayBeEditedRow})`,
   )
   return {
-    /** Marks captured rows. Returns the changed rows. */
     mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", true as written`,
     /**
@@ -108,7 +107,6 @@ export interface Assignment {
   readonly column: string
   /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
   readonly valueSql: string
-  /** SQL of the value, cast to the column's type. */
   readonly castValueSql: string
   /** True if a cut value would mean a different state, or a different transaction. */
   readonly mustBeWhole: boolean

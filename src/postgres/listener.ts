@@ -113,7 +113,6 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   void connect()
   return {
-    /** Sets the sleep flag, so that inserts notify. */
     async setSleepFlag(): Promise<SleepFlagResult> {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'

@@ -71,7 +71,7 @@ export class SessionPool extends pg.Pool {
     this.on('connect', (client) => void client.on('error', () => {}))
   }
 
-  /** The statements that begin a transaction. They are known after a session has connected. */
+  /** The statements are known after a session has connected. */
   beginSqlFor(path: Path): string {
     const local = this.#isPooled ? Object.entries({ ...statementMeaningSettings, ...this.#settings }).map(setLocal) : []
     const durable = this.#options.durable ? [committedToDisk] : []

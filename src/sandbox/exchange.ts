@@ -60,7 +60,7 @@ export interface Admission {
   client: string | null
   counted: boolean
   headers: Record<string, string>
-  /** Removes a failed request from the limit's count. @returns the changed headers */
+  /** @returns the changed headers */
   uncountFailedRequest?: () => Record<string, string>
   refusal: Answer | undefined
 }
@@ -76,7 +76,6 @@ export type Handler = (parts: SandboxParts, exchange: Exchange) => Promise<Outco
 
 type OneAtATime = <T>(act: () => Promise<T>) => Promise<T>
 
-/** Calls run one at a time, in their order. */
 export function createSequentialRunner(): OneAtATime {
   let before: Promise<unknown> = Promise.resolve()
   return (act) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** Settings for what docs/reference/interface.md leaves open. docs/why/contract.md says how the daemon copes. */
 
-/** A setting whose value is one of the given words, by default the first. */
+/** The first word is the default. */
 export const choiceSetting = <const T extends readonly [string, ...string[]]>(allowedWords: T, description: string) =>
   z
     .enum(allowedWords)
@@ -178,7 +178,6 @@ const ofAnswers = {
   compression: choiceSetting(['never', 'asked', 'always'], 'gzip answers; asked: if Accept-Encoding asks for it'),
 }
 
-/** Settings that are the same for all clients. */
 export const serverWideSettings = {
   clockSkewSeconds: z
     .number()

@@ -69,7 +69,6 @@ export function createServiceClient(deps: ServiceClientDeps) {
     send: (request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
       callApi(apiRequest(request, service), accessToken, mayLeave),
 
-    /** Sends one GET to an API address that cannot exist. */
     requestUnknownPath: (accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 

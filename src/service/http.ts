@@ -123,7 +123,6 @@ const tickMs = 500
 /** A tick this late means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
-/** Measures how long this process was suspended; `end` returns it. */
 function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   let stoodStillMs = 0
   let sinceTickMs = clock.stopwatch()

@@ -70,7 +70,7 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
   return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
 }
 
-/** Cleans text that is not JSON: redacts secrets, and replaces characters that Postgres refuses. */
+/** For text that is not JSON. */
 export function redactAndBoundText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))

@@ -68,7 +68,6 @@ export function readAcceptance(json: unknown, code: string | null): AcceptanceRe
   return isServiceErrorCode(code) ? 'unclear' : 'yes'
 }
 
-/** @returns null if `json` is not a transaction's status */
 export function readTransactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null

@@ -182,7 +182,6 @@ export function createTokenCache(deps: TokenCacheDeps) {
       return token.unprovenFor.has(method) || isFormerKnown
     },
 
-    /** Drops a refused token, unless it has already been replaced. */
     reject(accessToken: string): void {
       if (held?.accessToken !== accessToken) return
       rejected = held

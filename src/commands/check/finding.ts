@@ -7,7 +7,6 @@ export interface Finding {
 /** `warning` marks what works but may not be intended, `not-asked` what could not be checked. */
 export type FindingMark = keyof typeof findingMarks
 
-/** The text of each mark, and the value of `ok` in JSON. */
 export const findingMarks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },

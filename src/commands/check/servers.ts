@@ -174,10 +174,7 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
   return makeFinding(what, isProblem ? 'problem' : 'warning', ...lines, next)
 }
 
-/**
- * Reads the service's clock from a Date header, which has whole seconds.
- * @param nowMs when the answer was read
- */
+/** A Date header has whole seconds. @param nowMs when the answer was read */
 export function clockReadingsFromDateHeader(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,

@@ -10,7 +10,6 @@ export type OptionRow = readonly [
 /** The name is `<required>`, `[optional]` or `[many...]`. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** A module exports its command as `command`. */
 export interface CommandModule extends Help {
   action(context: CommandContext, ...given: never[]): Promise<number>
 }
@@ -32,7 +31,6 @@ interface Definition<Arguments extends readonly ArgumentRow[], Options extends r
   action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
 }
 
-/** Derives the action's types from the arguments and options. */
 export const defineCommand = <
   const Arguments extends readonly ArgumentRow[] = [],
   const Options extends readonly OptionRow[] = [],

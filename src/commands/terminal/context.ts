@@ -60,7 +60,6 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
   })
 }
 
-/** Prints a line if the command waits for a slot. Ctrl-C ends the wait. */
 export const slotWaitOptions = ({ signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>) => ({
   signal,
   onWait: () => void stderr.write('Waiting for a free slot in the budget …\n'),

@@ -81,7 +81,7 @@ export function findMistypedVariables(env: Environment): string[] {
     })
 }
 
-/** Finds the intended variable: at most two letters differ, or the end is missing, as in REQUEST_TIMEOUT. */
+/** At most two letters differ, or the end is missing, as in REQUEST_TIMEOUT. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
   // A short name resembles many variables, so its first word must be the same.

@@ -48,7 +48,6 @@ export function findActorProblems({ as, reason }: ActorOptions): string[] {
   ]
 }
 
-/** Does a command's work in an operator's name, unless the options have problems. */
 export async function withOperator(
   context: CommandContext,
   options: ActorOptions,

@@ -21,7 +21,7 @@ declare module 'fastify' {
   }
 }
 
-/** Returns a function that makes a form token per viewer, valid until the console ends. */
+/** Each form token is for one viewer, and valid until the console ends. */
 export function createFormTokenMaker(): (whom: string) => string {
   const key = randomBytes(32)
   return (whom) => createHmac('sha256', key).update(whom).digest('base64url')

@@ -2,7 +2,6 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
-/** Renders a sentence that may quote the ERP or the service. */
 export const untrustedParagraphHtml = (text: string): HtmlSafeString =>
   html`<p class="foreign">${cutAndEscapeText(text, 2_000)}</p>`
 
@@ -19,10 +18,7 @@ export const nothingToShow = (message: HtmlValue): HtmlSafeString => html`<p cla
 
 export type Column = string | { words: HtmlValue } | { number: string }
 
-/**
- * Renders a table that scrolls sideways, also by keyboard.
- * @param ariaLabel for screen readers
- */
+/** Renders a table that scrolls sideways, also by keyboard. */
 export function table(
   ariaLabel: string,
   columns: readonly Column[],

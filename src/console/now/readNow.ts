@@ -52,7 +52,6 @@ const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 /** A page waits no longer for the outbox, whose table may be locked. */
 const patienceMs = 150
 
-/** Pages get the last status. */
 export function createLastKnownOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,

@@ -92,7 +92,6 @@ function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
   return notArrived ? 'It did not arrive: send it again' : 'Take the id back'
 }
 
-/** Renders a form for each command that the record's state allows. */
 export function actionsSection(view: RecordPageData, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail } = view

@@ -36,7 +36,6 @@ export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesSho
   ]
 }
 
-/** @param ariaLabel for screen readers */
 export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${ariaLabel}">${escapeControlInLines(text)}</pre>

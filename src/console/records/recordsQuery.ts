@@ -34,7 +34,7 @@ export function toRecordsQuery(fields: FormFields): RecordsQuery {
   }
 }
 
-/** Returns the field's values without empty ones, which forms send. */
+/** Leaves out empty values, which forms send. */
 function all(fields: FormFields, name: string): string[] {
   const value = fields[name]
   return [value ?? []].flat().filter((each) => each.trim() !== '')

@@ -60,8 +60,6 @@ export type CaptureRowsResult =
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
- * Claims rows, reads them, inserts them into the ledger and marks them.
- *
  * The ledger commits before the outbox does. After a crash in between, the rows are claimed again, and the ledger
  * ignores the second insert.
  *
@@ -149,11 +147,7 @@ export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: s
   return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
 }
 
-/**
- * Returns the mark of a new record. If the ledger had the record before, the report corrects the mark.
- *
- * @param discardReason why the record was discarded, if it was
- */
+/** If the ledger had the record before, the report corrects the mark. */
 export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discardReason: string | null): RowStatus {
   const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
   return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discardReason ?? error }

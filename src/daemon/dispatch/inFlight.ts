@@ -44,8 +44,6 @@ export interface LostClaim {
 /**
  * Keeps claims until their COMMIT is known to have succeeded or failed. A COMMIT can hang while a disk or a standby is
  * away, and take effect much later.
- *
- * @param requeueUnsentClaim resolves to true if the claim's records are queued again, or the claim never took effect
  */
 export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
   const lost = new Map<string, LostClaim>()

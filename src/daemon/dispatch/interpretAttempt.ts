@@ -59,7 +59,7 @@ export interface AttemptInterpretation {
 /** Unanswered requests in a row that cause a pause. For records, `maxInFlight` if that is lower. */
 const silentMax = 5
 
-/** Returns what an answer means for its own record, and for all other records: pauses, refusals, the budget. */
+/** Returns what an answer means for its own record, and for all other records. */
 export function interpretAttempt(
   attempt: EndedAttempt,
   streaks: FailureStreaks,

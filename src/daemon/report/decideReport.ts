@@ -18,7 +18,7 @@ const refusedMaxMs = 600_000
 const longLockMs = 5_000
 
 /**
- * Decides when the row is tried again. A lock passes soon. A refusal lasts until the table is changed.
+ * A lock passes soon. A refusal lasts until the table is changed.
  *
  * @param failures number of failed tries in a row; for the missing row of an ended record, only those that found no row
  * @param hasEnded false if the record has not ended, so that a later report follows

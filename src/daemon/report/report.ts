@@ -1,7 +1,6 @@
 import { type DueReport, endStates, type Report, type ReportResult, type WriteBackResult } from '../../model.ts'
 import { decideReport, type WriteBackOutcome } from './decideReport.ts'
 
-/** A report that is written back now. */
 interface CurrentReport extends Report {
   /** Tries in a row that found no row, while the record had ended. */
   misses: number

@@ -66,7 +66,6 @@ export function interpretSubmitAnswer(
 /** The wait before a probe, because the request may still be on its way. */
 const probeAfterMs = 5_000
 
-/** @param freshKey the idempotency key to use if the verdict asks for a new one */
 export function toSubmitStep(
   submission: Submission,
   verdict: SubmitVerdict,

@@ -16,7 +16,6 @@ export interface TrackCircumstances {
   transactionId: string
   ageMs: number
   history: TrackHistory
-  /** True if the token had expired when the answer came. */
   hasTokenExpired: boolean
   unavailableMs: number
 }

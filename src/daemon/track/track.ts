@@ -51,7 +51,6 @@ export async function track(
 
 const probeUnknownMs = 60_000
 
-/** @param now.askedMs the record's age when it was polled; `answeredMs` is the age when the answer came */
 export function toTrackStep(
   submission: Submission,
   verdict: TrackVerdict,

@@ -227,7 +227,6 @@ export const makeTextOfSpecialCharacters = (length: number): string =>
 const largestBytes = 16 * 1_048_576
 const halvings = 2
 
-/** Doubles the body until the service refuses it, then halves the step to the last accepted size. */
 export async function askLargestBody(parts: QuestionContext): Promise<Finding> {
   const padded = (padding: string) => submitTestRecord(parts, { data: { padding } })
   const base = await padded('')

@@ -183,7 +183,7 @@ export function judgeUnknownCustomerRefusal({ statusAndCode, exchange }: Observa
   return sureFinding(statusAndCode, why, { differs: true, cannot, contract })
 }
 
-/** Finds out if the daemon recognises the error codes of refusals (docs/reference/interface.md, 7). */
+/** @see docs/reference/interface.md, 7 */
 export async function askWhetherErrorCodesAreRead(parts: QuestionContext): Promise<Finding> {
   // A poll that says `failed` was not refused: its transaction failed.
   const refusals = parts.exchanges

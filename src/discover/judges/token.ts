@@ -104,7 +104,6 @@ const callWith = (parts: QuestionContext, accessToken: string) =>
 
 const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
 
-/** Calls with a token, requests a second one, and calls with both. */
 export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Promise<Finding> {
   const pairs = []
   for (let i = 0; i < 2; i++) {

@@ -80,10 +80,7 @@ function breakVerdict(verdict: ChainVerdict, by: ChainVerdict['brokenBy'], broke
 
 export type ChainVerification = { end: 'begun' } | { end: 'through'; broken: string | null; isWhole: boolean }
 
-/**
- * Returns a function that verifies the last 25 hours, or all blocks, in parts. Each call continues where the last call
- * stopped.
- */
+/** Verifies the last 25 hours, or all blocks, in parts. Each call continues where the last call stopped. */
 export function createChainVerifier(
   db: Database,
   shouldVerifyAll: () => Promise<boolean>,

@@ -36,7 +36,6 @@ export interface DecidedSubmission {
   formerJobId: string | null
 }
 
-/** Leaves out a submission that took a step since the operator saw it. */
 export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: DecisionSqlFragments): string =>
   `with record as (
      select * from json_to_recordset($1) as r(${['id uuid', 'revision int', fields].filter(Boolean).join(', ')})

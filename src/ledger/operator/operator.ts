@@ -3,7 +3,6 @@ import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from '.
 import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
-/** The database connections and the person of a command. */
 export interface Operator {
   readonly ledger: Pool
   /** Address of the queue's database. */

@@ -39,7 +39,6 @@ export type RecoveredAs = 'uncertain' | 'new'
 export interface DoubtfulRecordCounts {
   /** Queued records, and those whose id is asked for. */
   queued: number
-  /** The times when the oldest and the newest of these records were recorded. */
   oldestMs: number | null
   newestMs: number | null
   /** Records that are being sent, or became uncertain after a daemon last found the history unchanged. */

@@ -10,7 +10,6 @@ import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 
 export type ArrivalResult =
   | { kind: 'settled'; tracked: boolean }
-  /** Another submission has the transaction. */
   | { kind: 'taken'; by: TransactionHolder }
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }

@@ -52,7 +52,6 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
   return rows.map(({ id }) => id)
 }
 
-/** True if key, payload or body of submission `s` match one of the patterns. */
 export const submissionContainsSql = (patternsSql: string): string =>
   `coalesce(s.key ilike any(${patternsSql}::text[]) or s.payload ilike any(${patternsSql}) or s.body ilike any(${patternsSql}), false)`
 

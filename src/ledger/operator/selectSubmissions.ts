@@ -84,7 +84,6 @@ export async function selectSubmissions(
   return (await selectSubmissionPage(db, filter, { order, from: null, limit })).submissions
 }
 
-/** Newest first. */
 export async function selectNewestSubmissionIds(
   db: Database,
   filter: SubmissionFilter,
@@ -191,10 +190,9 @@ export interface PageWanted {
   limit: number
 }
 
-/** In the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Where the next page begins; null after the last page. */
+  /** Null after the last page. */
   next: ListPosition | null
 }
 

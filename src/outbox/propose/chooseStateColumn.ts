@@ -115,7 +115,6 @@ function wordFor(
   return fits && state !== waiting ? state : null
 }
 
-/** Asks the user to choose the column, and lists each form of `state:`. */
 function byUser(candidates: readonly CatalogColumn[]): StateChoice {
   const shown = candidates.map(({ name, type, knownValues }) => {
     const has = knownValues === null || knownValues.length === 0 ? '' : `; it has ${knownValues.join(', ')}`

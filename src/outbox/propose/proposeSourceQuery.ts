@@ -110,7 +110,6 @@ function selectUsual(fitting: readonly CatalogColumn[], what: UsualNameKind, isO
   return isOptional ? [] : selectEach(fitting, 'h')
 }
 
-/** The fields of an item, each with the usual names and the types of its column. */
 const itemParts = [
   { name: 'article', usual: 'article', fits: () => true },
   { name: 'description', usual: 'description', fits: isTextColumn },
@@ -120,7 +119,7 @@ const itemParts = [
   { name: 'amount', usual: 'lineAmount', fits: isAmount },
 ] as const
 
-/** Returns SQL for the ordered list of lines. An article appears by its number, not by its id. */
+/** An article appears by its number, not by its id. */
 function itemsSql(lines: DocumentLines, key: CatalogColumn): string {
   const { table, column, condition } = lines
   const free = table.columns.filter(({ name }) => name !== column)

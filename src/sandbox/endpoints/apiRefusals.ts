@@ -81,7 +81,6 @@ export async function answerUsedIdempotencyKey(
 
 type BodyResult<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-/** Refuses if the service is down, or the idempotency key, the media type or the body is wrong. */
 export function checkAndParseRecordRequest<T>(
   parts: SandboxParts,
   exchange: Exchange,

@@ -2,7 +2,6 @@ import type { ErrorShape } from '../interfaceGapSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonContentType, ProblemDetails, problemContentType } from './problemAnswer.ts'
 
-/** Gives a refusal's body and Retry-After the configured form. */
 export function applyRefusalSettings(answer: Answer, live: LiveSettings, serviceTimeUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']

@@ -65,9 +65,7 @@ export function refusalAnswer(
   return { status, headers, contentType: problemContentType, body: new ProblemDetails(status, detail, more) }
 }
 
-/**
- * Makes a refusal of the token endpoint. A 401 names the scheme that the client tried, or Basic. @see RFC 6749, 5.2
- */
+/** A 401 names the scheme that the client tried, or Basic. @see RFC 6749, 5.2 */
 export function tokenErrorAnswer(status: number, error: string, description: string, authorization?: string): Answer {
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }
   const scheme = /^bearer\b/i.test(authorization ?? '') ? 'Bearer' : 'Basic'

@@ -9,7 +9,7 @@ export interface RateDecision {
   counted: boolean
   remaining: number
   retryAfterSeconds: number
-  /** Removes the request from the count. @returns how many requests remain in the window */
+  /** @returns how many requests remain in the window */
   uncount(): number
 }
 

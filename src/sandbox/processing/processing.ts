@@ -10,7 +10,6 @@ import { parseDistribution } from './distribution.ts'
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 
 /**
- * Decides when and how processing ends.
  * @param position in the client's random stream
  * @param field2 can ask for a failure: `fail:E003`
  */

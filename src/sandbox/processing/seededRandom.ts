@@ -11,8 +11,6 @@ export type SeededRandom = ReturnType<typeof createSeededRandom>
 /**
  * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and processing time in every
  * run, independent of other clients.
- *
- * @param nextPositions the position of each client's next record
  */
 export function createSeededRandom(seed: () => number | null, nextPositions: ReadonlyMap<string, number>) {
   const counts = new Map<string, Counts>()
@@ -54,7 +52,6 @@ export function deriveSigningKey(seed: number, secrets: readonly string[]): JWK 
   return key.export({ format: 'jwk' })
 }
 
-/** Returns the n-th number from [0, 1) of a seeded stream. */
 export function drawFraction(seed: number, stream: string, n: number): number {
   return drawBytes(seed, stream, n).readUIntBE(0, 6) / 2 ** 48
 }

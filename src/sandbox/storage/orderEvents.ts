@@ -9,7 +9,7 @@ const tenYearsSeconds = 315_360_000
 
 export type OrderEventQueue = Awaited<ReturnType<typeof openOrderEventQueue>>
 
-/** Starts pg-boss without background work. @param pool runs the statements of pg-boss */
+/** Starts pg-boss without background work. */
 export async function openOrderEventQueue(pool: pg.Pool) {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
@@ -21,7 +21,6 @@ export async function openOrderEventQueue(pool: pg.Pool) {
   await boss.start()
   await boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   return {
-    /** In the transaction of `session`. */
     async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
       const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
       await boss.insert(queueName, [{ id: event.id, data: event }], { db })

@@ -83,7 +83,6 @@ function writeStatement(row: RequestLogRow, effect: Effect | undefined) {
 }
 
 const commonColumnsSql = 'client, id, customer_id, position, statuses, held, done_at'
-/** @param id the SQL parameter with the record's id */
 const commonValuesSql = (id: string) =>
   `$5, ${id}, $14, $15, $16, $16::jsonb is not null, ${timestampOfMicrosecondsSql('$17::bigint')}`
 
