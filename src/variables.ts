@@ -76,7 +76,7 @@ export const variables = {
     about: 'OAuth client id',
   },
   SERVICE_CLIENT_SECRET: {
-    instances: 'own: while it is renewed, two are valid',
+    instances: 'own: during a renewal two secrets are valid',
     schema: nonEmptyTextSchema,
     secret: true,
     about: 'OAuth client secret',

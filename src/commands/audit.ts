@@ -19,7 +19,7 @@ import {
   tryReadAmountFieldNames,
 } from '../operations/audit.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
-import { parseRecordName } from '../operations/references.ts'
+import { parseRecordOption } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import {
@@ -67,7 +67,7 @@ Examples:
     const span = parseTimeSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
-    const record = parseRecordName(options.record, problems)
+    const record = parseRecordOption(options.record, problems)
     if (options.noted !== undefined && !options.verify) problems.push('--noted needs --verify')
     if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
     const { key, type, containing, since, until, csv, sum } = options

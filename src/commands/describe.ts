@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappingsDir, readDatabaseConfig, readDirForNewMappings } from '../config.ts'
-import { loadMappingsOrNone } from '../mapping/loadMappings.ts'
+import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
 import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
 import { escapeControlInLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -46,7 +46,7 @@ Examples:
       return printUsageErrors(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing was written. Set MAPPINGS_DIR to a folder of your own`,
       ])
-    const mapped = loadMappingsOrNone(mappingsDir)
+    const mapped = loadMappingsOrEmptyIfBroken(mappingsDir)
     const described = await inspectDatabase({
       variable: 'DATABASE_URL',
       url,

@@ -18,7 +18,7 @@ import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
 import { ServiceMismatch } from '../ledger/binding.ts'
 import { assertSlotsBelongToService } from '../ledger/slotLoans.ts'
 import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
-import { textOf } from '../service/readJson.ts'
+import { textOrDigitsOf } from '../service/readJson.ts'
 import { formatIsoInstant } from '../time.ts'
 import { version } from '../version.ts'
 import { findNearestWord } from '../yaml/nearestWord.ts'
@@ -146,7 +146,7 @@ function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): Ques
     order,
     customer: options.customer ?? null,
     unknownCustomer: options.unknownCustomer ?? null,
-    orderCustomer: options.orderCustomer ?? textOf(order?.customerId),
+    orderCustomer: options.orderCustomer ?? textOrDigitsOf(order?.customerId),
     slow: options.slow ?? false,
     rate: options.rate ?? false,
     size: options.size ?? false,

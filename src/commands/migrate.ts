@@ -1,7 +1,7 @@
 import { type DatabaseConfig, readDatabaseConfig } from '../config.ts'
 import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerPrivilegeStatements, readRoleSetupStatements } from '../ledger/operator/grants.ts'
-import { loadMappingsOrNone } from '../mapping/loadMappings.ts'
+import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
@@ -123,7 +123,7 @@ function readGrantsOfTable(
   table: OutboxTable,
   { role, kind }: { role: string; kind: RoleKind },
 ): Promise<string[] | null> {
-  const mappings = loadMappingsOrNone(config.mappingsDir)
+  const mappings = loadMappingsOrEmptyIfBroken(config.mappingsDir)
   return inspectDatabase({
     variable: 'DATABASE_URL',
     url: config.databaseUrl,

@@ -4,7 +4,7 @@ import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.t
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
   describeDaemonsOfOtherLedgers,
-  findSecondLedgerOfOutbox,
+  findLedgerInOutboxDatabase,
   isLedgerHistoryChangeUnnoticed,
   pauseDaemonsForRestoredLedger,
 } from '../operations/compareDatabases.ts'
@@ -114,7 +114,7 @@ Examples:
         return exitCodes.failed
       }
       const last = await readLastRecovery(databases.ledger)
-      const second = await findSecondLedgerOfOutbox(databases)
+      const second = await findLedgerInOutboxDatabase(databases)
       if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
       if (options.json) printJson(context, ledgerLossJson(loss, last))
       const messages = ledgerLossLines(loss).map(escapeControl)

@@ -41,7 +41,10 @@ Examples:
 
 type ResumeOptions = OptionsOf<typeof command>
 
-const jsonOf = ({ ended, believed, shortened, remaining }: ResumeOutcome, { dryRun = false }: ResumeOptions) => ({
+const jsonOf = (
+  { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining }: ResumeOutcome,
+  { dryRun = false }: ResumeOptions,
+) => ({
   dryRun,
   ended,
   believed,

@@ -13,7 +13,7 @@ import { findSubmissions, type ListedSubmission } from '../ledger/operator/selec
 import { auditCsvHeaderLine, auditLineCsv, toAuditLine, tryReadAmountFieldNames } from '../operations/audit.ts'
 import type { Databases } from '../operations/databases.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
-import { parseRecordName } from '../operations/references.ts'
+import { parseRecordOption } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
@@ -59,7 +59,7 @@ function readAuditQuery(query: unknown, nowMs: number) {
   const given = new Map(texts.filter(([, text]) => text !== ''))
   const read = parseTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
   const problems = read.kind === 'invalid' ? read.problems : []
-  const record = parseRecordName(given.get('record'), problems)
+  const record = parseRecordOption(given.get('record'), problems)
   if (read.kind === 'invalid' || problems.length > 0)
     throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
   return { given, span: { ...read.value, key: given.get('key') ?? null, record } }

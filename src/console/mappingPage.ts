@@ -13,7 +13,7 @@ import {
   splitPayloads,
 } from '../operations/mapRecords.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readOutboxRecord, readWaitingRows } from '../outbox/readRows.ts'
+import { readRecordWithoutQueriedContent, readWaitingRows } from '../outbox/readRows.ts'
 import { pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { RequestRefused } from './errors.ts'
@@ -90,7 +90,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     '/mapping/show',
     { config: { changesNothing: true } },
     async ({ body: { outbox = '' }, viewer }, reply) => {
-      const record = await withOutbox(await databases(), (erp) => readOutboxRecord(erp, outbox))
+      const record = await withOutbox(await databases(), (erp) => readRecordWithoutQueriedContent(erp, outbox))
       if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)

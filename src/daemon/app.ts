@@ -22,7 +22,7 @@ import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openAndBindInstanceDatabases,
-  whyOutboxTableIsUnreadable,
+  whyReloadedTableIsRefused,
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
@@ -110,7 +110,7 @@ export async function startApp(deps: AppDeps) {
     http,
     /** @returns why the outbox cannot be read by `table`, if so; a null `table` is the one that OUTBOX_TABLE names */
     tryOutboxTable: (table: OutboxTable | null): Promise<Error | null> =>
-      whyOutboxTableIsUnreadable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
+      whyReloadedTableIsRefused(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     /**
      * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
      *

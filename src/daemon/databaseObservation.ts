@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
+import { type AgreedSettings, applyStrictestSettings } from '../ledger/settings.ts'
 import {
   countReplaysAndDiscardsOnce,
   type LedgerSnapshot,
@@ -8,7 +8,7 @@ import {
 } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
-import { createLockedRowCheck } from '../outbox/lockedRows.ts'
+import { createLockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
@@ -33,7 +33,7 @@ export function createDatabaseObservation(
   onBacklog: (rows: number) => void,
 ): LoopPart {
   const { ledger, outbox, instance } = databases
-  const watchLocks = createLockedRowCheck(outbox, clock.stopwatch())
+  const watchLocks = createLockedRowWatch(outbox, clock.stopwatch())
   const elapsedMs = clock.stopwatch()
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY
@@ -46,7 +46,7 @@ export function createDatabaseObservation(
     const own = databases.settings()
     const said = JSON.stringify(own)
     if (elapsedMs() < agreed.untilMs && said === agreed.said) return
-    logSettings(await agreeOnSettings(ledger, own))
+    logSettings(await applyStrictestSettings(ledger, own))
     agreed = { said, untilMs: elapsedMs() + agreeEveryMs - everyMs / 2 }
   }
 

@@ -9,7 +9,7 @@ import { createPauseBackoff } from '../ledger/pauses.ts'
 import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { openPollQueue, type PollQueue } from '../ledger/queue.ts'
 import {
-  agreeOnSettings,
+  applyStrictestSettings,
   type InstanceSettings,
   isNoOtherOutboxFileInUse,
   outboxFileSettingName,
@@ -17,7 +17,7 @@ import {
 } from '../ledger/settings.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
-import { type OutboxTable, tableDescriptionDigest, toOutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, tableAccessDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
 import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
@@ -70,7 +70,7 @@ async function connect(
     onIdleError: onError,
   })
   for (const pool of [ledger, heartbeats, erp]) closing.push(() => pool.end())
-  const digest = tableDescriptionDigest(toOutboxTable(outboxTable))
+  const digest = tableAccessDigest(toOutboxTable(outboxTable))
   const settings = (): InstanceSettings => ({
     instanceId: instance.id,
     host: instance.host,
@@ -97,7 +97,7 @@ async function connect(
     if (isRefusal(error)) throw error
   })
   // Last, because the settings of a start that fails would count for 60 s.
-  await agreeOnSettings(ledger, settings())
+  await applyStrictestSettings(ledger, settings())
   const { channel } = outbox
   const listener =
     channel === null ? null : openListener({ url: addresses.outbox, channel, readTable, onNotice, onError })
@@ -164,7 +164,7 @@ const untried = () =>
     'the new outbox.yaml could not be tried on the table, so all former files stay in use. Run `outboxd reload` again when the database of the outbox answers',
   )
 
-export async function whyOutboxTableIsUnreadable(
+export async function whyReloadedTableIsRefused(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
   payloadMaxBytes: number,

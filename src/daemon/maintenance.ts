@@ -125,7 +125,7 @@ async function rescueOrphans(
 
 const reconcileEveryMs = 10_000
 
-/** A clock that is set forward a week costs 0.1 s, and one that is set back only delays this work. */
+/** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'
 
 /** Only active jobs can come back from a dead instance. The rest of pg-boss's work, some 24 statements, can wait. */

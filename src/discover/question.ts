@@ -27,7 +27,7 @@ export interface Question {
   /** The section of docs/reference/interface.md that leaves the question open. */
   section: string
   asks: string
-  /** A variable, a part of the mapping or advice. */
+  /** What the answer settles: a variable, a part of the mapping or advice. */
   decides: string
   /** What the daemon assumes. */
   assumed: string

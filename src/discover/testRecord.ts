@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
-import { textOf } from '../service/readJson.ts'
+import { textOrDigitsOf } from '../service/readJson.ts'
 import { readIdInSubmitAnswer } from '../service/responses.ts'
 import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type ParsedAnswer } from './exchange.ts'
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
@@ -71,7 +71,7 @@ function baseOf({ given, run, nextNumber }: RecordParts): Base {
   const has = (body: RequestBody) => mappedNames.some((name) => name in body)
   const place = has(inner) ? 'data' : has(beside) ? 'beside' : 'nowhere'
   return {
-    customer: given.customer ?? textOf(customerId) ?? '',
+    customer: given.customer ?? textOrDigitsOf(customerId) ?? '',
     data: withoutMapped(inner),
     beside: withoutMapped(beside),
     mapped: { ...ourMapped, ...onlyMapped(place === 'beside' ? beside : inner) },
@@ -92,12 +92,12 @@ export function recordAndOrderOf(
 }
 
 export const customerIdOf = ({ customer, record }: Pick<QuestionOptions, 'customer' | 'record'>): string =>
-  customer ?? textOf(record?.customerId) ?? ''
+  customer ?? textOrDigitsOf(record?.customerId) ?? ''
 
 export function renderTestRecordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
   const base = baseOf(parts)
   const customerId = change.customerId ?? base.customer
-  const digits = textOf(base.mapped.total_amount) ?? '12.30'
+  const digits = textOrDigitsOf(base.mapped.total_amount) ?? '12.30'
   const total_amount = shape.amount === 'text' ? digits : JSON.rawJSON(digits)
   const mapped = { ...base.mapped, customer_id: customerId, total_amount, ...change.mapped }
   return JSON.stringify({

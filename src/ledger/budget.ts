@@ -183,7 +183,7 @@ export function fitSlotsToNewLimit(
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
-export function countPermitsInHandAndTaken(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
+export function sumPermitsInHandAndTaken(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + takenSlots.reduce((sum, slot) => sum + slot.permits, 0)
 }

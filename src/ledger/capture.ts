@@ -6,7 +6,7 @@ import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
-import { type KeyOnFailure, statesBlockingKeySql, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
@@ -59,7 +59,7 @@ async function insert(
   captured: readonly CapturedRecord[],
 ): Promise<InsertResult> {
   const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
-  const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
+  const conflicts = await withKeysLockedThenReleased(client, records, deps.keyOnFailure, () =>
     insertCapturedRecords(client, records, deps.who),
   )
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))

@@ -109,7 +109,7 @@ async function claimTrialRequest(
 }
 
 async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const permits = budget.countPermitsInHandAndTaken(request, slots)
+  const permits = budget.sumPermitsInHandAndTaken(request, slots)
   const wanted = budget.countPermitsForSubmissions(request, permits)
   const { id: instanceId, who } = deps.instance
   const submissions =

@@ -27,7 +27,7 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
   )
 }
 
-/** Releases the first record of each key if no earlier record blocks it. */
+/** Releases each key's first held record if no earlier record blocks it. */
 export async function releaseFirstRecordsOfKeys(
   db: Database,
   keys: readonly string[],
@@ -38,7 +38,7 @@ export async function releaseFirstRecordsOfKeys(
 }
 
 /** Locks keys, runs `work`, releases records. */
-export async function withKeysLocked<T>(
+export async function withKeysLockedThenReleased<T>(
   db: Database,
   records: readonly { key: string | null }[],
   onFailure: KeyOnFailure,

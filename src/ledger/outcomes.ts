@@ -6,7 +6,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { NewPollJob, PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
@@ -135,7 +135,7 @@ async function releaseBehind(
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
-  await withKeysLocked(db, records, keyOnFailure, async () => {})
+  await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {})
 }
 
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {

@@ -2,7 +2,7 @@ import type { PauseToRaise, Refusal } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql, overtakingOutboxIdOfDocumentSql } from './documents.ts'
-import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from './keyOrder.ts'
+import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsByLifetimeSql } from './submissions.ts'
@@ -86,7 +86,7 @@ export async function queueRejectedAgain(
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return withKeysLocked(db, locked, keyOnFailure, async () => {
+  return withKeysLockedThenReleased(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission s set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),

@@ -101,7 +101,7 @@ export async function makeReportsOfEndedRecordsDue(
   return rows[0]?.count ?? 0
 }
 
-/** Reads the states of records that need a person, and whose reports are not due: their rows should show the state. */
+/** Reads the states that rows should show by now: of records that need a person and have no report due. */
 export async function readReportedStatesNeedingAttention(
   db: Database,
   outboxIds: readonly string[],

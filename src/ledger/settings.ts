@@ -14,7 +14,7 @@ export interface AgreedSettings extends Agreement {
  * While their settings differ, all instances use the smallest limit, the longest window and one outbox.yaml. Each
  * instance calls this every few seconds, so that all change when the last different instance ends.
  */
-export function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
+export function applyStrictestSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
     await writeSettings(db, own)
     await useOwnFile(db, own)

@@ -39,7 +39,7 @@ export function loadMappings(dir: string): Mappings {
 }
 
 /** Returns an empty map if the files cannot be used. */
-export function loadMappingsOrNone(dir: string): Mappings {
+export function loadMappingsOrEmptyIfBroken(dir: string): Mappings {
   try {
     return loadMappings(dir)
   } catch (error) {

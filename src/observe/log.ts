@@ -12,7 +12,7 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-export interface CountingLog extends Log {
+export interface FlushableLog extends Log {
   flush(): void
 }
 
@@ -22,7 +22,7 @@ export interface CountingLog extends Log {
  *
  * @param level the lowest level that is written; `silent` writes nothing
  */
-export function createLog(level: string, destination: LineStream): CountingLog {
+export function createLog(level: string, destination: LineStream): FlushableLog {
   const repeats = createRepeatedLineLog()
   const logger = pino(
     {

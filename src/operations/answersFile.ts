@@ -196,7 +196,7 @@ async function findSubmission(
       ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
       : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no record ${submissionId ?? `outbox:${outboxId}`}`
-  if (second !== undefined) return `outbox:${outboxId} is ${first.id} and ${second.id}: fill in submission_id`
+  if (second !== undefined) return `outbox:${outboxId} may be ${first.id} or ${second.id}: fill in submission_id`
   // Sorting only one column of a spreadsheet gives every record the wrong answer.
   if (outboxId !== null && first.outboxId !== outboxId)
     return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was only one column sorted, or did a spreadsheet change the id?`

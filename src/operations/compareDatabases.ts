@@ -31,7 +31,7 @@ export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<str
   })
 }
 
-export async function findSecondLedgerOfOutbox(databases: Databases): Promise<SecondLedger | null> {
+export async function findLedgerInOutboxDatabase(databases: Databases): Promise<SecondLedger | null> {
   const { ledger, erp, config } = databases
   if (config.stateDatabaseUrl === config.databaseUrl) return null
   return withOutbox(databases, async (outbox) =>

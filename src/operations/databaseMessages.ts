@@ -11,7 +11,7 @@ const sessionsShown = 3
 const applicationMaxChars = 60
 
 /** Such as `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
-export function lockingSessionsClause(sessions: readonly LockingSession[]): string {
+export function lockingSessionNames(sessions: readonly LockingSession[]): string {
   const shown = sessions.slice(0, sessionsShown).map(sessionMessage)
   const more = sessions.length - shown.length
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')

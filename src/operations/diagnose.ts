@@ -5,7 +5,7 @@ import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { formatDuration, formatInstantAndDistance } from '../time.ts'
-import { endLockingSessionAdviceSuffix, lockingSessionsClause, readOnlyMessage } from './databaseMessages.ts'
+import { endLockingSessionAdviceSuffix, lockingSessionNames, readOnlyMessage } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
 import { lastHourAlarmMessages, sumRequestCounts } from './serviceLevelTargets.ts'
@@ -95,7 +95,7 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
     case 'awaited':
       return 'The outbox has not answered yet.'
     case 'locked':
-      return `The outbox’s table is locked by ${lockingSessionsClause(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdviceSuffix(outbox.by, 'the ERP’s')}`
+      return `The outbox’s table is locked by ${lockingSessionNames(outbox.by)}. Until that session ends, no row is captured and no outcome is written back.${endLockingSessionAdviceSuffix(outbox.by, 'the ERP’s')}`
     case 'unreadable':
       return 'The outbox cannot be read. `outboxd check` says why.'
     default:
@@ -126,7 +126,7 @@ function noDaemon({
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
-      ? `In the ledger’s database it waits for ${lockingSessionsClause(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'that')}`
+      ? `In the ledger’s database it waits for ${lockingSessionNames(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'that')}`
       : 'It cannot write to the ledger (full disk, missing permission), or its process hangs. Look at its log, and run `outboxd check`.'
   return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why} Do not start another daemon: it would hang, too.`
 }

@@ -7,7 +7,7 @@ import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import { endLockingSessionAdviceSuffix, lockingSessionsClause } from './databaseMessages.ts'
+import { endLockingSessionAdviceSuffix, lockingSessionNames } from './databaseMessages.ts'
 
 /** `onlyLooks`: the command needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
@@ -28,7 +28,7 @@ export function explainError(
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error
-    const message = `the outbox’s table is locked by ${lockingSessionsClause(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
+    const message = `the outbox’s table is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
   const refused = refusedRight(error)

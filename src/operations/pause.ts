@@ -52,10 +52,10 @@ export interface ResumeTerms {
 const believedMs = 86_400_000
 
 export interface ResumeOutcome {
-  ended: string | null
-  believed: readonly string[]
+  endedOperatorPause: string | null
+  believedRefusals: readonly string[]
   /** Reasons of pauses that end if the next request succeeds. */
-  shortened: readonly PauseReason[]
+  pausesTriedNow: readonly PauseReason[]
   remaining: LedgerSnapshot['pauses']
 }
 
@@ -64,7 +64,7 @@ export async function resumeSending(operator: Operator, { all, believeRefusals }
   const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
   const shortened = all || believeRefusals ? await makePauseTrialsDue(operator) : []
   const { pauses } = await readLedgerSnapshot(operator.ledger)
-  return { ended, believed, shortened, remaining: pauses }
+  return { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining: pauses }
 }
 
 export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
@@ -73,16 +73,16 @@ export async function previewResume(ledger: Database, { all, believeRefusals }: 
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
   const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
   return {
-    ended: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
-    believed: believeRefusals ? refusals.map(({ detail }) => detail) : [],
-    shortened:
+    endedOperatorPause: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
+    believedRefusals: believeRefusals ? refusals.map(({ detail }) => detail) : [],
+    pausesTriedNow:
       all || believeRefusals ? remaining.flatMap(({ reason, untilMs }) => (untilMs === null ? [] : [reason])) : [],
     remaining,
   }
 }
 
 export function resumeMessages(
-  { ended, believed, shortened, remaining }: ResumeOutcome,
+  { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining }: ResumeOutcome,
   { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
 ): string[] {
   const tried = remaining.filter(({ reason }) => shortened.includes(reason))

@@ -12,7 +12,7 @@ import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosit
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
-import { findSecondLedgerOfOutbox } from './compareDatabases.ts'
+import { findLedgerInOutboxDatabase } from './compareDatabases.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readSessionsBlockingOutboxReads, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
@@ -84,7 +84,7 @@ async function askOutbox(databases: Databases, patient = true): Promise<OutboxSt
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
       findReadOnlyCause(databases.erp).catch(() => null),
-      findSecondLedgerOfOutbox(databases).catch(() => null),
+      findLedgerInOutboxDatabase(databases).catch(() => null),
     ])
     return { kind: 'read', outbox, rowsBeforeStart, readOnly, secondLedger }
   } catch (error) {

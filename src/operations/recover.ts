@@ -20,7 +20,7 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
-import { readRowsLockedByCapture } from '../outbox/lockedRows.ts'
+import { readUncapturedRowsLockedByCapture } from '../outbox/lockedRows.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -70,7 +70,7 @@ export async function findLedgerLoss(
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, restoredBy)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
-  const inHand = found === null ? [] : await withOutbox(databases, readRowsLockedByCapture)
+  const inHand = found === null ? [] : await withOutbox(databases, readUncapturedRowsLockedByCapture)
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt =

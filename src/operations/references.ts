@@ -5,7 +5,7 @@ import {
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
 import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention.ts'
-import { isRowWaiting, readOutboxRecord } from '../outbox/readRows.ts'
+import { isRowWaiting, readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { isRowBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstant } from '../time.ts'
@@ -21,7 +21,7 @@ export const referenceHelp =
 
 export const submissionIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export function parseRecordName(text: string | undefined, problems: string[]): RecordName | null {
+export function parseRecordOption(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
@@ -125,7 +125,7 @@ export async function explainMissingRecord(databases: Databases, name: string): 
 export async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
   const pruned = await readPrunedSubmission(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
-  const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId))
+  const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
   if (record === null) return explainFormerRecord(databases.ledger, outboxId)
   const isWaiting = await withOutbox(databases, async (outbox) =>
     (await isRowBeforeStart(outbox, outboxId)) ? false : isRowWaiting(outbox, outboxId),

@@ -1,6 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { readOutboxRecord } from '../outbox/readRows.ts'
+import { readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
@@ -69,7 +69,9 @@ export function missingContentText(
 }
 
 export async function tryReadCurrentRow(databases: Databases, outboxId: string): Promise<CurrentRow | null> {
-  const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
+  const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId)).catch(
+    () => null,
+  )
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }
 

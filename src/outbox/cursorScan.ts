@@ -185,7 +185,7 @@ export class CursorScan {
     const cursor = this.#cursor
     const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
     if ((rowCount ?? 0) > 0) return true
-    return cursor !== null && ((await stablePosition.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
+    return cursor !== null && ((await stablePosition.hasSequenceRestartedSince(cursor)) || this.#differsBehind(cursor))
   }
 
   async readPosition(): Promise<CursorPosition | null> {
@@ -262,7 +262,7 @@ export class CursorScan {
   }
 
   /**
-   * Refuses a table whose id column has a type that writes ids differently, because all its rows would count as new.
+   * Refuses a table whose id column's new type writes captured ids differently: all rows would count as new.
    *
    * @throws OutboxMismatch
    */

@@ -63,7 +63,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /** Includes rows whose locking session cannot be seen. */
-export function readRowsLockedByCapture(outbox: Outbox): Promise<StampedRow[]> {
+export function readUncapturedRowsLockedByCapture(outbox: Outbox): Promise<StampedRow[]> {
   return outbox.queryTable(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).everyMarked)
@@ -109,7 +109,7 @@ export const longLockMs = 60_000
  * @returns a check that raises a problem for each row that stays locked for a minute, and clears it when the row is
  * free
  */
-export function createLockedRowCheck(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
+export function createLockedRowWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
   const { ledger } = outbox
   let seenSince: ReadonlyMap<string, number> = new Map()
   return async () => {

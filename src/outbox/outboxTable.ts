@@ -124,7 +124,7 @@ export function listColumnsNamedInOutboxFile({
 }
 
 /** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
-export const tableDescriptionDigest = (table: OutboxTable): string =>
+export const tableAccessDigest = (table: OutboxTable): string =>
   shortDigestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** False if the ledger has to remember which rows were captured. */

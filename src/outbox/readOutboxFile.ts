@@ -66,8 +66,7 @@ function payloadOf(
 }
 
 /**
- * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. Several
- * columns of a payload may include written ones, because the stamp leaves these out.
+ * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. A payload of several columns may include written columns, because the stamp leaves them out.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table

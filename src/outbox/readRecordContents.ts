@@ -19,7 +19,7 @@ import {
 } from './contentQueries.ts'
 import { findFailingParts } from './failingRows.ts'
 import type { Outbox } from './outbox.ts'
-import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
+import { payloadTooLargeMessage, readRecordWithoutQueriedContent } from './readRows.ts'
 
 interface SourceQueries {
   get(type: string): { readonly source: SourceQuery | null } | undefined
@@ -57,7 +57,7 @@ export async function readRecordWithContent(
   sources: SourceQueries,
   outboxId: string,
 ): Promise<OutboxRecord | null> {
-  const record = await readOutboxRecord(outbox, outboxId)
+  const record = await readRecordWithoutQueriedContent(outbox, outboxId)
   return record === null ? null : ((await readRecordContentsThatFit(outbox, sources, [record]))[0] ?? null)
 }
 

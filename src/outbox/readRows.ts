@@ -27,7 +27,7 @@ export function rowReadStatements({ rows }: OpenTable) {
 }
 
 /** Reads a row in any state. If a query reads the row's content, use `readRecordWithContent`. */
-export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
+export async function readRecordWithoutQueriedContent(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
     const { rows } = await table.db.query<RawRow>(rowReadStatements(table).byId, [outbox.bytesMax, outboxId])

@@ -44,7 +44,7 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
   return {
     /** True if completed and discarded have values of their own: then a row under way does not show an end. */
     hasEndValues: form?.hasEndValues ?? false,
-    /** The condition that a row is under way; null if a row looks new until its record ends. */
+    /** The condition that a row is under way; null if rows do not show this. */
     underWay,
     /** Includes waiting rows that contain a transaction id, because the ledger may have lost their records. */
     underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,

@@ -11,7 +11,7 @@ import type { OutboxTable } from './outboxTable.ts'
 export interface StablePositionReader {
   read(): Promise<StablePosition>
   /** True if the sequence's numbers started again since the cursor was stored. */
-  hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
+  hasSequenceRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
 export interface StablePosition {
@@ -48,7 +48,7 @@ function byTransaction(db: Database, shape: TableShape): StablePositionReader {
       const { rows } = await db.query<StablePosition>(sql)
       return rows[0] as StablePosition
     },
-    hasRestartedSince: async () => false, // no transaction number is given twice
+    hasSequenceRestartedSince: async () => false, // no transaction number is given twice
   }
 }
 
@@ -94,7 +94,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): StablePo
       } else if (highest !== null && waiting === null) waiting = { highest, writers: new Set(writers), outbox }
       return { outbox, upTo, drawn, sequenceFile }
     },
-    async hasRestartedSince({ position, sequenceFile }) {
+    async hasSequenceRestartedSince({ position, sequenceFile }) {
       const { rowCount } = await db.query(
         `select where pg_sequence_last_value(${own})::text::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
         [position[0], sequenceFile],

@@ -20,7 +20,7 @@ const perState = scalar.describe('With status: the value that is written at this
 const entriesOfForms = {
   value: {
     status: z.strictObject({
-      status: column.describe('A status column with values of its own.'),
+      status: column.describe('A status column with the values of the ERP.'),
       new: waitingValue.describe('The value, or a list of values, of a row that waits. null stands for NULL.'),
       ...z.object(Object.fromEntries(states.map((state) => [state, perState]))).shape,
     }),

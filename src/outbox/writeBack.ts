@@ -40,7 +40,7 @@ export async function writeBackRows<R extends RowStatus>(
   if (empty.kind === 'failed') throw empty.error
   if (!isTransientError(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
-  // Tries again, because a cause outside the rows, such as a failover, may have passed. A trigger may raise any code.
+  // Tries again whatever the code: a trigger may raise any, and a cause such as a failover may have passed.
   const again = await tryToWrite(writing, readStatuses)
   if (again.kind !== 'failed') return again
   if (!didSessionSurviveError(again.error)) throw again.error

@@ -19,10 +19,10 @@ export function parseAndMaskJson(text: string, secrets: readonly string[]): unkn
  * `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost object. A refusal with a
  * repeated key stays readable, because it completes no record.
  */
-export function parseAnswerJson(text: string, secrets: readonly string[], isSuccess: boolean) {
+export function parseAnswerJson(text: string, secrets: readonly string[], refusesRepeatedKeys: boolean) {
   const examined = findJsonFlaws(text, depthMax)
   const json = readExamined(text, examined, secrets)
-  const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'
+  const isDoubtful = refusesRepeatedKeys && examined.topKeyFlaw?.kind === 'repeated'
   return {
     json: isDoubtful ? undefined : json,
     repeatsKey: json !== undefined && examined.keyFlaw?.kind === 'repeated',
@@ -82,7 +82,7 @@ export function redactAndBoundText(text: string, secrets: readonly string[]): st
 }
 
 /** Returns a text, or a number's own digits, because some services forget the quotes of ids. */
-export function textOf(value: unknown): string | null {
+export function textOrDigitsOf(value: unknown): string | null {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? JSON.stringify(value) : null

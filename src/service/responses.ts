@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { AcceptanceReading, Answer, TransactionStatus } from '../model.ts'
 import { makePerResource, type Resource, serviceResources } from '../resources.ts'
-import { redactedMark, textOf } from './readJson.ts'
+import { redactedMark, textOrDigitsOf } from './readJson.ts'
 
 /**
  * An id that can be stored and polled. It has no control characters and no redacted secret. It is not a text such as
  * `null`, and not `.` or `..`, which vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2).
  */
 const id = z.preprocess(
-  textOf,
+  textOrDigitsOf,
   z
     .string()
     .max(textCharsMax.id)
@@ -30,7 +30,9 @@ export const tokenResponseSchema = z.object({
     .string()
     .max(16_384)
     .regex(/^[\w.~+/=-]+$/),
-  expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
+  expires_in: z
+    .preprocess((value) => Number(textOrDigitsOf(value) || Number.NaN), z.number().positive())
+    .catch(Number.NaN),
 })
 
 /** The answer to a POST (docs/reference/interface.md, 2.3 and 2.6). */

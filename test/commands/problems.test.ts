@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
-import { agreeOnSettings } from '../../src/ledger/settings.ts'
+import { applyStrictestSettings } from '../../src/ledger/settings.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { problemKinds } from '../../src/model.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -65,8 +65,8 @@ test.each(problemKinds)('%s', async (kind) => {
 test('daemons that differ in KEY_ON_FAILURE: nobody decides between them, and status says who has what', async () => {
   const { pool } = fixture.ledger
   const settings = { host: 'erp-1', requests: 100, windowMs: 60_000, requestTimeoutMs: 30_000, given: {} }
-  await agreeOnSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })
-  await agreeOnSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'block' })
+  await applyStrictestSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })
+  await applyStrictestSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'block' })
   const printed = await said()
   expect(printed).toMatch(/^Daemons on this ledger have different settings \(\w+ on erp-1: KEY_ON_FAILURE, /)
   expect(printed).toMatch(/problem +settings_differ .*KEY_ON_FAILURE.*block/)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import {
-  agreeOnSettings,
+  applyStrictestSettings,
   type InstanceSettings,
   isNoOtherOutboxFileInUse,
   withdrawInstanceSettings,
@@ -30,7 +30,7 @@ function instance(settings: Partial<InstanceSettings> = {}) {
   const own = { instanceId: randomUUID(), ...given, ...settings }
   return {
     own,
-    agree: () => agreeOnSettings(ledger.pool, own),
+    agree: () => applyStrictestSettings(ledger.pool, own),
     leave: () => withdrawInstanceSettings(ledger.pool, own.instanceId),
   }
 }

@@ -1,10 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  countPermitsForSubmissions,
-  countPermitsInHandAndTaken,
-  limitToOneSubmission,
-} from '../../src/ledger/budget.ts'
+import { countPermitsForSubmissions, limitToOneSubmission, sumPermitsInHandAndTaken } from '../../src/ledger/budget.ts'
 
 const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
 
@@ -33,8 +29,8 @@ test('submissions never get more than they want, nor leave polls less than half 
 
 test('permits are those in hand, for which no slots were asked, and those of the slots that were free', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 6 }
-  expect(countPermitsInHandAndTaken(request, [])).toBe(4)
-  expect(countPermitsInHandAndTaken(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
+  expect(sumPermitsInHandAndTaken(request, [])).toBe(4)
+  expect(sumPermitsInHandAndTaken(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
 })
 
 test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
@@ -47,5 +43,5 @@ test('until a record has proven that the pauses are over, one goes, or none wher
 
 test('without slots, a claim after a trial has only the permits in hand', () => {
   const request = { submissions: 1, polls: 0, rarePolls: 1, permits: 2 }
-  expect(countPermitsInHandAndTaken(limitToOneSubmission(request, false), [])).toBe(0)
+  expect(sumPermitsInHandAndTaken(limitToOneSubmission(request, false), [])).toBe(0)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
-import { mayHaveWaitingRows, readOutboxRecord, readWaitingRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows, readRecordWithoutQueriedContent, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
@@ -93,7 +93,7 @@ test('rows are read without being claimed, by id or as they wait', async () => {
   const { pool, outbox } = await setup()
   await pool.query(`insert into outbox (type, key, payload, created_at)
     values ('data', 'k', '{"amount": 1234.50}', '2026-11-20 10:00:00.123456+01'), ('data', null, '{}', 'infinity')`)
-  expect(await readOutboxRecord(outbox, '1')).toEqual({
+  expect(await readRecordWithoutQueriedContent(outbox, '1')).toEqual({
     outboxId: '1',
     type: 'data',
     key: 'k',
@@ -103,7 +103,7 @@ test('rows are read without being claimed, by id or as they wait', async () => {
     createdAt: '2026-11-20T09:00:00.123456Z',
   })
   for (const none of ['3', 'x', '', '99999999999999999999', '1.0'])
-    expect(await readOutboxRecord(outbox, none)).toBeNull()
+    expect(await readRecordWithoutQueriedContent(outbox, none)).toBeNull()
   expect((await readWaitingRows(outbox, 5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
     ['1', '2026-11-20T09:00:00.123456Z'],
     ['2', null],

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createLockedRowCheck } from '../../src/outbox/lockedRows.ts'
+import { createLockedRowWatch } from '../../src/outbox/lockedRows.ts'
 import { setup } from '../outbox/setup.ts'
 import { statusSays } from '../support/statusSays.ts'
 
@@ -11,7 +11,7 @@ import { statusSays } from '../support/statusSays.ts'
 async function watch(table: { ddl?: string; yaml?: string } = {}) {
   const { pool, outbox, capture, connect, url } = await setup(table)
   let nowMs = 0
-  const look = createLockedRowCheck(outbox, () => nowMs)
+  const look = createLockedRowWatch(outbox, () => nowMs)
   await capture() // the ledger belongs to this table from now on
   return {
     pool,
@@ -20,7 +20,7 @@ async function watch(table: { ddl?: string; yaml?: string } = {}) {
     connect,
     look,
     /** Another instance, which has seen nothing yet. */
-    another: () => createLockedRowCheck(outbox, () => nowMs),
+    another: () => createLockedRowWatch(outbox, () => nowMs),
     async lookAfter(ms: number) {
       nowMs += ms
       await look()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseAndMaskJson, parseAnswerJson, textOf } from '../../src/service/readJson.ts'
+import { parseAndMaskJson, parseAnswerJson, textOrDigitsOf } from '../../src/service/readJson.ts'
 import { readIdInSubmitAnswer, readTransactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
@@ -65,10 +65,10 @@ test('any JSON comes back as it was', () => {
 })
 
 test('an id may be a number, with its own digits', () => {
-  expect(textOf(parseAndMaskJson('12345678901234567890', []))).toBe('12345678901234567890')
-  expect(textOf('a')).toBe('a')
-  expect(textOf(7)).toBe('7')
-  for (const other of [null, undefined, true, {}, []]) expect(textOf(other)).toBeNull()
+  expect(textOrDigitsOf(parseAndMaskJson('12345678901234567890', []))).toBe('12345678901234567890')
+  expect(textOrDigitsOf('a')).toBe('a')
+  expect(textOrDigitsOf(7)).toBe('7')
+  for (const other of [null, undefined, true, {}, []]) expect(textOrDigitsOf(other)).toBeNull()
 })
 
 test.each([

@@ -7,7 +7,7 @@ import {
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
-import { describeDaemonsOfOtherLedgers, findSecondLedgerOfOutbox } from '../../operations/compareDatabases.ts'
+import { describeDaemonsOfOtherLedgers, findLedgerInOutboxDatabase } from '../../operations/compareDatabases.ts'
 import {
   initialBacklogMessage,
   readOnlyMessage,
@@ -55,7 +55,7 @@ export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Findi
   }
   await using open = databases
   const [mark, message] = await readOutbox(open)
-  const second = await findSecondLedgerOfOutbox(open)
+  const second = await findLedgerInOutboxDatabase(open)
   const secondMark = (second?.open ?? 0) > 0 || table.state === null ? 'problem' : 'warning'
   return [
     makeFinding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),

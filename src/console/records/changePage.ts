@@ -74,7 +74,7 @@ const verbOf = (fields: FormFields) => doingOf(fields).verb
 const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayRules(termsOf(fields)) : discardRules)
 
 function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
-  // The list's own limit is the length of a page.
+  // The form's limit is the length of a page, so it is not used.
   if (!doingOf(fields).isTicked)
     return { ids: [], filters: { ...toRecordsQuery(fields).filters, limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]

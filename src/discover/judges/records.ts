@@ -1,5 +1,5 @@
 import { type Resource, serviceResources } from '../../resources.ts'
-import { textOf } from '../../service/readJson.ts'
+import { textOrDigitsOf } from '../../service/readJson.ts'
 import { readIdInSubmitAnswer } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
@@ -201,7 +201,7 @@ const longLength = 1_000
 
 /** The long text repeats the control's characters, so that the service can refuse it only for its length. */
 export async function askField2Limits(parts: QuestionContext): Promise<Finding> {
-  const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
+  const own = textOrDigitsOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => submitTestRecordTwice(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))

@@ -100,7 +100,7 @@ function judgeStatus(
 const getTwice = async (parts: QuestionContext, path: () => string): Promise<Response> =>
   (await sendTwice(() => parts.get(path()))).answer
 
-/** If the API moves, this answer must show that no record is the reason. */
+/** A moved API must not look like a missing record: this is its answer. */
 export async function askAnswerToUnknownPath(parts: QuestionContext): Promise<Finding> {
   const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
   const seen = await getTwice(parts, () => `/api/v1/${randomUUID()}`)

@@ -82,14 +82,17 @@ export interface JudgedHistory {
 export async function readAndJudgeHistory(
   db: Database,
   remembered: InstanceMemory,
-  { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<RowSearchResult> },
+  { standby, findNamed: findRowNamingTransaction }: { standby: LedgerStandby; findNamed(): Promise<RowSearchResult> },
 ): Promise<JudgedHistory> {
   const reading = await readHistory(db, remembered)
   if (reading === null) return { reading, verdict: { kind: 'found', detail: rowIsGone } }
   const { history } = remembered
   const verdict = judgeDataLoss(reading, { memory: history, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { reading, verdict }
-  return { reading, verdict: judgeDataLoss(reading, { memory: history, standby, named: await findNamed() }) }
+  return {
+    reading,
+    verdict: judgeDataLoss(reading, { memory: history, standby, named: await findRowNamingTransaction() }),
+  }
 }
 
 const rowIsGone = 'the row of outboxd.history is gone'

@@ -1,5 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
+import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
 import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
@@ -94,7 +94,7 @@ export function withSubmissionsLocked<T>(
     if (transactions.length > 0) await lockTransactionIds(db, transactions)
     const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
-    return withKeysLocked(db, [...seen, ...locked], keyOnFailure, () => work(db))
+    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 

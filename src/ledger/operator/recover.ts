@@ -9,7 +9,7 @@ import {
   lockSuspectedLossIfUnchanged,
   raiseHistoryProblem,
 } from '../history/history.ts'
-import { lockSubmissionsAndReadKeys, withKeysLocked } from '../keyOrder.ts'
+import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
 import { lockPollJobs, type PollQueue, queueSchemaName } from '../queue.ts'
 import {
   hasTransactionIdSql,
@@ -134,7 +134,7 @@ export function recoverByTransactionsInRows(
     await lockPollJobs(db, records)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissionsAndReadKeys(db, records)
-    await withKeysLocked(db, records, keyOnFailure, async () => {
+    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
       const arrivals = trusted.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
       const doubts = records.flatMap(({ id, revision, transactionId, whyNotBelieved }) => {
@@ -213,7 +213,7 @@ export function recoverLostRecords(operator: Operator, records: readonly LostRec
       const why = transactionTakenClause(record.transactionId, holder)
       return { ...record, doubt: `the ledger had lost this row; ${why}. The record may have arrived` }
     })
-    await withKeysLocked(db, records, keyOnFailure, async () => {
+    await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
       await insertCapturedRecords(db, kept, actor.who, actor)
       const arrivals = named.filter(({ id }) => !holders.has(id))
       await settleArrivedRecords(db, queue, arrivals, { how: 'recovered', actor })
