@@ -99,7 +99,11 @@ export const outboxFileSchema = z.strictObject({
     .literal('promised')
     .describe('You promise that no two rows have the same id, if no index says so (a view, a partitioned table).')
     .optional(),
-  order: column.describe('Rows are captured in the order of this column. Default: the id.').optional(),
+  order: column
+    .describe(
+      'Rows are captured in the order of this column. Default: the id, or with a cursor the order of transactions.',
+    )
+    .optional(),
   sequence: column
     .describe('With state: none, a column that a sequence fills at the insert (identity, serial).')
     .optional(),
