@@ -42,16 +42,16 @@ Examples:
 type ResumeOptions = OptionsOf<typeof command>
 
 const jsonOf = (
-  { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining }: ResumeOutcome,
+  { endedOperatorPause, believedRefusals, pausesTriedNow, remaining }: ResumeOutcome,
   { dryRun = false }: ResumeOptions,
 ) => ({
   dryRun,
-  ended,
-  believed,
+  ended: endedOperatorPause,
+  believed: believedRefusals,
   remaining: remaining.map(({ reason, untilMs, detail }) => ({
     reason,
     until: formatIsoInstantOrNull(untilMs),
     detail,
-    isTriedNow: shortened.includes(reason),
+    isTriedNow: pausesTriedNow.includes(reason),
   })),
 })

@@ -108,10 +108,10 @@ function printSeveral(
   return exitCodes.done
 }
 
-function describe(detail: SubmissionDetail, { why, adviceText: next }: Explanation, row: CurrentRow | null): string {
+function describe(detail: SubmissionDetail, { why, adviceText }: Explanation, row: CurrentRow | null): string {
   const lines = [
     `${detail.state}: ${why}`,
-    ...`next: ${next}`.split('\n'),
+    ...`next: ${adviceText}`.split('\n'),
     ...(detail.conflict === null ? [] : ['', ...rowConflictLines(detail, row)]),
     '',
     ...submissionDetailRows(detail).map(([name, fact]) => `${name.padEnd(17)}${factText(fact, detail.nowMs)}`),
@@ -140,11 +140,11 @@ function eventLines(event: LoggedEvent): string[] {
 
 function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
-  { why, adviceText: next }: Explanation,
+  { why, adviceText }: Explanation,
 ) {
   return {
     ...replaceEpochMsByIsoTimes(detail),
-    ...{ why, next },
+    ...{ why, next: adviceText },
     pauses: pauses.map(replaceEpochMsByIsoTimes),
     events: events.map(replaceEpochMsByIsoTimes),
   }

@@ -32,8 +32,8 @@ export function startOutboxdCommand({
   env,
   folder,
   reaper,
-  announcedField: field,
-  onStdoutLine: onLine,
+  announcedField,
+  onStdoutLine,
 }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -50,8 +50,8 @@ export function startOutboxdCommand({
       log.write(`${line}\n`)
       lines.push(line)
       if (lines.length > lastLinesMax) lines.shift()
-      if (stream === child.stdout) onLine?.(line)
-      const value = field === undefined ? undefined : valueIn(line, field)
+      if (stream === child.stdout) onStdoutLine?.(line)
+      const value = announcedField === undefined ? undefined : valueIn(line, announcedField)
       if (value !== undefined) announced.resolve(value)
     })
   }

@@ -53,9 +53,9 @@ export function roundDecimal(number: Decimal, scale: number, rounding: Rounding)
 
 /** Writes a JSON number with exactly `scale` decimals. `number` must not have more decimals. */
 export function writeDecimal(number: Decimal, scale: number): string {
-  const { digits, digitsBeforePoint: point } = number
-  const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
-  const decimals = ('0'.repeat(Math.max(-point, 0)) + digits.slice(Math.max(point, 0))).padEnd(scale, '0')
+  const { digits, digitsBeforePoint } = number
+  const whole = digitsBeforePoint > 0 ? digits.slice(0, digitsBeforePoint).padEnd(digitsBeforePoint, '0') : '0'
+  const decimals = ('0'.repeat(Math.max(-digitsBeforePoint, 0)) + digits.slice(Math.max(digitsBeforePoint, 0))).padEnd(scale, '0')
   return (number.negative ? '-' : '') + whole + (scale > 0 ? `.${decimals}` : '')
 }
 

@@ -42,11 +42,11 @@ function checkPart(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string)
     typeof value === 'string' ? new RegExp(`^${placeholder}(\\d+)${placeholder}$`).exec(value)?.[1] : undefined
   const field = index === undefined ? undefined : inquiry.fields[Number(index)]
   if (field === undefined) return checkValue(inquiry, rule, value, at)
-  const { name, from, required, constantOrDefault: fallback, spec } = field
+  const { name, from, required, constantOrDefault, spec } = field
   const known = knownValues(field)
-  const fixed = [...new Set([...(known ?? []), ...(fallback === null ? [] : [fallback])])]
+  const fixed = [...new Set([...(known ?? []), ...(constantOrDefault === null ? [] : [constantOrDefault])])]
   return [
-    ...(required || fallback !== null
+    ...(required || constantOrDefault !== null
       ? []
       : [`${at} is left out if the payload has no ${from}, and ${inquiry.asks}: make ${name} required`]),
     ...(known !== null || fits(rule, field) ? [] : [`${at} is ${name} (${spec.type}), and ${wanted(rule)}`]),

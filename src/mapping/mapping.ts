@@ -42,7 +42,7 @@ export interface Field {
 }
 
 export function describeField(field: Field): string {
-  const { spec, from, trim, lookup, constantOrDefault: fallback, required } = field
+  const { spec, from, trim, lookup, constantOrDefault, required } = field
   const parts = [
     spec.type,
     spec.maxLength === undefined ? null : `at most ${spec.maxLength} characters`,
@@ -56,7 +56,7 @@ export function describeField(field: Field): string {
       : spec.timezone === undefined
         ? 'sent in UTC'
         : `converted from ${spec.timezone} to UTC`,
-    fallback === null ? null : from === null ? `always ${fallback}` : `${fallback} if it is missing`,
+    constantOrDefault === null ? null : from === null ? `always ${constantOrDefault}` : `${constantOrDefault} if it is missing`,
     required ? 'required' : null,
   ]
   return parts.filter((part) => part !== null).join('; ')

@@ -33,8 +33,8 @@ export const healthConditionChecks = {
   'no pause for the ledger’s history': ({ pauses, nowMs }) => paused(pauses.filter(isForHistory), nowMs),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
-  'both databases can be written': ({ readOnlyDatabases: readOnly }) =>
-    readOnly.map((database) => sentence(readOnlyMessage(database))),
+  'both databases can be written': ({ readOnlyDatabases }) =>
+    readOnlyDatabases.map((database) => sentence(readOnlyMessage(database))),
   'no second ledger has open records': (status) => some(secondLedger(status)),
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': ({ pauses, nowMs }) =>
@@ -117,10 +117,10 @@ function noDaemon({
   daemonConnected,
   lastSilentMs,
   heldUpBy,
-  readOnlyDatabases: readOnly,
+  readOnlyDatabases,
   nowMs,
 }: CombinedStatus): string | null {
-  if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
+  if (instances.length > 0 || readOnlyDatabases.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected)
     return 'No daemon is running, so nothing is sent. Start one with `outboxd run`. If a daemon has stopped by itself, its log says why.'
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`

@@ -82,22 +82,22 @@ export async function previewResume(ledger: Database, { all, believeRefusals }: 
 }
 
 export function resumeMessages(
-  { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining }: ResumeOutcome,
+  { endedOperatorPause, believedRefusals, pausesTriedNow, remaining }: ResumeOutcome,
   { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
 ): string[] {
-  const tried = remaining.filter(({ reason }) => shortened.includes(reason))
-  const standing = remaining.filter(({ reason }) => !shortened.includes(reason))
+  const tried = remaining.filter(({ reason }) => pausesTriedNow.includes(reason))
+  const standing = remaining.filter(({ reason }) => !pausesTriedNow.includes(reason))
   const mayBeTried = !all && !believeRefusals && standing.some(({ untilMs }) => untilMs !== null)
   const none = remaining.length === 0 ? 'Nothing was paused.' : 'There is no operator’s pause to end.'
   return [
-    ...(ended === null
+    ...(endedOperatorPause === null
       ? []
-      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(ended, 300)}`]),
-    ...(ended === null && tried.length === 0 ? [none] : []),
-    ...believed.map(
+      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(endedOperatorPause, 300)}`]),
+    ...(endedOperatorPause === null && tried.length === 0 ? [none] : []),
+    ...believedRefusals.map(
       (summary) => `For a day, records that get this refusal are rejected: ${truncateToOneLine(summary, 300)}`,
     ),
-    ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal.'] : []),
+    ...(believeRefusals && believedRefusals.length === 0 ? ['There is no mass refusal.'] : []),
     ...tried.map(
       ({ reason, detail }) =>
         `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncateToOneLine(detail, 300)}`,

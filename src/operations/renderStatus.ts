@@ -164,12 +164,12 @@ function instanceRows(report: StatusReport): Row[] {
 }
 
 export function noInstanceClause({
-  readOnlyDatabases: readOnly,
+  readOnlyDatabases,
   daemonConnected,
   lastSilentMs,
   nowMs,
 }: StatusReport): string {
-  if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
+  if (readOnlyDatabases.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
   const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`
   return `${which}${heard}`

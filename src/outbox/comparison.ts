@@ -59,10 +59,10 @@ interface ComparisonOptions {
 export async function compareTableWithLedger(outbox: Outbox, options: ComparisonOptions): Promise<TableComparison> {
   const { shouldIncludeWaiting = false, onlyLost = false, reportAgain, goOn } = options
   const { sliceRows = sliceRowsMax, rowsMax = 100_000, previousPart = nothingFound } = options
-  let { rows, idsBehindCursor, statuses, comparedUpToId: comparedUpTo } = previousPart
+  let { rows, idsBehindCursor, statuses, comparedUpToId } = previousPart
   for (;;) {
     const table = await outbox.open()
-    const slice = await readNextSliceBounds(table.db, table.rows, comparedUpTo, sliceRows)
+    const slice = await readNextSliceBounds(table.db, table.rows, comparedUpToId, sliceRows)
     const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, shouldIncludeWaiting)
     if (reportAgain && known.length > 0) await reportAgain(await leaveOutCurrentRows(outbox, table, known))
     rows = [...rows, ...unknown]
@@ -74,9 +74,9 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
       const counted = statuses
       statuses = await nullIfCanceled(() => outbox.queryTable((asked) => countUnknownStatuses(asked, slice, counted)))
     }
-    comparedUpTo = slice.upTo
-    if (comparedUpTo === null || rows.length >= rowsMax || !(await goOn()))
-      return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpTo !== null, comparedUpToId: comparedUpTo }
+    comparedUpToId = slice.upTo
+    if (comparedUpToId === null || rows.length >= rowsMax || !(await goOn()))
+      return { canTell, rows, idsBehindCursor, statuses, isCut: comparedUpToId !== null, comparedUpToId }
   }
 }
 

@@ -166,11 +166,11 @@ function deliver({ closing }: SandboxParts, reply: FastifyReply, delivery: Deliv
     reply.raw.destroy()
     return reply
   }
-  const { status, headers, contentType, body, byteIntervalMs: dripMs } = delivery
+  const { status, headers, contentType, body, byteIntervalMs } = delivery
   reply.code(status).headers(headers).header('content-type', contentType)
-  if (dripMs === 0) return reply.send(body)
+  if (byteIntervalMs === 0) return reply.send(body)
   const bytes = Buffer.from(body)
-  return reply.header('content-length', bytes.length).send(Readable.from(drip(bytes, dripMs, closing)))
+  return reply.header('content-length', bytes.length).send(Readable.from(drip(bytes, byteIntervalMs, closing)))
 }
 
 /** Sends one byte every `dripMs`. Throws when the sandbox closes, so that the connection is cut. */

@@ -69,12 +69,12 @@ const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?
 /** @returns null if the viewer has to sign in first @throws RequestRefused if the proxy names no user */
 function personOf(
   request: FastifyRequest,
-  { access, whoWithoutSignIn: who, ...place }: GuardOptions,
+  { access, whoWithoutSignIn, ...place }: GuardOptions,
   sessions: SessionStore,
 ): Person | null {
   switch (access.kind) {
     case 'open':
-      return { who, session: '' }
+      return { who: whoWithoutSignIn, session: '' }
     case 'password': {
       const session = sessionIdOf(request)
       const name = session && sessions.nameOf(session)

@@ -53,7 +53,7 @@ const tones: Record<ListedSubmission['state'], Tone> = {
   discarded: 'quiet',
 }
 
-function standing({ detail, explanation, rowIfConflict: row }: RecordPageData): HtmlValue {
+function standing({ detail, explanation, rowIfConflict }: RecordPageData): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
     const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose below.` : words
     return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(text)}</p>`
@@ -68,7 +68,7 @@ function standing({ detail, explanation, rowIfConflict: row }: RecordPageData): 
       ? ''
       : notice(
           'bad',
-          rowConflictLines(detail, row).map((line) => untrustedParagraphHtml(line.trim())),
+          rowConflictLines(detail, rowIfConflict).map((line) => untrustedParagraphHtml(line.trim())),
         ),
   ]
 }

@@ -43,24 +43,24 @@ ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
 function fieldsSection(
-  { detail, mappedByCurrentFiles: mapped, mappings }: RecordPageData,
+  { detail, mappedByCurrentFiles, mappings }: RecordPageData,
   isShown: boolean,
 ): HtmlValue {
-  if (mapped === null)
+  if (mappedByCurrentFiles === null)
     return mappings === null
       ? notice(
           'attention',
           html`<p>The mapping files cannot be read from here: see <a href="/mapping">Mapping</a>.</p>`,
         )
       : ''
-  const isOther = mapped.kind === 'mapped' && detail.body !== null && mapped.body !== detail.body
+  const isOther = mappedByCurrentFiles.kind === 'mapped' && detail.body !== null && mappedByCurrentFiles.body !== detail.body
   const other = isOther
     ? notice(
         'attention',
         html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`,
       )
     : ''
-  return section('fields', 'Field by field', [other, mappedFieldsTable(mapped, mappings?.get(detail.type), !isShown)])
+  return section('fields', 'Field by field', [other, mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown)])
 }
 
 export function mappedFieldsTable(

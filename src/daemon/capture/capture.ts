@@ -46,7 +46,7 @@ const sweepEveryMs = 1_000
 
 export function createCaptureRounds({
   capture,
-  sleepFlagKeeper: sleep,
+  sleepFlagKeeper,
   publishMappedTypes,
   random,
 }: CaptureRoundsDeps) {
@@ -76,8 +76,8 @@ export function createCaptureRounds({
       await publishKnownTypes(capture.knownTypes())
       captured = 0
       const round = await runOnce()
-      if (round === 'again') sleep.stayAwake()
-      else if (round === 'idle') await sleep.fallAsleep(captured)
+      if (round === 'again') sleepFlagKeeper.stayAwake()
+      else if (round === 'idle') await sleepFlagKeeper.fallAsleep(captured)
       return waitMs(round, random())
     },
   }
@@ -264,8 +264,8 @@ async function captureAlone(
     const result = await captureRows(deps, {
       async claim(session) {
         wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
-        const { room: limit, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
-        if (!wasCaptured && limit <= 0) return null
+        const { room, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
+        if (!wasCaptured && room <= 0) return null
         const order = { exceptKeys, skipped: session.skipped }
         turn = !wasCaptured && (await deps.hasToWaitForKey(outboxId, order)) ? 'behind' : 'now'
         return turn === 'behind' ? null : claim(session)

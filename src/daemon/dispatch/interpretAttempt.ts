@@ -113,8 +113,8 @@ export function interpretTrialWithoutRecord(
   }
 }
 
-export function resetUnansweredStreaks({ trialTokensRefused: tokensRefused }: FailureStreaks): FailureStreaks {
-  return { ...noFailureStreaks, trialTokensRefused: tokensRefused }
+export function resetUnansweredStreaks({ trialTokensRefused }: FailureStreaks): FailureStreaks {
+  return { ...noFailureStreaks, trialTokensRefused }
 }
 
 function trialResult(

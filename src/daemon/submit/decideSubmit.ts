@@ -180,13 +180,13 @@ function duplicate(
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
-  { summary, hasTransactionId: namesId }: SubmitReading,
+  { summary, hasTransactionId }: SubmitReading,
   history: SubmitHistory,
 ): SubmitVerdict {
   const { post } = meaningOfHttpStatus(status)
   if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
-  return namesId || post === 'refused-in-doubt'
+  return hasTransactionId || post === 'refused-in-doubt'
     ? { kind: 'rejected', code, reason: `${summary}; the service may have the record nevertheless`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }

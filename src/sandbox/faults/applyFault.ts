@@ -42,7 +42,7 @@ export function applyFault(answer: Answer, fault: FaultAction | undefined, style
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultAction, { present, newWrongId: newId }: AnswerStyle): Answer {
+function faultyAnswer(answer: Answer, spec: FaultAction, { present, newWrongId }: AnswerStyle): Answer {
   switch (spec.kind) {
     case 'answer':
       return present(toldAnswer(spec))
@@ -63,7 +63,7 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newWrongId: 
     case 'missing_id':
       return withFields(answer, { transactionId: undefined, orderId: undefined, access_token: undefined })
     case 'wrong_id':
-      return withFields(answer, renamed(answer.body, spec.id ?? newId()))
+      return withFields(answer, renamed(answer.body, spec.id ?? newWrongId()))
     case 'unknown_status':
       return withFields(answer, { status: spec.value })
     case 'delay':
