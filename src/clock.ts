@@ -12,8 +12,8 @@ export interface Clock {
 const leapMinMs = 100
 
 /**
- * Stopwatches add each leap of the wall clock, because the monotonic clock may stand still while the machine is suspended.
- * Setting the wall clock back changes nothing.
+ * Stopwatches add each leap of the wall clock, because the monotonic clock may stand still while the machine is
+ * suspended. Setting the wall clock back changes nothing.
  */
 export function createClock(readMonotonicMs: () => number, readWallMs: () => number): Clock {
   return {

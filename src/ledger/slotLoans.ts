@@ -84,9 +84,9 @@ function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promi
 
 /** Only daemons also search for rows that name lost transactions. */
 async function isHistoryUnchanged(db: Database): Promise<boolean> {
-  const findNamed = async () => ({ kind: 'none' }) as const
+  const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
   // The value of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.
-  const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby: 'none', findNamed })
+  const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby: 'none', findRowNamingTransaction })
   return verdict.kind === 'stands'
 }
 

@@ -55,7 +55,10 @@ export function roundDecimal(number: Decimal, scale: number, rounding: Rounding)
 export function writeDecimal(number: Decimal, scale: number): string {
   const { digits, digitsBeforePoint } = number
   const whole = digitsBeforePoint > 0 ? digits.slice(0, digitsBeforePoint).padEnd(digitsBeforePoint, '0') : '0'
-  const decimals = ('0'.repeat(Math.max(-digitsBeforePoint, 0)) + digits.slice(Math.max(digitsBeforePoint, 0))).padEnd(scale, '0')
+  const decimals = ('0'.repeat(Math.max(-digitsBeforePoint, 0)) + digits.slice(Math.max(digitsBeforePoint, 0))).padEnd(
+    scale,
+    '0',
+  )
   return (number.negative ? '-' : '') + whole + (scale > 0 ? `.${decimals}` : '')
 }
 

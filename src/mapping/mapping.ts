@@ -56,7 +56,11 @@ export function describeField(field: Field): string {
       : spec.timezone === undefined
         ? 'sent in UTC'
         : `converted from ${spec.timezone} to UTC`,
-    constantOrDefault === null ? null : from === null ? `always ${constantOrDefault}` : `${constantOrDefault} if it is missing`,
+    constantOrDefault === null
+      ? null
+      : from === null
+        ? `always ${constantOrDefault}`
+        : `${constantOrDefault} if it is missing`,
     required ? 'required' : null,
   ]
   return parts.filter((part) => part !== null).join('; ')

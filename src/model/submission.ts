@@ -120,6 +120,9 @@ export interface PauseStreak {
   othersRecovered: boolean
 }
 
+/** True if the service last answered a POST of the record with 503 or E003, and so may have stored the record. */
+export const wasAnsweredUnavailable = ({ met }: Pick<Submission, 'met'>): boolean => met?.reason === 'unavailable'
+
 export interface RefusedPolls {
   times: number
   othersThrough: boolean

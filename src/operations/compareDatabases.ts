@@ -85,12 +85,15 @@ export async function mayWaitingRowsHaveBeenSent(
 }
 
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {
-  const findNamed = () =>
+  const findRowNamingTransaction = () =>
     withOutbox(databases, (outbox) =>
       createSearchForRowNamingTransaction((after) => readRowsUnderWayOfNextSlice(outbox, after)).find(),
     )
   const standby = databases.config.ledgerStandby
-  const { reading, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, { standby, findNamed })
+  const { reading, verdict } = await readAndJudgeHistory(databases.ledger, emptyInstanceMemory, {
+    standby,
+    findRowNamingTransaction,
+  })
   return reading !== null && verdict.kind === 'found'
 }
 

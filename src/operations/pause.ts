@@ -92,7 +92,9 @@ export function resumeMessages(
   return [
     ...(endedOperatorPause === null
       ? []
-      : [`${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(endedOperatorPause, 300)}`]),
+      : [
+          `${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(endedOperatorPause, 300)}`,
+        ]),
     ...(endedOperatorPause === null && tried.length === 0 ? [none] : []),
     ...believedRefusals.map(
       (summary) => `For a day, records that get this refusal are rejected: ${truncateToOneLine(summary, 300)}`,

@@ -163,12 +163,7 @@ function instanceRows(report: StatusReport): Row[] {
   ])
 }
 
-export function noInstanceClause({
-  readOnlyDatabases,
-  daemonConnected,
-  lastSilentMs,
-  nowMs,
-}: StatusReport): string {
+export function noInstanceClause({ readOnlyDatabases, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnlyDatabases.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
   const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`

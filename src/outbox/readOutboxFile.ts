@@ -66,7 +66,8 @@ function payloadOf(
 }
 
 /**
- * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. A payload of several columns may include written columns, because the stamp leaves them out.
+ * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. A payload of
+ * several columns may include written columns, because the stamp leaves them out.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
   const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table

@@ -145,7 +145,8 @@ export function createTokenCache(deps: TokenCacheDeps) {
   return {
     /**
      * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
-     * token, and after a failed renewal, until that token expires. Returns `no-slot` if the issuer does not answer in 10 s.
+     * token, and after a failed renewal, until that token expires. Returns `no-slot` if the issuer does not answer in
+     * 10 s.
      */
     async ready(): Promise<TokenVerdict> {
       if (held === null || isOver(held)) return waitForMissing()

@@ -2,44 +2,25 @@ import { expect, test } from 'vitest'
 import type { Problem } from '../../src/model.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
 
+const openProblem = (given: Pick<Problem, 'kind' | 'subject' | 'detail'> & Partial<Problem>): Problem => ({
+  ...{ sinceMs: 0, seenMs: 0, times: 1, retryMs: null },
+  ...given,
+})
+
 test('rows of a type wait if some instances know the type: the message does not say that no instance does', () => {
-  const type: Problem = {
-    kind: 'unknown_type',
-    subject: 'order',
-    detail: 'known by 0a1b2c3d on erp-2',
-    sinceMs: 0,
-    seenMs: 0,
-    times: 1,
-    retryMs: null,
-  }
+  const type = openProblem({ kind: 'unknown_type', subject: 'order', detail: 'known by 0a1b2c3d on erp-2' })
   const [message] = problemMessages([type])
   expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
   expect(message).not.toContain('no instance')
 })
 
 test('if only a part of the problems was read, the message counts all', () => {
-  const row: Problem = {
-    kind: 'row_missing',
-    subject: '7',
-    detail: 'gone',
-    sinceMs: 0,
-    seenMs: 0,
-    times: 1,
-    retryMs: null,
-  }
+  const row = openProblem({ kind: 'row_missing', subject: '7', detail: 'gone' })
   expect(problemMessages([row], { row_missing: 250 })).toEqual([expect.stringContaining('250 rows left the outbox')])
 })
 
 test('from 1,000 rows in conflict the daemon captures nothing more, and the count is the least', () => {
-  const row: Problem = {
-    kind: 'row_conflict',
-    subject: '7',
-    detail: 'differs',
-    sinceMs: 0,
-    seenMs: 0,
-    times: 1,
-    retryMs: 600_000,
-  }
+  const row = openProblem({ kind: 'row_conflict', subject: '7', detail: 'differs', retryMs: 600_000 })
   const message = (count: number) => problemMessages([row], { row_conflict: count })
   expect(message(999)).toEqual([expect.stringMatching(/^999 rows of the outbox/)])
   expect(message(1_200)).toEqual([

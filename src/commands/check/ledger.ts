@@ -49,8 +49,8 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
 const statement = (sql: string) => `${sql};`
 
 async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerStandby']): Promise<string | null> {
-  const findNamed = async () => ({ kind: 'none' }) as const
-  const { reading, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findNamed })
+  const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
+  const { reading, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findRowNamingTransaction })
   if (reading === null)
     return 'the row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null

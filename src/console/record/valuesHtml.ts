@@ -42,10 +42,7 @@ export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): Ht
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
-function fieldsSection(
-  { detail, mappedByCurrentFiles, mappings }: RecordPageData,
-  isShown: boolean,
-): HtmlValue {
+function fieldsSection({ detail, mappedByCurrentFiles, mappings }: RecordPageData, isShown: boolean): HtmlValue {
   if (mappedByCurrentFiles === null)
     return mappings === null
       ? notice(
@@ -53,14 +50,18 @@ function fieldsSection(
           html`<p>The mapping files cannot be read from here: see <a href="/mapping">Mapping</a>.</p>`,
         )
       : ''
-  const isOther = mappedByCurrentFiles.kind === 'mapped' && detail.body !== null && mappedByCurrentFiles.body !== detail.body
+  const isOther =
+    mappedByCurrentFiles.kind === 'mapped' && detail.body !== null && mappedByCurrentFiles.body !== detail.body
   const other = isOther
     ? notice(
         'attention',
         html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`,
       )
     : ''
-  return section('fields', 'Field by field', [other, mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown)])
+  return section('fields', 'Field by field', [
+    other,
+    mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown),
+  ])
 }
 
 export function mappedFieldsTable(

@@ -44,12 +44,7 @@ export interface CaptureRoundsDeps {
 const publishAgainMs = 10_000
 const sweepEveryMs = 1_000
 
-export function createCaptureRounds({
-  capture,
-  sleepFlagKeeper,
-  publishMappedTypes,
-  random,
-}: CaptureRoundsDeps) {
+export function createCaptureRounds({ capture, sleepFlagKeeper, publishMappedTypes, random }: CaptureRoundsDeps) {
   let captured = 0
   let published: string | null = null
   let publishAgainAtMs = 0

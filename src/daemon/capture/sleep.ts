@@ -24,8 +24,9 @@ const againMaxMs = 100
  * Decides between sleeping and polling. A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only
  * while the daemon's sleep flag is set.
  *
- * After the flag is set, the outbox is read once more. By then all rows inserted without a NOTIFY are visible, because their transactions delay the flag (migrations/outbox_wake.sql). Setting the flag is not awaited,
- * because a half-open connection must not stop capture.
+ * After the flag is set, the outbox is read once more. By then all rows inserted without a NOTIFY are visible, because
+ * their transactions delay the flag (migrations/outbox_wake.sql). Setting the flag is not awaited, because a half-open
+ * connection must not stop capture.
  */
 export function createSleepFlagKeeper({
   setSleepFlag,

@@ -7,6 +7,7 @@ import {
   type PauseToRaise,
   type Submission,
   type UncertainPolicy,
+  wasAnsweredUnavailable,
 } from '../../model.ts'
 
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
@@ -157,12 +158,9 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
  * another record's, and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record
  * twice. After a 503, E002 shows that an earlier attempt arrived.
  */
-function duplicate(
-  summary: string,
-  { earlierInDoubt, serverErrors, renewedKeys, met }: SubmitHistory,
-  code = 'E002',
-): SubmitVerdict {
-  const isTakenByUs = code === 'E002' && met?.reason === 'unavailable'
+function duplicate(summary: string, history: SubmitHistory, code = 'E002'): SubmitVerdict {
+  const { earlierInDoubt, serverErrors, renewedKeys } = history
+  const isTakenByUs = code === 'E002' && wasAnsweredUnavailable(history)
   if (earlierInDoubt || serverErrors > 0 || isTakenByUs)
     return {
       kind: 'uncertain',

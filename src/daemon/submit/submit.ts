@@ -3,11 +3,13 @@ import {
   type AttemptResult,
   type Change,
   isSameId,
+  type PauseToRaise,
   type RequestDeps,
   type ServiceRequest,
   type Submission,
   type SubmissionStep,
   type UncertainPolicy,
+  wasAnsweredUnavailable,
 } from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
@@ -133,9 +135,7 @@ export function toSubmitStep(
           ...answered,
           state: 'queued',
           dueInMs: 0,
-          // The next pause overwrites `met`, which says that the service answered 503 and may have the record.
-          ...((verdict.mayHaveArrived ||
-            (submission.met?.reason === 'unavailable' && verdict.pause.reason !== 'unavailable')) && { inDoubt: true }),
+          ...((verdict.mayHaveArrived || forgets503(submission, verdict.pause)) && { inDoubt: true }),
           ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
         },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
@@ -145,6 +145,10 @@ export function toSubmitStep(
       return verdict satisfies never
   }
 }
+
+/** A pause for another reason overwrites `met`, which says that the service answered 503. */
+const forgets503 = (submission: Submission, pause: PauseToRaise): boolean =>
+  wasAnsweredUnavailable(submission) && pause.reason !== 'unavailable'
 
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 

@@ -8,6 +8,7 @@ import {
   type PauseToRaise,
   type Submission,
   type TransactionStatus,
+  wasAnsweredUnavailable,
 } from '../../model.ts'
 
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
@@ -50,7 +51,7 @@ export type TrackVerdict =
   | { kind: 'pause'; pause: PauseToRaise; refusedPolls: number }
 
 const unknownMaxMs = 600_000
-/** So many 404s in a row at least, because pauses and downtime count in the time, too. */
+/** The fewest 404s in a row before a transaction counts as lost, because its time also runs during pauses and downtime. */
 export const unknownPollsMin = 5
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
@@ -124,7 +125,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now
   const reason = `the service processed the transaction, and it failed ${code === null ? 'without a code' : `with ${code}`}`
-  if (code === 'E002' && (history.earlierInDoubt || history.met?.reason === 'unavailable'))
+  if (code === 'E002' && (history.earlierInDoubt || wasAnsweredUnavailable(history)))
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
     return {

@@ -57,8 +57,8 @@ const markEveryMs = 10_000
 export function createDataLossGuard({ pool, who, requestsEndAfterMs, standby, rowSearch }: DataLossGuardDeps) {
   let remembered: InstanceMemory = emptyInstanceMemory
 
-  const judge = (db: Database, findNamed = rowSearch.find): Promise<JudgedHistory> =>
-    readAndJudgeHistory(db, remembered, { standby, findNamed })
+  const judge = (db: Database, findRowNamingTransaction = rowSearch.find): Promise<JudgedHistory> =>
+    readAndJudgeHistory(db, remembered, { standby, findRowNamingTransaction })
 
   function remember(view: HistoryReading): void {
     const { agreedAtMs, now, safeLsn, isEmpty } = view

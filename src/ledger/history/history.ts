@@ -82,7 +82,10 @@ export interface JudgedHistory {
 export async function readAndJudgeHistory(
   db: Database,
   remembered: InstanceMemory,
-  { standby, findNamed: findRowNamingTransaction }: { standby: LedgerStandby; findNamed(): Promise<RowSearchResult> },
+  {
+    standby,
+    findRowNamingTransaction,
+  }: { standby: LedgerStandby; findRowNamingTransaction(): Promise<RowSearchResult> },
 ): Promise<JudgedHistory> {
   const reading = await readHistory(db, remembered)
   if (reading === null) return { reading, verdict: { kind: 'found', detail: rowIsGone } }

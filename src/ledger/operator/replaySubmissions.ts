@@ -59,9 +59,9 @@ export async function readReplayableSubmissions(
  * Queues failed and rejected submissions again. Their `seq`, attempts and log stay.
  * Of several versions of a document only the newest is queued.
  *
- * The idempotency key is new if the service has answered under the former key. Unless the
- * operator wants new keys, a record that may have arrived keeps its key: a service that recognises keys then has it
- * once. The record stays in doubt, so that E002 is read as "it arrived".
+ * The idempotency key is new if the service has answered under the former key. Unless the operator wants new keys, a
+ * record that may have arrived keeps its key: a service that recognises keys then has it once. The record stays in
+ * doubt, so that E002 is read as "it arrived".
  */
 export async function queueReplays(
   operator: Operator,

@@ -47,7 +47,11 @@ export const quoteNameIfNeeded = (name: string): string =>
 export const quoteTableIfNeeded = ({ schema, name }: Named): string =>
   `${quoteNameIfNeeded(schema)}.${quoteNameIfNeeded(name)}`
 
-/** @see https://www.postgresql.org/docs/18/sql-keywords-appendix.html: reserved, also those that name a function or type */
+/**
+ * All reserved words, also those that may name a function or type.
+ *
+ * @see https://www.postgresql.org/docs/18/sql-keywords-appendix.html
+ */
 const reservedWords = new Set(
   `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
   concurrently constraint create cross current_catalog current_date current_role current_schema current_time
