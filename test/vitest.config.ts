@@ -17,6 +17,7 @@ const e2e = [
   'observe/alertRules.test.ts',
   'sandbox/embedded.test.ts',
   'ledger/upgrade.test.ts',
+  'outbox/cursorScanManyRows.test.ts',
 ]
 const browser = ['console/browser/*.test.ts']
 

@@ -1,29 +1,15 @@
 import fc from 'fast-check'
-import type pg from 'pg'
 import { expect, test, vi } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
 import { testActor } from '../support/testActor.ts'
-import { anyRows, type Setup, setup, tableOf } from './setup.ts'
+import { common, cursorForms, ddl, insertKnownRows, markKnown } from './cursorForms.ts'
+import { type Setup, setup, tableOf } from './setup.ts'
 
-const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
-const common = `
-table: source
-id: id
-type: type
-key: key
-payload: payload
-state: none`
-const forms = {
-  'a position in a sequence': { ddl, yaml: `${common}\nsequence: id` },
-  'the order of transactions': { ddl, yaml: common },
-}
-
-for (const [name, form] of Object.entries(forms)) {
+for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: every row is taken once, and nothing is written to the table`, async () => {
     const { pool, capture, outbox } = await setup(form)
     await pool.query(`insert into source (key) select 'k' from generate_series(1, 7)`)
@@ -76,43 +62,6 @@ for (const [name, form] of Object.entries(forms)) {
     expect(later).toEqual(['1'])
   })
 
-  test(`${name}: many known rows behind a row left to others do not hide the new ones, and its type is told each time`, async () => {
-    const { pool, outbox } = await setup(form)
-    await pool.query(`insert into source (type) values ('held')`)
-    await insertKnownRows(pool, 2, 45_001)
-    await pool.query('insert into source default values')
-    const types = { known: ['data'], knownToOthers: ['held'] }
-    const taken: string[] = []
-    for (let n = 0; n < 2; n++) {
-      await using claimed = await claimRows(outbox, { ...anyRows, types })
-      expect(claimed.typesLeftToOthers).toEqual(['held'])
-      taken.push(...claimed.outboxIds)
-    }
-    expect(taken).toEqual(['45002'])
-  })
-
-  test(`${name}: a row of a key that had to wait is not overtaken when the scan continues behind many known rows`, async () => {
-    const { pool, capture } = await setup(form)
-    await pool.query(`insert into source (key) values ('k')`)
-    await insertKnownRows(pool, 2, 45_001)
-    await pool.query(`insert into source (key) values ('k')`)
-    expect(await capture(100, ['k'])).toEqual([])
-    const taken = [await capture(), await capture(), await capture(), await capture()].flat()
-    expect(taken).toEqual(['1', '45002'])
-  })
-
-  test(`${name}: a row that commits late is not overtaken when the scan continues behind many known rows`, async () => {
-    const { pool, capture, connect } = await setup(form)
-    const late = await connect()
-    await late.query(`begin; insert into source (key) values ('k')`)
-    await insertKnownRows(pool, 2, 45_001)
-    expect(await capture()).toEqual([])
-    await late.query('commit')
-    await pool.query(`insert into source (key) values ('k')`)
-    const taken = [await capture(), await capture(), await capture(), await capture()].flat()
-    expect(taken).toEqual(['1', '45002'])
-  })
-
   test(`${name}: a row that commits while a scan reads is not overtaken`, async () => {
     const { pool, capture, connect } = await setup(form)
     const late = await connect()
@@ -131,34 +80,6 @@ for (const [name, form] of Object.entries(forms)) {
     expect(await capture()).toEqual(['2103'])
     reading.mockRestore()
     expect(await capture()).toEqual(['1', '2102'])
-  })
-
-  test(`${name}: rows behind many known rows are found, even if more than a batch wait for a row that is skipped`, async () => {
-    const { pool, outbox } = await setup(form)
-    await pool.query(`insert into source (key) values ('k')`)
-    await insertKnownRows(pool, 2, 45_001)
-    await pool.query(
-      `insert into source (key) select 'k' from generate_series(1, 5); insert into source default values`,
-    )
-    const claim = async () => {
-      const skipped = [{ outboxId: '1', isCaptured: false }]
-      await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, skipped })
-      return claimed.outboxIds
-    }
-    expect([await claim(), await claim()]).toEqual([[], ['45007']])
-  })
-
-  test(`${name}: a row that conflicts does not hold its key back behind many known rows`, async () => {
-    const { pool, outbox } = await setup(form)
-    await pool.query(`insert into source (key) values ('stuck')`)
-    await insertKnownRows(pool, 2, 45_001)
-    await pool.query(`update source set key = 'k' where id = 45001; insert into source (key) values ('k')`)
-    const claim = async () => {
-      const skipped = [{ outboxId: '45001', isCaptured: false }]
-      await using claimed = await claimRows(outbox, { ...anyRows, exceptKeys: ['stuck'], skipped })
-      return claimed.outboxIds
-    }
-    expect([await claim(), await claim()]).toEqual([[], ['45002']])
   })
 
   test(`${name}: transactions that commit in any order lose no row`, async () => {
@@ -195,7 +116,7 @@ for (const [name, form] of Object.entries(forms)) {
 }
 
 test('a position in a sequence: the table is read from there on, not from its beginning', async () => {
-  const { pool, capture } = await setup(forms['a position in a sequence'])
+  const { pool, capture } = await setup(cursorForms['a position in a sequence'])
   await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
   await capture()
   await capture()
@@ -204,7 +125,7 @@ test('a position in a sequence: the table is read from there on, not from its be
 })
 
 test('a position in a sequence: a transaction that has inserted elsewhere alone is not waited for', async () => {
-  const { pool, capture, connect } = await setup(forms['a position in a sequence'])
+  const { pool, capture, connect } = await setup(cursorForms['a position in a sequence'])
   const other = await connect()
   await other.query(`begin; insert into outbox (type, payload) values ('data', '{}')`)
   await pool.query('insert into source default values')
@@ -269,7 +190,7 @@ test('the start position now is read when no session writes an inheriting table'
 
 for (const end of ['rollback', 'select'])
   test(`the order of transactions: a row is not missed if a DELETE of it ${end === 'rollback' ? 'was undone' : 'is open'}`, async () => {
-    const { pool, capture, connect } = await setup(forms['the order of transactions'])
+    const { pool, capture, connect } = await setup(cursorForms['the order of transactions'])
     const erp = await connect()
     const insert = `insert into source (key) values ('k')`
     await erp.query('begin')
@@ -288,7 +209,7 @@ for (const end of ['rollback', 'select'])
   })
 
 test('the order of transactions: the position passes the full pages of a large transaction', async () => {
-  const { pool, capture } = await setup(forms['the order of transactions'])
+  const { pool, capture } = await setup(cursorForms['the order of transactions'])
   await pool.query('insert into source select from generate_series(1, 4500)')
   await markKnown(pool, 1, 4_499)
   const isSettled =
@@ -378,7 +299,7 @@ test('ids that are drawn ahead of their inserts are refused as a sequence, and s
 })
 
 test('the order of transactions: a position ahead of every transaction is another database’s, and is not believed', async () => {
-  const { pool, capture, outbox } = await setup(forms['the order of transactions'])
+  const { pool, capture, outbox } = await setup(cursorForms['the order of transactions'])
   await pool.query('insert into source default values')
   await capture()
   await capture()
@@ -444,7 +365,7 @@ test.each([
 })
 
 test('a table created anew under the same name is read from its beginning', async () => {
-  const { pool, capture } = await setup(forms['a position in a sequence'])
+  const { pool, capture } = await setup(cursorForms['a position in a sequence'])
   await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
   await capture()
   await capture()
@@ -455,16 +376,6 @@ test('a table created anew under the same name is read from its beginning', asyn
 })
 
 /** Inserts rows without a key that the ledger has. */
-async function insertKnownRows(pool: pg.Pool, first: number, last: number): Promise<void> {
-  await pool.query(`insert into source (key) select null from generate_series(${first}, ${last})`)
-  await markKnown(pool, first, last)
-}
-
-async function markKnown(pool: pg.Pool, first: number, last: number): Promise<void> {
-  await pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
-    select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(${first}, ${last}) n`)
-}
-
 /** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
 async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Promise<void> {
   await vi.waitFor(
