@@ -15,7 +15,7 @@ if (nodeRefusal !== '') {
 
 // Imported after the check of Node's version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, findEnvFilePathOfDefaultMappings, mergeEnvironmentFile } = await import(
+const { findEnvironmentFile, findEnvFileThatImpliesMappingsDir, mergeEnvironmentFile } = await import(
   './commands/terminal/environment.ts'
 )
 const { explainError } = await import('./operations/explainError.ts')
@@ -71,7 +71,7 @@ const program = new Command('outboxd')
     context.env = mergeEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
     const { explainUnusualMappingsDir } = await import('./config.ts')
-    const note = explainUnusualMappingsDir(context.env, findEnvFilePathOfDefaultMappings(context.env, context.envFile))
+    const note = explainUnusualMappingsDir(context.env, findEnvFileThatImpliesMappingsDir(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeControlInLines(note)}\n`)
   })
   .configureOutput({

@@ -1,13 +1,13 @@
 import { type DatabaseConfig, readDatabaseConfig } from '../config.ts'
 import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
-import { type RoleKind, readLedgerPrivilegeStatements, readRoleSetupStatements } from '../ledger/operator/grants.ts'
+import { type RoleKind, readCreateRoleStatements, readLedgerPrivilegeStatements } from '../ledger/operator/grants.ts'
 import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
 import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
 import { documentConditionQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
-import { findNeededOutboxGrants, readNeededQueryGrants } from '../outbox/outboxGrants.ts'
+import { readNeededQueryGrants, readOutboxGrantStatements } from '../outbox/outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql, standardOutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
@@ -99,7 +99,7 @@ async function printGrants(
     url: config.stateDatabaseUrl,
     async read(db) {
       await assertMigrated(db, config.stateDatabaseUrl)
-      return [...(await readRoleSetupStatements(db, role)), ...(await readLedgerPrivilegeStatements(db, role, kind))]
+      return [...(await readCreateRoleStatements(db, role)), ...(await readLedgerPrivilegeStatements(db, role, kind))]
     },
   })
   const ofTable = await readGrantsOfTable(config, table, { role, kind })
@@ -128,7 +128,7 @@ function readGrantsOfTable(
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     async read(db) {
-      const grants = await findNeededOutboxGrants(db, table, role, kind === 'read')
+      const grants = await readOutboxGrantStatements(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withSearchPathOfRole(db)
       const captured = await readCapturedTables(rolePath, qualifiedNameSql(table), null)
@@ -136,7 +136,7 @@ function readGrantsOfTable(
       const conditions = captured.map((document) => documentConditionQuery(document).sql)
       const reads = await readNeededQueryGrants(rolePath, [...sources, ...conditions], role)
       return [
-        ...(await readRoleSetupStatements(db, role)),
+        ...(await readCreateRoleStatements(db, role)),
         ...new Set([...grants, ...reads.map(({ statement }) => statement)]),
       ]
     },

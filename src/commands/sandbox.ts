@@ -11,7 +11,7 @@ import { untilAborted } from './terminal/context.ts'
 
 export const command = defineCommand({
   withoutMappings: true,
-  description: 'run the service itself as a test environment, on loopback',
+  description: 'run a test environment that behaves like the service, on loopback',
   options: [
     ['--port <number>', 'port to listen on; 0 takes any free one (default: SANDBOX_PORT, else 8080)', { read: Number }],
     ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],

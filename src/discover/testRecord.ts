@@ -138,7 +138,8 @@ async function submitAs(
   return change.key === undefined ? sendAgainIfEarlierAttemptArrived(parts, send) : send()
 }
 
-export const submitTestRecordTwice = (parts: QuestionContext, change: RecordChange): Promise<Observation> =>
+/** Sends the changed record twice. A refusal counts only if the service accepts the unchanged record. */
+export const observeChangedTestRecord = (parts: QuestionContext, change: RecordChange): Promise<Observation> =>
   observeTwice(
     () => submitTestRecord(parts, change),
     () => submitTestRecord(parts),

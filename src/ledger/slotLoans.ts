@@ -82,7 +82,7 @@ function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promi
   return inTransaction(pool, take, { mustSurviveFailover: true })
 }
 
-/** Only daemons also search for rows that name lost transactions. */
+/** Judges by the history alone. Only daemons also search the ledger for rows that name lost transactions. */
 async function isHistoryUnchanged(db: Database): Promise<boolean> {
   const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
   // The value of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.

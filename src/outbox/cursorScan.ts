@@ -101,7 +101,7 @@ export class CursorScan {
       mayOvertake ||= rows.at(-1)?.settled !== true
       if (rows.length < pageMax) break
       if (page < pagesMax) continue
-      // Starts at the cursor if a row was chosen, because the cursor may pass it then.
+      // If a row was chosen, the next scan starts at the cursor again, because the cursor may then pass that row.
       if (!isPassing && choice.outboxIds.length === 0 && at !== null)
         this.#resumeAt = { position: at, leftTypes: new Set() }
       break

@@ -78,7 +78,8 @@ async function readGrantsOnTable(
   return rows
 }
 
-export async function findNeededOutboxGrants(
+/** Lists all grants that the role needs, also those it has. @returns null if the table does not exist */
+export async function readOutboxGrantStatements(
   db: Database,
   table: OutboxTable,
   role: string,

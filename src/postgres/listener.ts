@@ -7,7 +7,7 @@ export type Listener = ReturnType<typeof openListener>
 export type SleepFlagResult =
   /** The sleep flag is set. Inserts notify from now on. Earlier inserts did not, so look at the table once more. */
   | 'marked'
-  /** Another daemon has set the flag, so this listener gets notices, too. */
+  /** Another daemon has set the sleep flag. Inserts notify all listeners, so this one, too. */
   | 'another'
   /** Open transactions have inserted rows and will not notify. */
   | 'writers'

@@ -19,7 +19,7 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
 }
 
 /** @returns null unless MAPPINGS_DIR is the folder `mappings` beside the variables file */
-export function findEnvFilePathOfDefaultMappings(env: Environment, file: EnvironmentFile | null): string | null {
+export function findEnvFileThatImpliesMappingsDir(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.setsMappingsByDefault && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 

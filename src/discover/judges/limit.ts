@@ -272,7 +272,7 @@ export async function askWhetherThrottledRequestsUseLimit(parts: QuestionContext
   const seen = await parts.sample(limitCountsSample)
   const doesCount = inferLimitFromCounts(seen)?.isRefusalCounted ?? null
   const counts = seen.counts.map(({ letIn }) => letIn).join(' and ')
-  const why = `${seen.extraRequests.refused} of ${seen.extraRequests.sent} requests were refused between two counts to the limit of ${counts}`
+  const why = `${seen.extraRequests.refused} of ${seen.extraRequests.sent} more requests were refused between two counts, which let in ${counts} requests`
   if (doesCount === null) return unknownFinding(why)
   if (!doesCount) return likelyFinding('no', why)
   const advice = ['give every other client of these credentials a backoff: each 429 makes the next wait longer']

@@ -29,12 +29,12 @@ import {
 import {
   explainRefusedRecord,
   findAcceptedRecordShape,
+  observeChangedTestRecord,
   otherAmountType,
   type RecordChange,
   type RecordShape,
   type ShapeSearchResult,
   submitTestRecord,
-  submitTestRecordTwice,
   testRecordSample,
 } from '../testRecord.ts'
 
@@ -114,7 +114,7 @@ const fieldPlacesSample: Sample<FieldPlaces> = {
     const shape = await findAcceptedRecordShape(parts)
     const seen: string[] = []
     const isTaken = async (what: string, change: RecordChange) => {
-      const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, change)
+      const { isAccepted, statusAndCode } = await observeChangedTestRecord(parts, change)
       seen.push(`${what}: ${statusAndCode}`)
       return isAccepted
     }
@@ -163,7 +163,7 @@ const amountTypesSample: Sample<{ place: FieldPlaces['read']; number: boolean; t
   async take(parts) {
     const { read: place } = await parts.sample(fieldPlacesSample)
     if (place === null) return { place, number: false, text: false, why: 'the service reads no amount' }
-    const as = (amount: RecordShape['amount']) => submitTestRecordTwice(parts, { shape: { place, amount } })
+    const as = (amount: RecordShape['amount']) => observeChangedTestRecord(parts, { shape: { place, amount } })
     const [number, text] = [await as('number'), await as('text')]
     return { place, number: number.isAccepted, text: text.isAccepted, why: describeObservations({ number, text }) }
   },
@@ -184,7 +184,7 @@ export async function askOrderDateFormat(parts: QuestionContext): Promise<Findin
   const { place, number } = await parts.sample(amountTypesSample)
   if (place === null) return likelyFinding(notRead, 'the service does not read the amount, and the date is next to it')
   const withDate = (order_date: string) =>
-    submitTestRecordTwice(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
+    observeChangedTestRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
   if ((await withDate(noDate)).isAccepted) return likelyFinding(notRead, `the date ${noDate} is accepted`)
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
@@ -202,7 +202,7 @@ const longLength = 1_000
 /** The long text repeats the control's characters, so that the service can refuse it only for its length. */
 export async function askField2Limits(parts: QuestionContext): Promise<Finding> {
   const own = textOrDigitsOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
-  const withText = (field2: string) => submitTestRecordTwice(parts, { data: { field2 } })
+  const withText = (field2: string) => observeChangedTestRecord(parts, { data: { field2 } })
   const empty = await withText('')
   const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
   const odd = await withText(makeTextOfSpecialCharacters(own.length))

@@ -23,7 +23,7 @@ import {
   sureFinding,
   unknownFinding,
 } from '../question.ts'
-import { customerIdOf, submitTestRecordTwice, testRecordSample, transactionIdIn } from '../testRecord.ts'
+import { customerIdOf, observeChangedTestRecord, testRecordSample, transactionIdIn } from '../testRecord.ts'
 
 interface FirstCall {
   finding: Finding
@@ -162,7 +162,7 @@ function makeSimilarId(id: string): string | null {
 }
 
 export async function askAnswerToUnknownCustomer(parts: QuestionContext): Promise<Finding> {
-  const observed = await submitTestRecordTwice(parts, { customerId: parts.given.unknownCustomer ?? '' })
+  const observed = await observeChangedTestRecord(parts, { customerId: parts.given.unknownCustomer ?? '' })
   if (!observed.isAccepted) return judgeUnknownCustomerRefusal(observed)
   const advice = [
     'the service may know this customer, or refuse it later in the status of the transaction: ask its operator about the id of --unknown-customer',

@@ -18,8 +18,8 @@ import {
 import {
   findAcceptedRecordShape,
   type IdempotencyKeyShape,
+  observeChangedTestRecord,
   submitTestRecord,
-  submitTestRecordTwice,
   transactionIdIn,
   usualIdempotencyHeaders,
 } from '../testRecord.ts'
@@ -91,7 +91,7 @@ async function tryKey(
   const repeats = await repeat(parts, key, ownId)
   if (isAcceptedRecord(repeats.first))
     return { header, form, repeats, said: recognised(repeats) === 'no' ? 'not recognised' : 'recognised' }
-  const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, { shape: { key } })
+  const { isAccepted, statusAndCode } = await observeChangedTestRecord(parts, { shape: { key } })
   if (isAccepted)
     throw new NoUsableAnswer(
       `a test record was refused (${describeAnswer(repeats.first.answer)}), but an equal one was accepted afterwards`,
@@ -228,7 +228,7 @@ export async function askHowSubmissionIdIsTreated(parts: QuestionContext): Promi
     'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
   ]
   if ((await findAcceptedRecordShape(parts)).ownId) {
-    const { isAccepted, statusAndCode } = await submitTestRecordTwice(parts, { shape: { ownId: false } })
+    const { isAccepted, statusAndCode } = await observeChangedTestRecord(parts, { shape: { ownId: false } })
     const why = `a record without transactionId is answered ${statusAndCode}, one that brings it is accepted`
     if (!isAccepted) return sureFinding('required', why, { differs: true, advice })
   }

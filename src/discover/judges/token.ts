@@ -64,7 +64,7 @@ export async function askExpiresInUnit(parts: QuestionContext): Promise<Finding>
     return sureFinding('none', 'the answer has no expires_in that is a number', {
       differs: true,
       cannot:
-        'each token is a breach of contract and is renewed after two and a half minutes. If a token ends sooner, requests meet a 401 and are repeated with a new token',
+        'each answer without expires_in counts as a breach of contract. The token is renewed after two and a half minutes. If it ends sooner, requests get a 401 and are repeated with a new token',
     })
   const { tokenUnit } = parts.config
   const said = `expires_in is ${expiresIn}`

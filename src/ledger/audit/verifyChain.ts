@@ -215,7 +215,10 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** True if event `e` begins the log of a pruned submission anew. `erase` changes the causes of daemons. */
+/**
+ * True if event `e` begins the log of a pruned submission anew. A daemon's event is recognized without its cause, because
+ * `erase` may have changed that.
+ */
 const isRestorationSql = `e.from_state = e.to_state and e.attempt = 0
   and (e.who not like 'operator%' or e.cause like '${unprunedCausePrefix}%')`
 

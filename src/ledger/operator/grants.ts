@@ -122,7 +122,7 @@ export async function readLedgerPrivilegeStatements(db: Database, role: string, 
   return rows.map(({ statement }) => statement)
 }
 
-export async function readRoleSetupStatements(db: Database, role: string): Promise<string[]> {
+export async function readCreateRoleStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
     `select pg_catalog.format('create role %I login', $1::text) as create,
        pg_catalog.format('grant connect on database %I to %I', current_database(), $1::text) as connect,

@@ -131,7 +131,10 @@ function byUser(candidates: readonly CatalogColumn[]): StateChoice {
         text: '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
         comment: 'words only about sending',
       },
-      { text: '# state: none', comment: 'with a filter if outboxd must not write to the column; else all is sent' },
+      {
+        text: '# state: none',
+        comment: 'if outboxd must not write to the column. Every row is sent unless a filter excludes it',
+      },
     ],
   }
 }
