@@ -59,7 +59,7 @@ rows that the ledger lost, become what --as says (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if the ledger knows everything that was sent
-Accepted and ended records stay as they are. Records being sent become uncertain within seconds.
+Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within seconds.
 
 Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
 If you do not know, --waiting is safe.

@@ -48,7 +48,7 @@ function historyMessages({
       : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...(
       [
-        [onWire, 'Records being sent', 'Those whose daemon has died become uncertain within seconds.'],
+        [onWire, 'Records being sent', 'For those whose daemon has died, UNCERTAIN_POLICY decides within seconds.'],
         [
           lockedWaitingRows.length,
           'Rows that wait, locked by a daemon that may have captured them',
