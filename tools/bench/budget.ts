@@ -27,9 +27,9 @@ const runs = chooseRuns(options)
 
 sayWhere('bench:budget')
 say(
-  `Compressed ${compression} times (${limit} requests in ${windowMs / 1000} s); delays are in uncompressed seconds. Saturated ` +
-    `for ${windows} windows (the plain schedules ${plainWindows}), the first third not counted, then idle (6 records a minute) ` +
-    `for ${options.idle} (${plainIdle}).`,
+  `Compressed ${compression} times (${limit} requests in ${windowMs / 1000} s); delays are in uncompressed seconds. First ` +
+    `${windows} saturated windows (the plain schedules ${plainWindows}), a third of them not counted; then ${options.idle} (${plainIdle}) ` +
+    `idle ones with 6 records a minute.`,
 )
 await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * runs.length) })
 const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
