@@ -48,7 +48,7 @@ const timeLines = (column: CatalogColumn): YamlLine[] => [
   { text: `  timestamp: ${quoteForYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
   {
     text: '  set: [completed]',
-    comment: 'written on completion; with [queued] on capture',
+    comment: '[completed]: on completion; [queued]: on capture',
   },
 ]
 
