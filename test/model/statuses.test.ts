@@ -52,7 +52,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
   },
   forbidden: { record: 'queued', everyone: 'unauthorized', kind: 'pause' },
   'nothing-there': {
-    record: 'rejected with an error code, else queued',
+    record: 'rejected with a code E000 to E999, else queued',
     everyone: 'unreachable',
     kind: 'pause',
   },
@@ -138,7 +138,7 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `POST: ${ofPost}` : `GET: ${ofGet}`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `POST only: ${ofPost}` : `GET only: ${ofGet}`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>
