@@ -65,8 +65,7 @@ test('under OutboxdProblem the runbook has a row for each kind of problem: what 
 
 test('under OutboxdLoopStalled the runbook says of each loop what stands still with it', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdLoopStalled')) ?? ''
-  const sentence = section.slice(section.indexOf('If a loop stops:'))
-  const names = [...sentence.matchAll(/`(\w+)`\s+\w+[^`]+[,.]/g)].map(([, name]) => name)
+  const names = [...section.matchAll(/\| `(\w+)` \| [^|]+(?= \|)/g)].map(([, name]) => name)
   expect(names.toSorted()).toEqual(loopNames.toSorted())
 })
 
