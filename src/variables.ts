@@ -127,7 +127,7 @@ export const variables = {
   TOKEN_REFRESH_SECONDS: {
     instances: 'own: each instance has a token of its own',
     schema: secondsAsMsSchema(86_400).default(300_000),
-    about: 'a token is renewed this long before it expires, or at half its lifetime if that is later',
+    about: 'how long before its end a token is renewed, but never before half its lifetime',
   },
   TOKEN_EXPIRES_IN_UNIT: {
     instances: 'same: reported',
@@ -143,12 +143,12 @@ export const variables = {
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
     schema: secondsAsMsSchema(86_400).default(300_000),
-    about: 'pause after the error E003: the service is unavailable',
+    about: 'pause after E003 or a 503: the service or the token issuer is unavailable',
   },
   UNAUTHORIZED_PAUSE_SECONDS: {
     instances: 'same: reported',
     schema: secondsAsMsSchema(86_400).default(60_000),
-    about: 'pause after a 401 for a token that was just renewed',
+    about: 'pause after a refused sign-in, a 401 for a new token, a 403, 407 or redirect, or a mass refusal',
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
@@ -159,7 +159,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integerSchema(0, 36_500).default(90),
     about:
-      'days after which completed and discarded records are deleted; their ids, and records that need attention, stay. 0: keep all',
+      'days after which completed and discarded records are deleted; 0: never. Their ids stay for at least 366 days, and while the row exists',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
@@ -202,12 +202,12 @@ export const variables = {
     instances: 'same: reported',
     schema: integerSchema(1, 1_000_000).default(1000),
     about:
-      'most records queued at once, and per key a 40th of this number. Records that wait behind one that needs attention do not count',
+      'most records queued at once; of one key at most a 40th. Records that wait behind one that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
     schema: integerSchema(1, 100_000_000).default(1_000_000),
-    about: 'largest payload. A record with a larger one is rejected',
+    about: 'largest payload. A record with a larger one, or with over 10,000,000 characters, is rejected',
   },
   MAPPINGS_DIR: {
     instances: 'own: a path on this host; what its files mean is compared',

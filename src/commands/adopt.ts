@@ -30,7 +30,7 @@ import { actorNameOption, dryRunOption, reasonOption, withOperator } from './ter
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row to send',
   options: [
-    ['--same', 'the table has the same rows as before: it was renamed or moved, or the ERP edits rows'],
+    ['--same', 'the table has the same rows as before (it was renamed or moved), or the ERP edits captured rows'],
     ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
     ['--service', 'bind the ledger to the configured service'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],

@@ -31,18 +31,18 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain (you settle each record) or new (outboxd sends each). A second --as gives your name',
+      'uncertain (you settle each record) or new (outboxd sends each). Give a second --as for your name',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
       '--waiting',
-      'say that waiting rows may have been sent. Give this if the outbox was restored, too, or a daemon died just before the restore or failover',
+      'say that waiting rows may have been sent, because the outbox was restored, too, or a daemon died just before',
     ],
     [
       '--no-waiting',
-      'say that no waiting row was sent. Give this only if the outbox was not restored and no daemon died just before the restore or failover',
+      'say that no waiting row was sent, because the outbox was not restored and no daemon died just before',
     ],
-    ['--restored', 'use this if outboxd did not notice that a database was restored; pauses all daemons at once'],
+    ['--restored', 'say that outboxd did not notice a restore; pauses all daemons at once'],
     legacyByOption,
     reasonOption,
     dryRunOption,

@@ -39,7 +39,7 @@ import {
 import { actorNameOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'say whether an uncertain record arrived',
+  description: 'say whether a record arrived, if outboxd does not know',
   arguments: [['[id]', referenceHelp]],
   options: [
     ['--file <file.csv>', 'settle many records, with a filled-in CSV file'],

@@ -21,7 +21,7 @@ const texts = {
   'status-values': ['3.1', 'Which statuses has a transaction?', 'whether records end', ourStatuses],
   'rate-failures': ['8', 'Does a refused request (400) use the limit?', 'what the limit counts', 'yes'],
   'rate-second': ['8', 'Is there also a limit per second?', ourLimit, 'none'],
-  'second-token': ['4.1', 'Does a new token end the one before?', 'how many instances may run', 'both are valid'],
+  'second-token': ['4.1', 'Does a new token end the one before?', 'one instance, or several', 'both are valid'],
   'bad-token': ['5.4', 'Which answer does a false token get?', 'TOKEN_REFRESH_SECONDS', '401'],
   'unknown-id': ['4.3', 'Which answer does an unknown transaction get?', 'how a lost one is noticed', '404'],
   'unknown-path': ['4', 'Which answer does an unknown path get?', 'whether a moved API is noticed', '404, 405 or 410'],
@@ -70,7 +70,12 @@ const texts = {
     'whether other clients are noticed',
     'all, some or none',
   ],
-  'error-body': ['7', 'Does the daemon find the code of an error?', 'UNCERTAIN_POLICY', 'in the usual places'],
+  'error-body': [
+    '7',
+    'Does the daemon find error codes?',
+    'whether codes or only statuses count',
+    'in the usual places',
+  ],
 } as const satisfies Record<string, readonly [section: string, asks: string, decides: string, assumed: string]>
 
 type Asking = Pick<Question, 'run'> & Partial<Pick<Question, 'needs' | 'harmless'>>

@@ -43,7 +43,7 @@ const lookup = z
   )
   .optional()
 const scalar = { ...common, trim, lookup }
-const as = z.literal('string').describe('The number is sent as text, such as "1234.50".').optional()
+const as = z.literal('string').describe('string: the number is sent as text, such as "1234.50".').optional()
 
 export const fieldSchemas = {
   string: z.strictObject({
@@ -67,7 +67,7 @@ export const fieldSchemas = {
     ...scalar,
     round: z
       .enum(['half-even', 'half-up'])
-      .describe('How to round to the decimals of the type. If it is not set, more decimals are an error.')
+      .describe('half-even or half-up: rounds to the decimals of the type. If not set, more decimals are an error.')
       .optional(),
     as,
   }),

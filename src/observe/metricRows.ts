@@ -180,13 +180,13 @@ export const metricRows = {
   oldestUnsent: {
     kind: 'moment',
     name: 'outboxd_oldest_unsent_timestamp_seconds',
-    help: 'Unix time at which the oldest row that waits to be sent, or sent again, was created; 0 for none.',
+    help: 'Unix time of the creation of the oldest row that waits to be sent (or sent again); 0 for none.',
     of: (snapshot) => snapshot.oldestUnsentMs,
   },
   oldestAccepted: {
     kind: 'moment',
     name: 'outboxd_oldest_accepted_timestamp_seconds',
-    help: 'Unix time at which the oldest transaction in process was accepted, or sent if its arrival is unknown; 0 for none.',
+    help: 'Unix time at which the oldest open transaction was accepted (if that is unknown: sent); 0 for none.',
     of: (snapshot) => snapshot.oldestAcceptedMs,
   },
   oldestForPerson: {
@@ -268,7 +268,7 @@ export const metricRows = {
   mappingsReloadSuccessful: {
     kind: 'own gauge',
     name: 'outboxd_mappings_last_reload_successful',
-    help: '1 if the mapping files could be used when they were last read. 0 if not: the files that were read before stay in use.',
+    help: '1 if the mapping files could be used when last read. If 0, the former files stay in use.',
   },
   mappingsReloadTime: {
     kind: 'own gauge',

@@ -50,7 +50,7 @@ const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
 const written = z.strictObject({
   what: z.enum(whats).describe('What is written.'),
   on: stateListSchema
-    .describe('Written only at these states; emptied if the record ends in a different one.')
+    .describe('States at which the column is written. If the record ends in a different state, the column is emptied.')
     .optional(),
 })
 
@@ -97,7 +97,7 @@ export const outboxFileSchema = z.strictObject({
   id: column.describe('A unique column that never changes: bigint, uuid or text.'),
   id_unique: z
     .literal('promised')
-    .describe('You promise that no two rows have the same id, if no index says so (a view, a partitioned table).')
+    .describe('promised: no two rows have the same id. Needed for a view or a partitioned table.')
     .optional(),
   order: column
     .describe(

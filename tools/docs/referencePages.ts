@@ -81,17 +81,17 @@ function metricsPage(): string {
       names.map((name) => `\`${name}\``).join(', '),
       metricType(metric),
       metric.help.replaceAll('|', '\\|'),
-      same === undefined ? labels : `as \`${same}\``,
+      [same === undefined ? labels : `as \`${same}\``, bucketsText(metric)].filter(Boolean).join('; '),
     ]
     return `| ${cells.join(' | ')} |`
   })
   return page(
     'Metrics',
-    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every series exists
-from the start. If a row names two metrics, the second is the age in seconds that belongs to the time of the first. Prometheus
-also gets \`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
+    `Every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every series exists from the
+start. If a row names two metrics, the second is the time since the first, in seconds. Prometheus also gets
+\`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
 \`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts, [the targets](../run/slo.md#what-counts-against-whom)
-a request's \`outcome\`, and \`src/observe/metricRows.ts\` the buckets.
+what a request's \`outcome\` means.
 
 Add counters and histograms with \`sum()\`: each instance counts its own. A gauge comes from the databases, the same from
 every instance: use \`max()\`, because \`sum()\` counts twice. An *own gauge* is one instance's.`,
@@ -104,6 +104,9 @@ function labelsText({ labels = {} }: MetricRow): string {
   return texts.join('; ')
 }
 
+/** Without spaces, so that a rule can be written from it. */
+const bucketsText = (metric: MetricRow) => (metric.kind === 'histogram' ? `\`le\`: ${metric.buckets.join(',')}` : '')
+
 /** A daemon adds the types that its mapping files name. */
 const namesOf = (label: string, values: readonly string[]) =>
   label === 'type' ? ['each type of the mapping files', ...values] : values
@@ -114,7 +117,7 @@ function rightsPage(): string {
   )
   return page(
     "The daemon's rights",
-    `This page lists what the role of daemons and commands may change in the ledger's database. It may read every table of
+    `What the role of daemons and commands may change in the ledger's database. It may read every table of
 these schemas. \`outboxd migrate --print-grants ROLE\` prints the statements.
 [Security](../why/security.md#what-the-daemons-role-may-change) has its rights on the outbox.`,
     ['| table | may | holds |', '|---|---|---|', ...rows].join('\n'),
@@ -125,22 +128,22 @@ function sandboxSettingsPage(): string {
   const { fixed, live, notShown } = sandboxSettingsTables()
   return page(
     "The sandbox's settings",
-    `This page lists every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
-\`/_sandbox/settings\`; \`outboxd sandbox --help\` has its variable. A status is from 400 to 599.
+    `Every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
+\`/_sandbox/settings\`; \`outboxd sandbox --help\` has its variable. A status is from 400 to 599; unknownIdStatus may be 200.
 
     SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape`,
     `## Settings of the start
 ${fixed}
 
 ## Settings that can change
-Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients). In a processingTime,
-\`SPREAD\` 0.1 means within 10 %, and \`SHARE\` is the share of the first range.
+Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients) (not seed and ledgerRows).
+In a processingTime, \`SPREAD\` 0.1 is ±10 %, and \`SHARE\` is the share of records in the first range.
 
 ${live}
 
 ## What the interface does not show
 A real service may differ in each of these. [The contract](../why/contract.md#every-not-shown) explains them. All can
-change, for one client too, except clockSkewSeconds and keepAliveSeconds.
+change, and all but clockSkewSeconds and keepAliveSeconds for one client.
 
 ${notShown}
 
@@ -169,7 +172,7 @@ interface](interface.md). A harmless question (✓) creates nothing: you may ask
 function outboxYamlPage(): string {
   return page(
     'outbox.yaml',
-    `This page lists every key of \`mappings/outbox.yaml\`, which describes an outbox table of your own. The smallest example:
+    `Every key of \`mappings/outbox.yaml\`, which describes an outbox table of your own. The smallest example:
 
 \`\`\`yaml
 # yaml-language-server: $schema=./outbox.schema.json
@@ -203,7 +206,7 @@ function mappingFilePage(): string {
   })
   return page(
     'Mapping files: every key',
-    `This page lists every key of a mapping file. [Mapping files](../start/mapping.md) has examples and the rules of each type.`,
+    `Every key of a mapping file. [Mapping files](../start/mapping.md) has examples and the rules of each type.`,
     `## The file
 ${schemaTable({ properties: top })}
 | \`fields\` | ${mappingFileSchema.shape.fields.description} |
@@ -221,9 +224,9 @@ function faultsPage(): string {
   const tests = faultTests(join(checkout, 'test/e2e/faults'))
   return page(
     'Faults tried',
-    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. They run daemons
-against the sandbox, with TCP proxies before the service and before Postgres, and compare the outbox, the ledger and the
-service's own ledger. Other tests try single parts, [a campaign](../../tools/README.md#the-crash-campaign) all at once.`,
+    `The names of ${tests.length} tests: each fault tried, and what becomes of the record. They run daemons against the sandbox,
+with TCP proxies before the service and before Postgres, and compare the outbox, the ledger and the service's own
+ledger. Other tests try single parts, [a campaign](../../tools/README.md#the-crash-campaign) all at once.`,
     createFaultTable(tests),
   )
 }
@@ -237,11 +240,8 @@ function createFaultTable(tests: FaultTest[]): string {
 }
 
 function linesByOutcome(tests: FaultTest[]): string[] {
-  const outcomes = Map.groupBy(tests, ({ name }) => name.slice(name.indexOf(': ') + 2))
-  return [...outcomes].map(([outcome, each]) => {
-    const faults = each.map(({ name }) => name.slice(0, name.indexOf(': ')))
-    return `${faults.join('; ')}: **${outcome}**`
-  })
+  const outcomes = Map.groupBy(tests, ({ outcome }) => outcome)
+  return [...outcomes].map(([outcome, each]) => `${each.map(({ fault }) => fault).join('; ')}: **${outcome}**`)
 }
 
 /** A gauge that each instance has for itself is an own gauge; the others come from the databases. */

@@ -27,10 +27,13 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
   'outboxd.budget': { acts: ['insert', 'update'], holds: 'limit and window in use' },
-  'outboxd.passage': { acts: ['insert', 'update'], holds: 'answered records, by resource and pause' },
+  'outboxd.passage': {
+    acts: ['insert', 'update'],
+    holds: 'counts of answered records, by endpoint and former pause',
+  },
   'outboxd.pause': { acts: all, holds: 'pauses' },
   'outboxd.refusal_run': { acts: all, holds: 'refusals in a row' },
-  'outboxd.believed_refusal': { acts: all, holds: 'refusals that an operator takes for right' },
+  'outboxd.believed_refusal': { acts: all, holds: 'refusals that an operator confirmed' },
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
   'outboxd.period': { acts: ['delete'], holds: 'outcomes by minute and hour, written by older versions' },
@@ -52,8 +55,8 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'pgboss.job': { acts: all, holds: 'polls that are due' },
   'pgboss.job_common': { acts: all, holds: 'the partition with our polls' },
   'pgboss.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
-  'pgboss.queue': { acts: ['update'], holds: 'when pg-boss last looked after the queue' },
-  'pgboss.version': { acts: ['update'], holds: 'until when pg-boss looks less often' },
+  'pgboss.queue': { acts: ['update'], holds: 'when pg-boss last maintained the queue' },
+  'pgboss.version': { acts: ['update'], holds: 'until when pg-boss does not count its jobs' },
 }
 
 const actsByTable = JSON.stringify(

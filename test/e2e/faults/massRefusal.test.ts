@@ -29,7 +29,7 @@ async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[
   return markers
 }
 
-test("ten equal refusals in a row, as nginx's 400: all sending pauses, completed when fixed", async () => {
+test("ten equal refusals in a row, as nginx's 400: all sending pauses; when it is fixed, all are completed", async () => {
   const { harness, daemon } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
@@ -57,7 +57,7 @@ test("ten equal refusals in a row, as nginx's 400: all sending pauses, completed
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 0'))
 })
 
-test('ten refusals that you call right: rejected', async () => {
+test('ten refusals that the operator confirms: rejected', async () => {
   const { harness } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
