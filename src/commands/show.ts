@@ -103,7 +103,7 @@ function printSeveral(
   if (json) printJson(context, shown.map(submissionJson))
   else context.stdout.write(submissionTable(shown, terminalOf(context.stdout)))
   const more = submissions.length > severalMax ? `; these are the newest ${severalMax}` : ''
-  const all = by === 'key' && more !== '' ? ', `outboxd list --key KEY` all' : ''
+  const all = by === 'key' && more !== '' ? ', `outboxd audit --key KEY` lists all' : ''
   context.stderr.write(`Several records match ${escapeControl(name)}${more}. \`outboxd show ID\` shows one${all}.\n`)
   return exitCodes.done
 }

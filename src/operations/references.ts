@@ -112,13 +112,15 @@ function severalMessage(
   return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
+const prunedAdvice = '. If it was pruned (RETENTION_DAYS), `outboxd show outbox:N` says how it ended'
+
 /** @param name a reference, or an outbox row's id without prefix */
 export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
   const [reference] = parsePossibleReferences(name)
   const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
     (await explainMissingRecordOfRow(databases, outboxId)) ??
-    `there is no record ${name}, and the outbox has no row ${outboxId}. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
+    `there is no record ${name}, and the outbox has no row ${outboxId}${reference?.kind === 'outbox' ? '' : prunedAdvice}`
   )
 }
 

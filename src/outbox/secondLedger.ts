@@ -61,5 +61,5 @@ async function readSecondLedger<R extends object>(
 
 export function secondLedgerMessage({ records, open }: SecondLedger): string {
   const many = records >= countMax ? `${countMax} or more records` : `${records} records`
-  return `the outbox's own database has a second ledger (schema outboxd) that captured ${many} of this outbox; ${open} of them have not ended. A daemon without STATE_DATABASE_URL made this ledger, and \`recover\` leaves out the rows that it captured. With \`state: none\`, first run \`outboxd adopt --same --start id:N\`, where N is the first row that the second ledger has not sent: otherwise our ledger sends those rows again. \`outboxd list\` without STATE_DATABASE_URL shows its records. When all have ended, drop the schemas outboxd and pgboss there`
+  return `the outbox's own database has a second ledger (schema outboxd) that captured ${many} of this outbox; ${open} of them have not ended (\`outboxd list --state queued,sending,accepted,uncertain\` without STATE_DATABASE_URL shows them). A daemon without STATE_DATABASE_URL made this ledger, and \`recover\` leaves out the rows that it captured. With \`state: none\`, first run \`outboxd adopt --same --start id:N\`, where N is the first row that the second ledger has not sent: otherwise our ledger sends those rows again. When all have ended, drop the schemas outboxd and pgboss there`
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { command as audit } from '../../src/commands/audit.ts'
 import { command as show } from '../../src/commands/show.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
@@ -87,6 +88,18 @@ test('where several have a key they are listed, newest first', async () => {
   expect(JSON.parse((await run('key:k', true)).printed)).toMatchObject([{ outboxId: '2' }, { outboxId: '1' }])
 })
 
+test('of more than fifty of a key the newest are listed, and the command that it names lists all', async () => {
+  await fixture.ledger.capture(Array.from({ length: 51 }, (_, i) => ({ outboxId: String(i + 1), key: 'many' })))
+  const { printed, messages } = await run('key:many')
+  expect(printed.trim().split('\n')).toHaveLength(51)
+  expect(messages).toContain(
+    'these are the newest 50. `outboxd show ID` shows one, `outboxd audit --key KEY` lists all',
+  )
+  const context = fixture.context()
+  await audit.action(context, { key: 'many', json: true })
+  expect(JSON.parse(context.printed())).toHaveLength(51)
+})
+
 test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j names no submission: 2', async (name) => {
   expect((await run(name)).code).toBe(2)
 })
@@ -95,7 +108,8 @@ test('what is not there leaves with 3', async () => {
   for (const name of ['abcdef', 'transaction:tx', 'key:k']) expect((await run(name)).code, name).toBe(3)
   const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
-  expect(messages).toContain('the outbox has no row 999')
+  expect(messages).toBe('outboxd: there is no record outbox:999, and the outbox has no row 999\n')
+  expect((await run('transaction:tx')).messages).toContain('`outboxd show outbox:N` says how it ended')
 })
 
 test('a row that was not captured yet is said to wait in the outbox', async () => {

@@ -55,7 +55,7 @@ function compareContract(expected: Contract, answered: readonly AnsweredQuestion
     makeFinding(
       what,
       'problem',
-      `the service has changed: ${subjects[name]} ${seen[name]}, it was ${value}. Check that SERVICE_BASE_URL is still the service. Ask its operator, then run \`outboxd discover\``,
+      `the service has changed: ${subjects[name]} ${seen[name]}, it was ${value}. Check that SERVICE_BASE_URL is still the service. Ask its operator, then run \`outboxd discover --write FILE\` in its test environment, and set DISCOVERED_CONTRACT again`,
     ),
   )
   if (same.length > 0) return [...problems, makeFinding(what, 'ok', `unchanged: ${same.join(', ')}${notSeen}`)]
