@@ -181,6 +181,7 @@ function messages(verdict: ChainVerdict, noted: ChainHead | null): string[] {
       brokenBy === 'log'
         ? 'Entries that are left are unchanged. Other entries may be missing, too.'
         : `${brokenBy === 'noted' ? `Any entry up to block ${noted?.number} may have been rewritten` : 'Entries before it are unchanged'}. Entries after it were not verified.`,
+      ...(brokenBy === 'noted' ? [] : ['Find out who may write to the schema outboxd, and keep an earlier backup.']),
     ]
   if (head === null) return [`There is no chain yet.${not} A running daemon creates the chain within a minute.`]
   const less = reduced + gone === 0 ? '' : `; ${reduced} emptied or erased, and ${gone} pruned`

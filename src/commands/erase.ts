@@ -83,6 +83,6 @@ function whyNotErased({ mayBeErased, state, reportDue }: RecordOfKey): string | 
   if (state === 'completed' || state === 'discarded')
     return reportDue ? `is ${state}, but its outbox row does not say so yet: try again later` : `is ${state}`
   if (state === 'failed' || state === 'rejected' || state === 'uncertain')
-    return `is ${state} and needs attention: replay, resolve or discard it first`
+    return `is ${state} and needs attention: ${state === 'uncertain' ? 'resolve' : 'replay'} or discard it first`
   return `is ${state} and has not ended: try again later`
 }

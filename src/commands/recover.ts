@@ -98,7 +98,7 @@ Examples:
         say('All daemons are paused (history) now, and the whole budget counts as spent.')
       }
       const unchanged = isStopped
-        ? 'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.'
+        ? 'Nothing was settled. All daemons stay paused (history) until you run the command again and confirm it.'
         : 'Nothing was changed.'
       const goOn = () => !context.signal.aborted
       const said = {

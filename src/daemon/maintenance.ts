@@ -264,7 +264,7 @@ function createHistoryWatch({ log, databases, wakeups }: Context): LoopPart {
     const seen = await databases.history.check()
     if (seen.kind === 'found')
       log.error(
-        `ledger may have lost committed data: ${seen.detail}. Nothing is sent until you run \`outboxd recover\``,
+        `ledger may have lost committed data: ${seen.detail}. Nothing is sent. \`outboxd recover --dry-run\` shows what to settle`,
       )
     if (seen.kind !== 'went-on') return
     log.warn('ledger’s standby was promoted: sending goes on, because LEDGER_STANDBY is synchronous')

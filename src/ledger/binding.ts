@@ -115,7 +115,7 @@ export class ServiceMismatch extends BindingMismatch {
     super(
       'foreign_service',
       differences,
-      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, run \`outboxd adopt --service --same\`; to change to a different service, \`outboxd adopt --service\``,
+      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. To change the service, stop all daemons and run \`outboxd adopt --service\`, with --same if the same service has a new address or client id`,
     )
   }
 }

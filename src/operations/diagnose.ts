@@ -172,7 +172,7 @@ function waitsForPerson(facts: CombinedStatus): string | null {
 function late(status: CombinedStatus): string | null {
   const { oldestMs, oldestAcceptedMs, nowMs } = status
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
-    return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}${readOutbox(status).oldestMs === oldestMs ? ', as a row of the outbox that is not captured yet.' : '. `outboxd list --state queued` shows it.'}`
+    return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}${readOutbox(status).oldestMs === oldestMs ? ', as a row of the outbox that is not captured yet. `outboxd check` says whether something prevents that.' : '. `outboxd list --state queued` shows it.'}`
   if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
   return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }

@@ -186,8 +186,13 @@ const noMatter = 'if it no longer matters'
 
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
-  const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back if you do not know the right id`
-  return [advise(`an operator gave the transaction ${transactionId}; if that is wrong`, { command, means: '' })]
+  return [
+    advise(
+      `an operator gave the transaction ${transactionId}. If that is wrong, correct it`,
+      { command: `outboxd resolve ${id} --arrived OTHER_ID`, means: 'if you know the right id' },
+      { command: `outboxd resolve ${id} --take-back`, means: 'if you do not' },
+    ),
+  ]
 }
 
 const arrived = (id: string, means: string): Way => ({

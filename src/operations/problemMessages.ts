@@ -36,7 +36,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
       .trim()
   },
   foreign_outbox: () =>
-    'A daemon is configured for a different outbox table than the ledger, and captures nothing. `outboxd check` says which. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it and restart. If the table was renamed or moved, run `outboxd adopt --same`. Only if it is meant to be a different table, or its ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
+    'A daemon is configured for a different outbox table than the ledger (`outboxd check` names both), and captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run `outboxd adopt --same` if the table was renamed or moved. Only if the rows are different, or the ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
   foreign_ledger: ([problem]) =>
@@ -57,8 +57,10 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
   settings_differ: (settings) =>
     `Daemons on this ledger have different settings (${first(settings)}). Give all daemons the same settings: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
-  budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,
-  clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
+  budget_starved: ([problem]) =>
+    `The daemons cannot spend the budget, so records wait: ${problem?.detail}. Run the daemons near that database, or make it faster.`,
+  clock_off: ([problem]) =>
+    `A clock is off: ${problem?.detail}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
   change_capture: (tables) =>
     tables.some(({ detail }) => detail?.startsWith('SECURITY'))
       ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/change-capture.md says under “Upgrading from 0.2”.`
@@ -72,11 +74,11 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   ledger_history: ([history]) =>
     history?.subject === 'standby'
       ? `${history.detail}.`
-      : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}. \`outboxd recover --dry-run\` shows what to do.`,
+      : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}.`,
   chain_broken: ([found]) =>
     `The logs were changed in the database: ${found?.detail}. \`outboxd audit --verify\` checks the whole chain. Find out who may write to the schema outboxd, and keep an earlier backup.`,
   outbox_history: ([history]) =>
-    `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
+    `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
 /** @param counts of all open problems, of which `problems` may be a part */

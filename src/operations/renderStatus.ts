@@ -133,7 +133,7 @@ export function pauseEndText(
   nowMs: number,
 ): string {
   if (detail === standbyMissingMessage) return 'until the ledger’s server has a synchronous standby'
-  if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
+  if (untilMs === null) return reason === 'history' ? 'until `outboxd recover`' : 'until `outboxd resume`'
   return untilMs <= nowMs ? 'until one request succeeds' : `until ${formatInstantAndDistance(untilMs, nowMs)}`
 }
 

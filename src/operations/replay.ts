@@ -104,7 +104,7 @@ async function prepare(
   for (const submission of found) {
     const { id, outboxId, revision } = submission // skipped records keep only their ids, because payloads can be large
     if (submission.newer !== null) {
-      const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`
+      const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service. Discard it`
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }

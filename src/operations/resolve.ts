@@ -262,7 +262,8 @@ export function whyCannotBeSettledSuffix({
     return idByPerson || !answered
       ? null
       : ', not uncertain: the service gave its id and works on it. `outboxd discard` gives it up'
-  return ', not uncertain: there is nothing to settle'
+  const again = state === 'failed' || state === 'rejected' ? '. `outboxd replay` sends it again' : ''
+  return `, not uncertain: there is nothing to settle${again}`
 }
 
 /** The same as `textCharsMax.id`. */

@@ -291,7 +291,14 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger
   await pool.query('update outboxd.history set ledger_oid = 1')
-  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: the ledger may have lost committed data .*recover/)
+  expect((await run()).printed).toMatch(
+    /PROBLEM {2}ledger: the ledger may have lost committed data .*recover --dry-run/,
+  )
+  const { rows: former } = await pool.query('delete from outboxd.history h returning to_jsonb(h) as history')
+  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: .* is gone, .*`outboxd recover --restored --as uncertain`/)
+  await pool.query('insert into outboxd.history select * from jsonb_populate_record(null::outboxd.history, $1)', [
+    former[0].history,
+  ])
   await fixture.reset()
   await raiseProblems(pool, [{ kind: 'ledger_history', subject: '', detail: 'another', retryInMs: null }])
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
@@ -331,7 +338,7 @@ test('a type without mapping file: `check` counts its rows', async () => {
   const { code, printed } = await run()
   expect(code).toBe(1)
   expect(printed).toContain(
-    'PROBLEM  types: rows of type "dat" have no mapping file and will be rejected; waiting: 2; did you mean "data"?',
+    'PROBLEM  types: rows of type "dat" have no mapping file in MAPPINGS_DIR and will be rejected; waiting: 2; did you mean "data"?',
   )
   await fixture.ledger.pool.query(`delete from outbox where type = 'dat'`)
   expect((await run()).printed).toContain('ok       types: each type has a mapping file: data')

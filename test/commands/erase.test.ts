@@ -99,7 +99,7 @@ test('what has not ended for good is named and stays; the rest is erased', async
   await sql(`update outboxd.submission set state = 'discarded', report_due = true where id = $1`, [untold[0]])
   const { code, messages } = await run()
   expect(code).toBe(1)
-  expect(messages).toMatch(/outbox:2 .* is failed and needs attention: replay, resolve or discard it first/)
+  expect(messages).toMatch(/outbox:2 .* is failed and needs attention: replay or discard it first/)
   expect(messages).toMatch(/outbox:3 .* is uncertain and needs attention/)
   expect(messages).toMatch(/outbox:4 .* is queued and has not ended/)
   expect(messages).toMatch(/outbox:5 .* is discarded, but its outbox row does not say so yet/)

@@ -488,7 +488,7 @@ describe('--restored', () => {
     expect(await recover.action(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
     expect(asked.messages()).toContain('All daemons are paused (history) now, and the whole budget counts as spent.')
     expect(asked.messages()).toContain(
-      'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.',
+      'Nothing was settled. All daemons stay paused (history) until you run the command again and confirm it.',
     )
     expect(asked.printed()).toContain('operator erin says that the ledger was restored from a backup')
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([{ reason: 'history' }])
@@ -504,6 +504,14 @@ describe('--restored', () => {
       { act: 'recover --restored', who: 'operator erin' },
       { act: 'recover', who: 'operator erin' },
     ])
+  })
+
+  test('it goes on where the row of outboxd.history is gone, as check says', async () => {
+    const id = await queued()
+    await query('delete from outboxd.history')
+    expect(await recover.action(fixture.context(), { as: 'uncertain', ...erin, restored: true })).toBe(0)
+    expect((await stateOf(id))[0]).toBe('uncertain')
+    expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
   })
 
   test('with --dry-run it shows what it would be, and stops nobody', async () => {

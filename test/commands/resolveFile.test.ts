@@ -208,7 +208,9 @@ test('what is not to be settled is left alone, and the same file can be given ag
   await fixture.end(failedE003, { outboxId: '2' })
   const first = await run(answers('1,tx-1\n2,tx-2\n'), { yes: true, unchecked: true })
   expect(first.code).toBe(1)
-  expect(first.messages).toContain('line 3: outbox:2 is failed, not uncertain: there is nothing to settle')
+  expect(first.messages).toContain(
+    'line 3: outbox:2 is failed, not uncertain: there is nothing to settle. `outboxd replay` sends it again',
+  )
   const again = await run(answers('1,tx-1\n2,tx-2\n'), { yes: true, unchecked: true })
   expect(again.messages).toContain('line 2: outbox:1 is already accepted as tx-1')
   expect(await states()).toEqual(['1 accepted tx-1', '2 failed'])

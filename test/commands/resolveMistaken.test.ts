@@ -86,6 +86,7 @@ test('show says that a person gave the id, and how to correct it', async () => {
   await show.action(context, id, {})
   expect(context.printed()).toContain('tx-2 (given by an operator)')
   expect(context.printed()).toContain(`outboxd resolve ${id} --arrived OTHER_ID`)
+  expect(context.printed()).toContain(`outboxd resolve ${id} --take-back`)
 })
 
 test('what is completed by the service’s own word is not taken back', async () => {

@@ -51,7 +51,7 @@ test('an instance that is silent for 12 s is not alive', async () => {
 
 test('a ledger that went back is paused until recover: resume does not end that', async () => {
   await fixture.ledger.pool.query(`insert into outboxd.pause values ('history', now(), null, 0, 'it was restored')`)
-  expect((await run()).printed).toMatch(/paused +history since .*, until outboxd recover: it was restored/)
+  expect((await run()).printed).toMatch(/paused +history since .*, until `outboxd recover`: it was restored/)
 })
 
 test('a pause stands with its reason, since, until and words', async () => {

@@ -52,9 +52,9 @@ async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerSt
   const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
   const { reading, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findRowNamingTransaction })
   if (reading === null)
-    return 'the row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
+    return 'the row in outboxd.history is gone, so nothing is sent. Run `outboxd recover --restored --as uncertain`'
   if (verdict.kind !== 'found') return null
-  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines the ledger. Then run \`outboxd recover\``
+  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines the ledger. Then \`outboxd recover --dry-run\` shows what to settle`
 }
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {

@@ -159,7 +159,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
 }
 
 const namedMessage = (outboxId: string) =>
-  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing until \`outboxd recover\`. If the ERP wrote such rows before you used outboxd, first run \`outboxd adopt --start id:N\`, where N is the first row to send`
+  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing: \`outboxd recover --dry-run\` shows what to settle. If the ERP wrote such rows before you used outboxd, first run \`outboxd adopt --start id:N\`, where N is the first row to send`
 
 /** Enough for a check, because the daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
@@ -220,7 +220,7 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
   return unknown.map(
     (type) =>
-      `rows of type "${type}" have no mapping file and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, known)}`,
+      `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, known)}`,
   )
 }
 

@@ -188,7 +188,7 @@ function answeredInstead(summary: string, status: number): PauseToRaise {
 }
 
 function callAfter(seen: string): PauseToRaise & { logDetail: string } {
-  const detail = `${seen}; no record is sent until the service answers a test request (outboxd check)`
+  const detail = `${seen}; no record is sent until the service answers a test request of the daemon (\`outboxd check\` shows the answer)`
   return { reason: 'unreachable', askedMs: null, detail, logDetail: detail }
 }
 

@@ -181,7 +181,7 @@ export async function raiseHistoryProblem(
   const since = who.startsWith('operator')
     ? 'The ledger may not know what was sent since its backup'
     : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
-  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, and \`outboxd recover\` settles it`
+  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, \`outboxd recover --as uncertain\` settles it`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
   await restartSlotsAfterClockSetBack(db)
   await db.query(

@@ -92,7 +92,7 @@ test('a table has a long history: `migrate`, `check` and `status` count', async 
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
   )
   expect(await statusSays(fresh.env)).toMatch(
-    /4000 rows waited in the outbox table before the first capture.*adopt --same --start now/,
+    /4000 rows waited in the outbox table before the first capture.*adopt --start now/,
   )
   await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
   await until(
