@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
@@ -85,6 +85,18 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     const { wrapper, etc } = install()
     const said = execFileSync(wrapper, ['show', 'outbox:1'], { encoding: 'utf8', env: { PATH: process.env.PATH } })
     expect(said).toBe(`nobody: --env-file ${etc}/env show outbox:1; postgres://erp:pw@db/erp; unset\n`)
+  })
+
+  test('gives the command the client certificate’s key, which only root may read', () => {
+    const { wrapper, program, etc } = install()
+    const key = join(etc, 'service_key.pem')
+    writeFileSync(key, 'the key\n', { mode: 0o600 })
+    writeFileSync(
+      program,
+      '#!/bin/sh\ncat "$SERVICE_KEY_FILE" "$SERVICE_KEY_FILE"; stat -L -c "%a %U" "$SERVICE_KEY_FILE"\n',
+    )
+    expect(execFileSync(wrapper, ['check'], { encoding: 'utf8' })).toBe('the key\nthe key\n600 nobody\n')
+    expect(readdirSync('/run').filter((name) => name.startsWith('outboxd.'))).toEqual([])
   })
 
   test.each([
