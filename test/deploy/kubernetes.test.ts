@@ -126,7 +126,10 @@ function kubectlOf(block: string): unknown[] {
 const podOf = (name: string) => manifestOf<{ spec: { template: { spec: PodSpec } } }>(name).spec.template.spec
 
 /** The environment that a pod's container has, with its secrets as files and its mappings in a folder of this test. */
-function environmentOf({ containers: [container], volumes }: PodSpec): Record<string, string> {
+function environmentOf(
+  { containers: [container], volumes }: PodSpec,
+  settings: Record<string, string> = {},
+): Record<string, string> {
   const config = manifestOf<Manifest & { data: Record<string, string> }>('config')
   const secret = manifestOf<Manifest & { stringData: Record<string, string> }>('secret')
   const root = temporaryFolder()
@@ -138,7 +141,7 @@ function environmentOf({ containers: [container], volumes }: PodSpec): Record<st
   }
   const maps = (container.envFrom ?? []).filter(({ configMapRef: { name } }) => name === config.metadata.name)
   const own = (container.env ?? []).map(({ name, value }) => [name, value.startsWith('/') ? join(root, value) : value])
-  return { ...(maps.length > 0 ? config.data : {}), ...Object.fromEntries(own) }
+  return { ...(maps.length > 0 ? { ...config.data, ...settings } : {}), ...Object.fromEntries(own) }
 }
 
 test('the daemon and the Job find their configuration complete in what they are given', () => {
@@ -146,6 +149,15 @@ test('the daemon and the Job find their configuration complete in what they are 
   expect(config).toMatchObject({ databaseUrl: 'postgres://outboxd:PASSWORD@db.example/erp' })
   expect(config.service).toMatchObject({ clientId: 'CLIENT ID', clientSecret: 'CLIENT SECRET' })
   expect(readDatabaseConfig(environmentOf(podOf('migrate'))).databaseUrl).toBe(config.databaseUrl)
+})
+
+test('the Job creates ledger and outbox where the ConfigMap says that the daemon looks for them', () => {
+  const settings = { STATE_DATABASE_URL: 'postgres://db.example/ledger', OUTBOX_TABLE: 'erp.outbox' }
+  const { stateDatabaseUrl, outboxTable } = readDatabaseConfig(environmentOf(podOf('migrate'), settings))
+  expect({ stateDatabaseUrl, outboxTable }).toEqual({
+    stateDatabaseUrl: settings.STATE_DATABASE_URL,
+    outboxTable: settings.OUTBOX_TABLE,
+  })
 })
 
 test.each(['deployment', 'migrate'])('%s: an unprivileged user on a root that nobody can write', (name) => {
