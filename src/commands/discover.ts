@@ -62,8 +62,8 @@ export const command = defineCommand({
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],
   help: `Before it sends anything, it prints its questions and the most requests and test records that they take, and asks you.
-Each request takes a slot of the daemon's budget. discover ends if it gets no token, if something other than the
-service answers, if the service is down, or if three requests in a row get no answer.
+Requests take slots of the daemon's budget; those of --rate and rate-second are sent even if none is free. discover ends if it
+gets no token, if something other than the service answers, if the service is down, or if three requests in a row get no answer.
 
 Examples:
   outboxd discover --list
