@@ -89,10 +89,10 @@ function type(step: string): string {
     .replaceAll('sudo ', '')
     .replace('https://service.example', sandboxUrl)
     .replace('https://auth.example', `${sandboxUrl}\nHTTP_PORT=${httpPort}`)
-    .replace('postgres://outboxd:PASSWORD@db.example/erp', databaseUrl)
+    .replace(/postgres:\/\/\w+:PASSWORD@db\.example\/erp/, databaseUrl)
     .replace('CLIENT ID', 'sandbox')
     .replace('CLIENT SECRET', 'sandbox-secret')
-    .replace('outboxd migrate ', 'outboxd migrate --outbox ')
+    .replace('/env migrate ', '/env migrate --outbox ')
   const { status, stdout, stderr } = inside(systemdPid, 'sh', '-euc', `cd /srv\n${typed}`)
   assert.equal(status, 0, `${typed}\n${stdout}${stderr}`)
   return stdout
