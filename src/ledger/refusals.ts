@@ -87,6 +87,12 @@ export async function queueRejectedAgain(
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
   return withKeysLockedThenReleased(db, locked, keyOnFailure, async () => {
+    // Waits for claims of later records that are not committed yet, so that the next statement sees what they send.
+    if (keys.length > 0)
+      await db.query(
+        `select from outboxd.submission where key = any($1) and state = 'queued' and not held order by id for update`,
+        [keys],
+      )
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission s set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { type KeyOnFailure, lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
 import { believeMassRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
@@ -113,6 +114,33 @@ test('a record whose successor was under way at the mass refusal is queued again
     { state: 'queued', held: false },
     { state: 'queued', held: true },
   ])
+})
+
+test('a record stays rejected if the claim of a later one of its key commits during the mass refusal', async () => {
+  const first = await refuse('nginx: 400', { key: 'K' })
+  const [second = ''] = await ledger.capture([{ key: 'K' }])
+  const makeDue = (dueAt: string) =>
+    ledger.pool.query('update outboxd.submission set due_at = $2 where id = $1', [second, dueAt])
+  await makeDue('infinity')
+  await times(8, () => refuse())
+  const [tenth = ''] = await ledger.capture([{}])
+  const { submissions } = await claim(work, { submissions: 1 })
+  await makeDue('-infinity')
+  const claiming = await ledger.pool.connect()
+  try {
+    await claiming.query('begin')
+    await claimQueuedSubmissions(claiming, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'daemon' })
+    const transitions = submissions.map((each) => transition(each, { state: 'rejected', error: 'nginx: 400' }))
+    const refusals = [{ submissionId: tenth, resource: 'data', fingerprint: 'nginx: 400', summary: '' } as const]
+    const massRefusal = work.writeOutcomes(outcomeBatch({ transitions, refusals }))
+    await until(waiting, (count) => count > 0)
+    await claiming.query('commit')
+    await massRefusal
+  } finally {
+    claiming.release()
+  }
+  expect([(await ledger.read(first)).state, (await ledger.read(second)).state]).toEqual(['rejected', 'sending'])
+  expect(await ledger.countStates()).toEqual({ queued: 9, rejected: 1, sending: 1 })
 })
 
 test('a mass refusal does not queue an older version of a document again beside the newer one', async () => {
