@@ -188,28 +188,31 @@ const transactionInFuture = '22023'
 
 /**
  * Queues the records of a claim again that were never sent, because the COMMIT was answered too late or not at all.
- * Includes records that another instance has made uncertain.
+ * Includes records that another instance has made uncertain: a second statement, because the first one may wait until
+ * that instance commits.
  */
 export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
-  await db.query(
-    `with back as (
-       update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
-         instance_id = null
-       where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt
-     ), cleared as (
-       update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
-         ${resetColumnsByLifetimeSql('step')}, report_due = true
-       where state = 'uncertain' and exists (
-         select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
-           and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
-       ) returning id, 'uncertain' as from_state, attempt
-     )
-     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-     select id, from_state, 'queued', attempt, 'never sent: the claim was lost', $2
-     from (select * from back union all select * from cleared) given`,
-    [claimId, who],
-  )
+  for (const requeueSql of [requeueSendingSql, requeueUncertainSql])
+    await db.query(
+      `with given as (${requeueSql})
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       select id, from_state, 'queued', attempt, 'never sent: the claim was lost', $2 from given`,
+      [claimId, who],
+    )
 }
+
+const requeueSendingSql = `
+  update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
+    instance_id = null
+  where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt`
+
+const requeueUncertainSql = `
+  update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
+    ${resetColumnsByLifetimeSql('step')}, report_due = true
+  where state = 'uncertain' and exists (
+    select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
+      and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
+  ) returning id, 'uncertain' as from_state, attempt`
 
 export async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(

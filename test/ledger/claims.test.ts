@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueuedSubmissions, isPostgresTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
+import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import type { Submission } from '../../src/model.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { until } from '../support/until.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -73,6 +75,30 @@ test('another instance doubts a record that never left: its owner gives it back'
   expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
   expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
   expect((await readLedgerSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
+})
+
+test('a record that another instance doubts in a transaction that is not committed yet is given back, too', async () => {
+  const [id = ''] = await ledger.capture([{}])
+  const lost = randomUUID()
+  const [claimed] = await claimUpTo(1, lost)
+  if (claimed === undefined) throw new Error('nothing was claimed')
+  const doubting = await ledger.pool.connect()
+  try {
+    await doubting.query('begin')
+    const inDoubt = transition(claimed, { state: 'uncertain', error: 'died' })
+    await writeTransitions(doubting, [{ ...inDoubt, nextJobId: null }], 'another instance')
+    const requeued = requeueUnsentClaim(ledger.pool, lost, 'test')
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(
+      async () => (await ledger.pool.query(waiting)).rowCount,
+      (count) => count === 1,
+    )
+    await doubting.query('commit')
+    await requeued
+  } finally {
+    doubting.release()
+  }
+  expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null })
 })
 
 test('what an operator has settled since, or was sent since, stays as it is', async () => {
