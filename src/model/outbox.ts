@@ -59,6 +59,11 @@ export interface ClaimedRows extends AsyncDisposable {
   markReturningUnmarkedIds(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
+/** No row, or one. */
+export interface ClaimedRow extends ClaimedRows {
+  readonly key: string | null
+}
+
 export interface RowStatus {
   outboxId: string
   /** Null if any row with the id may be written. */

@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
+import type { ClaimedRow, ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { RowsToCapture } from './cursorScan.ts'
@@ -31,18 +31,22 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
 }
 
 /** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
-export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRows> {
+export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRow> {
   const table = await outbox.open()
   const { scan } = table
   if (scan === null) {
     const { lockById } = waitingRowLockStatements(table)
-    return heldRows(outbox, table, async (db) => ({
-      outboxIds: idsOf(await readRow(db, lockById, outboxId)),
-      typesLeftToOthers: [],
-    }))
+    let key: string | null = null
+    const held = await heldRows(outbox, table, async (db) => {
+      const rows = await readRow(db, lockById, outboxId)
+      key = rows[0]?.key ?? null
+      return { outboxIds: idsOf(rows), typesLeftToOthers: [] }
+    })
+    return { ...held, key }
   }
-  const outboxIds = (await scan.isUncaptured(outboxId)) ? [outboxId] : []
-  return rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] })
+  const row = await scan.readUncapturedRow(outboxId)
+  const outboxIds = row === null ? [] : [outboxId]
+  return { ...rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] }), key: row?.key ?? null }
 }
 
 /** Locks nothing. */

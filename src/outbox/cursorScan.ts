@@ -3,7 +3,13 @@ import { duplicateIdMessage, findRepeatedIds, type RowConflict } from '../ledger
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import { cursorScanStatements, type EarlierRow, type NamedRow, type PageRow } from './cursorScanStatements.ts'
+import {
+  cursorScanStatements,
+  type EarlierRow,
+  type KeyedRow,
+  type NamedRow,
+  type PageRow,
+} from './cursorScanStatements.ts'
 import { type CapturableRowChooser, createCapturableRowChooser } from './keyOrder.ts'
 import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
 import type { RowExpressions, TypeCount } from './rowExpressions.ts'
@@ -146,8 +152,9 @@ export class CursorScan {
     this.#cursor = { position, sequenceFile, sameUpto: this.#cursor?.sameUpto ?? null }
   }
 
-  async isUncaptured(outboxId: string): Promise<boolean> {
-    return (await this.#readUncapturedRow(outboxId, [])) !== null
+  /** Null if the row no longer waits, or the ledger has it. */
+  readUncapturedRow(outboxId: string): Promise<KeyedRow | null> {
+    return this.#readUncapturedRow(outboxId, [])
   }
 
   async hasToWaitForKey(outboxId: string, { exceptKeys }: Pick<RowsRequest, 'exceptKeys'>): Promise<boolean> {
@@ -160,9 +167,9 @@ export class CursorScan {
     return choice.findFreeKeyHashes([row]).size === 0
   }
 
-  async #readUncapturedRow(outboxId: string, exceptKeys: readonly string[]): Promise<NamedRow | null> {
+  async #readUncapturedRow(outboxId: string, exceptKeys: readonly string[]): Promise<KeyedRow | null> {
     const { db, memory } = this.#table
-    const { rows } = await db.query<NamedRow>(this.statements.one, [outboxId, exceptKeys]).catch((error: unknown) => {
+    const { rows } = await db.query<KeyedRow>(this.statements.one, [outboxId, exceptKeys]).catch((error: unknown) => {
       if (isInvalidValueError(error)) return { rows: [] }
       throw error
     })

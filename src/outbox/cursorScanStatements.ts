@@ -11,6 +11,10 @@ export interface PageRow extends StampedRow, ScannedRow {
 
 export type NamedRow = Omit<PageRow, 'placeInKey' | 'settled'>
 
+export interface KeyedRow extends NamedRow {
+  key: string | null
+}
+
 export interface EarlierRow extends StampedRow {
   keyHash: string
   position: string[]
@@ -53,7 +57,7 @@ export function cursorScanStatements(rows: RowExpressions) {
     changedIds: `
     select was || ' as ' || id::${exactIdType}::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
     where id::${exactIdType}::text <> was collate "C" limit 1`,
-    one: `select ${seen}, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
+    one: `select ${seen}, ${key} as key, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
       from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,

@@ -279,13 +279,29 @@ async function captureAlone(
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
-  const result = await captureRows(deps, {
-    claim: () => deps.claimOne(outboxId),
-    read: async () => [toRejectedRecord(deps, outboxId, message)],
-  })
+  let result = await rejectRow(deps, { outboxId, why: message, keepsKey: true })
+  // The key itself may be the cause.
+  if (result.kind === 'failed' && !result.isCaptured)
+    result = await rejectRow(deps, { outboxId, why: message, keepsKey: false })
   if (result.kind === 'failed') return skip(deps, outboxId, result)
   if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
   return forget(deps, outboxId, result)
+}
+
+/** The rejected record keeps its key if possible, because with KEY_ON_FAILURE=block the next ones wait behind it. */
+function rejectRow(
+  deps: CaptureDeps,
+  { outboxId, why, keepsKey }: { outboxId: string; why: string; keepsKey: boolean },
+): Promise<CaptureRowsResult> {
+  let key: string | null = null
+  return captureRows(deps, {
+    async claim() {
+      const row = await deps.claimOne(outboxId)
+      if (keepsKey) key = row?.key ?? null
+      return row
+    },
+    read: async () => [toRejectedRecord(deps, { outboxId, key, why })],
+  })
 }
 
 function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {

@@ -2,6 +2,7 @@ import type {
   Amounts,
   CapturedRecord,
   CaptureSession,
+  ClaimedRow,
   ClaimedRows,
   FieldFault,
   InsertResult,
@@ -26,7 +27,7 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   /** Resolves to null if this instance's outbox.yaml is not in use. The rows are then unknown. */
   claim(request: RowsRequest): Promise<ClaimedRows | null>
   /** See `claim`. @throws if another session has locked the row */
-  claimOne(outboxId: string): Promise<ClaimedRows | null>
+  claimOne(outboxId: string): Promise<ClaimedRow | null>
   /** True if the row's key is closed, or an earlier row of its key waits. */
   hasToWaitForKey(outboxId: string, order: RowOrder): Promise<boolean>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
@@ -141,10 +142,13 @@ export function toCapturedRecord({ map, newId, newKey }: RecordMakerDeps, row: O
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
-export function toRejectedRecord({ newId, newKey }: RecordMakerDeps, outboxId: string, why: string): CapturedRecord {
-  const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
+export function toRejectedRecord(
+  { newId, newKey }: RecordMakerDeps,
+  { outboxId, key, why }: { outboxId: string; key: string | null; why: string },
+): CapturedRecord {
+  const nothing = { type: '', payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
-  return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
+  return { outboxId, key, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
 }
 
 /** If the ledger had the record before, the report corrects the mark. */

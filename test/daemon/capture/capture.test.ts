@@ -280,6 +280,30 @@ test('a row cannot be captured or rejected: `row_skipped`, its key waits', async
   expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
 })
 
+test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected under its key, so the next ones wait behind it', async () => {
+  const { withLock } = openCaptureLock(ledger.pool, 'block')
+  await ledger.pool.query(
+    `insert into outbox (type, key, payload) values ('data', 'K', '{"refused": 1}'), ('data', 'K', '{}')`,
+  )
+  await ledger.pool.query(`alter table outboxd.submission add constraint refused check (body not like '%refused%')`)
+  onTestFinished(() => ledger.pool.query('alter table outboxd.submission drop constraint refused').then(() => {}))
+  await captureAll({ withLock })
+  const { rows } = await ledger.pool.query('select state, key, held from outboxd.submission order by seq')
+  expect(rows).toEqual([
+    { state: 'rejected', key: 'K', held: false },
+    { state: 'queued', key: 'K', held: true },
+  ])
+})
+
+test('a row whose key the ledger refuses is rejected without the key', async () => {
+  await insert(1, 'data', 'refused')
+  await ledger.pool.query(`alter table outboxd.submission add constraint refused check (key <> 'refused')`)
+  onTestFinished(() => ledger.pool.query('alter table outboxd.submission drop constraint refused').then(() => {}))
+  await captureAll()
+  const { rows } = await ledger.pool.query('select state, key from outboxd.submission')
+  expect([rows, await statuses()]).toEqual([[{ state: 'rejected', key: null }], { rejected: 1 }])
+})
+
 test('a lock that is in the way of the ledger is not said to be the row’s fault', async () => {
   await insert(1)
   await using blocker = await beginTransaction(ledger.pool)

@@ -62,7 +62,7 @@ function setup(given: {
         state.rows -= count
         return claimed(count)
       },
-      claimOne: async () => claimed(0),
+      claimOne: async () => ({ ...claimed(0), key: null }),
       hasToWaitForKey: async () => false,
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
