@@ -73,8 +73,8 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 
 /**
  * Queues these records again if they are still rejected and cannot have arrived. Leaves out a record if a later one of
- * its key was sent meanwhile, because it would be sent out of order. Leaves out an older version of a document if a
- * newer one is sent or queued.
+ * its key may have arrived, because it would be sent out of order. Leaves out an older version of a document if a newer
+ * one is sent or queued.
  */
 export async function queueRejectedAgain(
   db: Database,
@@ -100,7 +100,7 @@ export async function queueRejectedAgain(
          where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived and not exists (
            select from outboxd.submission l
            where hashtextextended(l.key, 0) = hashtextextended(s.key, 0) and l.key = s.key and l.seq > s.seq and l.attempt > 0
-             and l.state not in ('queued', 'rejected')
+             and (l.state not in ('queued', 'rejected') or l.in_doubt or l.may_have_arrived)
          ) and (s.document is null ${keyOnFailure === 'block' ? `or s.key is not null and ${overtakingOutboxIdOfDocumentSql('s')} is null` : ''}
            or ${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')}
          ) returning id, attempt, seq

@@ -143,6 +143,19 @@ test('a record stays rejected if the claim of a later one of its key commits dur
   expect(await ledger.countStates()).toEqual({ queued: 9, rejected: 1, sending: 1 })
 })
 
+test.each([
+  { state: 'queued', dueInMs: 3_600_000, inDoubt: true },
+  { state: 'rejected', error: '409', mayHaveArrived: true },
+] as const)('a record stays rejected if a later one of its key may have arrived: $state', async (change) => {
+  const first = await refuse('nginx: 400', { key: 'K' })
+  await ledger.capture([{ key: 'K' }])
+  const [second] = (await claim(work, { submissions: 1 })).submissions
+  if (second === undefined) throw new Error('nothing was claimed')
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(second, change)] }))
+  await times(9, () => refuse())
+  expect((await ledger.read(first)).state).toBe('rejected')
+})
+
 test('a mass refusal does not queue an older version of a document again beside the newer one', async () => {
   const version = { key: '5', document: 'public.sale 5' }
   const first = await refuse('nginx: 400', version)
