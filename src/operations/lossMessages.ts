@@ -23,14 +23,15 @@ function historyMessages({
   isOutboxInDoubt,
   lockedWaitingRows,
   undatedRows,
+  areUndatedRowsCut,
 }: SuspectedLossDetail): string[] {
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null
       ? ''
       : `, recorded from ${formatInstant(oldestMs)} to ${formatInstant(newestMs)}`
-  const counted = ([count, name, then]: readonly [number, string, string]) =>
-    count === 0 ? [] : [`${name}: ${count}. ${then}`]
+  const counted = ([count, name, then, isCut = false]: readonly [number, string, string, boolean?]) =>
+    count === 0 ? [] : [`${name}: ${count}${isCut ? ' or more' : ''}. ${then}`]
   return [
     `The ledger may have lost committed data: ${found.detail}.`,
     `Found at ${formatInstant(found.atMs)} by ${found.by}. A daemon last found the ledger complete at ${formatInstant(found.lastMarkMs)}. It may not know what was sent after that, or after its backup.`,
@@ -54,7 +55,7 @@ function historyMessages({
           'Rows that wait, locked by a daemon that may have captured them',
           'They become what --as says.',
         ],
-        [undatedRows.length, 'Rows that wait, without a date', 'All of them count as in doubt.'],
+        [undatedRows.length, 'Rows that wait, without a date', 'All of them count as in doubt.', areUndatedRowsCut],
         [
           accepted,
           'Transactions still tracked',

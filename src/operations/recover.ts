@@ -21,7 +21,7 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
 import { readUncapturedRowsLockedByCapture } from '../outbox/lockedRows.ts'
-import { readWaitingRows } from '../outbox/readRows.ts'
+import { findUndatedWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
@@ -47,12 +47,13 @@ export interface SuspectedLossDetail {
   /** Waiting rows that a daemon has locked, and may have captured before the ledger lost data. */
   lockedWaitingRows: readonly LostRow[]
   undatedRows: readonly LostRow[]
+  areUndatedRowsCut: boolean
 }
 
 export type RecordWithLostTransaction = RecordNamingTransaction & Pick<RowWithTransactionId, 'said'>
 
-/** Beyond this number, waiting rows without a date count as newly written. */
-const undatedMax = 10_000
+/** Bounds the memory. Another run takes further rows. */
+const undatedMax = 100_000
 
 /**
  * @param areWaitingRowsDoubtful undefined if the operator does not say
@@ -75,18 +76,23 @@ export async function findLedgerLoss(
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt =
     !gap.canTell || (areWaitingRowsDoubtful ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
-  const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
+  const undated = isOutboxInDoubt
+    ? await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, { rowsMax: undatedMax, goOn }))
+    : { outboxIds: [], isCut: false }
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const lockedWaitingRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
   const taken = lost.union(new Set(lockedWaitingRows.map(({ outboxId }) => outboxId)))
-  const undated = waiting.filter(({ createdAt }) => createdAt === null)
-  const undatedRows = waitingRows(undated, taken, 'that it waits')
+  const undatedIds = undated.outboxIds.map((outboxId) => ({ outboxId, stamp: null, createdAt: null }))
+  const undatedRows = waitingRows(undatedIds, taken, 'that it waits')
   const { named, sharedTransactionIds } = await readNamedRecords(databases, gap.rows, goOn)
   const doubtful = await countDoubtfulRecords(ledger)
   return {
     gap,
     sharedTransactionIds,
-    history: { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows },
+    history: {
+      ...{ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows },
+      areUndatedRowsCut: undated.isCut,
+    },
   }
 }
 
@@ -194,7 +200,8 @@ export async function recoverFromLedgerLoss(
     await logOperatorAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
   if (history === null) return 'done'
-  return gap.isCut ? 'interrupted' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
+  const isCut = gap.isCut || (as === 'uncertain' && history.areUndatedRowsCut)
+  return isCut ? 'interrupted' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
 export const exceptRowsNamingTransactionSuffix = (count: number): string =>

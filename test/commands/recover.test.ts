@@ -282,6 +282,21 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
 
+test('a waiting row without a date is in doubt, however many rows wait before it', async () => {
+  await query('alter table outbox alter created_at drop not null')
+  onTestFinished(async () => {
+    await query('truncate outbox')
+    await query('alter table outbox alter created_at set not null')
+  })
+  await query(`insert into outbox (type, payload) select 'data', $1 from generate_series(1, 10000)`, [payloadOf()])
+  const outboxId = await lost('created_at = null')
+  await find()
+  const context = fixture.context()
+  expect(await recover.action(context, { ...erin, as: 'uncertain', waiting: true })).toBe(0)
+  expect(context.printed()).toContain('Rows that wait, without a date: 1.')
+  expect((await stateOf(await idOf(outboxId)))[0]).toBe('uncertain')
+})
+
 test('rows that wait are in doubt unless their outbox lies where it lay, and the ledger does not', async () => {
   const isInDoubt = async () => {
     const context = fixture.context()
