@@ -628,6 +628,23 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
+  test('above 200 MB of notes one note says that changes are missing, also if `dismiss` deletes it at the same time', async () => {
+    const { pool } = await setupSale()
+    await pool.query(`alter table outbox rename to away;
+      alter table outboxd_capture.error set (autovacuum_enabled = off);
+      insert into outboxd_capture.error (number, table_name, document_id, operation, sqlstate, message)
+      select number, table_name, '1', 'INSERT', '0', repeat('x', 1900) from outboxd_capture.installed, generate_series(1, 106000) n;
+      select outboxd_capture.dismiss('sale')`)
+    await pool.query('insert into sale values (2); insert into sale values (3)')
+    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
+    const person = await pool.connect()
+    onTestFinished(() => person.release(true))
+    await person.query(`begin; select outboxd_capture.dismiss('sale')`)
+    await pool.query('insert into sale values (4)')
+    await person.query('commit')
+    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
+  })
+
   test('a role without any right in the schemas of the tables may read what is not covered', async () => {
     const { pool } = await setup({
       tables: `create schema erp; create table erp.sale (id int primary key); create table erp.line (id int primary key, sale int)`,
