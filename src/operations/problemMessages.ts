@@ -105,7 +105,7 @@ function rowConflicts(rows: readonly Problem[], count: number): string {
   if (count === 0) return ''
   const [verb, object] = count === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
   const atLeast = count >= conflictsMax ? 'At least ' : ''
-  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured.'}`
+  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured, unless most of them only wait for their outcome.'}`
 }
 
 function first(problems: readonly Problem[]): string {
