@@ -277,11 +277,18 @@ async function settleLines(
     return testimony
   }
   const concluded: Concluded[] = []
-  for (const { line, settling, answer } of lines) {
-    if (context.signal.aborted) break
-    const outcome = await resolveSubmission({ operator, askService, onServiceAnswer() {} }, settling, answer)
-    concluded.push({ line, settling, outcome })
-    progress(concluded.length)
+  try {
+    for (const { line, settling, answer } of lines) {
+      if (context.signal.aborted) break
+      const outcome = await resolveSubmission({ operator, askService, onServiceAnswer() {} }, settling, answer)
+      concluded.push({ line, settling, outcome })
+      progress(concluded.length)
+    }
+  } catch (error) {
+    context.stderr.write(
+      `Stopped by an error after ${concluded.length} of ${pluralize(lines.length, 'record')}. Give the file again.\n`,
+    )
+    throw error
   }
   return concluded
 }

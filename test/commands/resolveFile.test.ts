@@ -147,6 +147,20 @@ test('what takes longer than two seconds says how far it is', async () => {
   expect(messages).toContain('Settled 1 of 2 …\n')
 })
 
+test('an error in between: how many were settled, and that the file can be given again', async () => {
+  const ids = ['1', '2', '3']
+  for (const outboxId of ids) await fixture.end(uncertain, { outboxId })
+  const { pool } = fixture.ledger
+  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'disk full'; end $$;
+    create trigger refuse before update on outboxd.submission for each row when (old.outbox_id = '2') execute function refuse()`)
+  onTestFinished(async () => void (await pool.query('drop function refuse cascade')))
+  const text = answers(ids.map((id) => `${id},not-arrived\n`).join(''))
+  const context = fixture.context()
+  await expect(resolve.action(context, undefined, { file: fileOf(text), yes: true })).rejects.toThrow('disk full')
+  expect(context.messages()).toMatch(/Stopped by an error after 1 of 3 records\. Give the file again\.\n$/)
+  expect(await states()).toEqual(['1 queued', '2 uncertain', '3 uncertain'])
+})
+
 test('while no slot is free it waits, and can be interrupted', async () => {
   const { env, asked } = await service()
   await fixture.end(uncertain, { outboxId: '1' })

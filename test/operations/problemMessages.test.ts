@@ -24,6 +24,8 @@ test('from 1,000 rows in conflict the daemon captures nothing more, and the coun
   const message = (count: number) => problemMessages([row], { row_conflict: count })
   expect(message(999)).toEqual([expect.stringMatching(/^999 rows of the outbox/)])
   expect(message(1_200)).toEqual([
-    expect.stringMatching(/^At least 1200 rows of the outbox .* Until then nothing more is captured, unless most of them only wait for their outcome\.$/),
+    expect.stringMatching(
+      /^At least 1200 rows of the outbox .* Until then nothing more is captured, unless most of them only wait for their outcome\.$/,
+    ),
   ])
 })
