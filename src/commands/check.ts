@@ -1,8 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { type Config, type DatabaseConfig, readConfig, readDatabaseConfig } from '../config.ts'
 import { ConfigInvalid } from '../createVariableReader.ts'
-import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
 import { explainError } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { checkDiscoveredContract } from './check/contract.ts'
@@ -15,6 +13,7 @@ import {
   makeUncheckedFinding,
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
+import { checkMappings } from './check/mappings.ts'
 import { checkChangeCapture, checkOutboxAndTypes } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, parseConfiguredCertificateExpiries } from './check/service.ts'
@@ -27,15 +26,13 @@ export const command = defineCommand({
   description: 'check everything that the daemon needs',
   options: [
     ['--json', 'print JSON'],
-    ['--ask-anyway', 'make the requests even if the ledger cannot be read; they may exceed the budget'],
-    [
-      '--contract',
-      'also compare the service with what outboxd discover found, in up to 16 requests that create nothing',
-    ],
+    ['--ask-anyway', 'make the requests even if the ledger is unreadable; they may exceed the budget'],
+    ['--contract', 'also compare the service with what outboxd discover found, in up to 16 harmless requests'],
   ],
   help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a
-transaction that does not exist (a third, if it must tell the service's answer from a gateway's). To test triggers and
-constraints, it writes each state to one waiting row in a transaction that it rolls back.
+transaction that does not exist (sometimes a third, to rule out that a gateway answered). To test triggers and
+constraints, it writes each state to one row in a transaction that it rolls back: a waiting row, or, if rows do not show
+whether they were captured, any row that the filter allows.
 
 Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 1 if
 there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
@@ -136,15 +133,3 @@ function checkConfiguration({ config, problems }: Configured, env: CommandContex
 }
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')
-
-function checkMappings({ mappingsDir }: DatabaseConfig): Finding[] {
-  const mappings = [...loadMappings(mappingsDir).values()]
-  const names = mappings.map(({ type, endpoint }) => `${type} to ${endpoint}`)
-  return [
-    makeFinding('mappings', 'ok', `${names.sort().join(', ')} (${mappingsDir})`),
-    ...mappings.flatMap((mapping) => {
-      const warnings = findBodyWarnings(mapping)
-      return warnings.length === 0 ? [] : [makeFinding(`mapping of ${mapping.type}`, 'warning', ...warnings)]
-    }),
-  ]
-}

@@ -11,9 +11,9 @@ import {
   type MapPreview,
   mapPayloads,
   previewRowMapping,
+  readWaitingRecords,
 } from '../operations/mapRecords.ts'
-import { readContentsInBatches, readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readWaitingRows } from '../outbox/readRows.ts'
+import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { escapeControlInLines, pluralize, renderTable, truncateToOneLine } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -91,7 +91,7 @@ async function previewRows(
   return await withOutbox(databases, async (outbox) => {
     const records =
       id === null
-        ? await readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
+        ? await readWaitingRecords(outbox, mappings, limit)
         : [await readRecordWithContent(outbox, mappings, id)]
     return records.filter((record) => record !== null).map((record) => previewRowMapping(mappings, record))
   })
@@ -155,7 +155,9 @@ function summarise(context: CommandContext, previews: readonly MapPreview[], { j
   const maps = previews.filter(({ kind }) => kind === 'mapped').length
   if (json) printJson(context, { records: previews.length, maps, errors: rows })
   else {
-    context.stdout.write(`${maps} of ${pluralize(previews.length, 'record')} map.\n`)
+    context.stdout.write(
+      `${maps} of ${pluralize(previews.length, 'record')} ${previews.length === 1 ? 'maps' : 'map'}.\n`,
+    )
     const cells = rows.map(({ count, type, field, from, example, message }) => [
       ...[String(count), truncateToOneLine(type, 24), field, from || '-', example, message],
     ])

@@ -16,6 +16,11 @@ export function compilePath(from: string): ReadPath | Invalid {
   return (payload) => follow(steps, payload)
 }
 
+export function firstKeyOfPath(from: string): string | null {
+  const [first] = parsePath(from) ?? []
+  return typeof first === 'string' ? first : null
+}
+
 function parsePath(from: string): Step[] | null {
   const steps: Step[] = []
   pathStep.lastIndex = 0

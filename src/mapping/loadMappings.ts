@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Resource, resourceNames } from '../resources.ts'
-import { type FileProblem, FilesInvalid } from '../yaml/yamlDocument.ts'
+import { type FileProblem, FilesInvalid, wholeFile } from '../yaml/yamlDocument.ts'
 import type { Mapping } from './mapping.ts'
 import { readMapping } from './readMapping.ts'
 
@@ -74,4 +74,4 @@ function readText(file: string, problems: FileProblem[]): string | null {
   }
 }
 
-const problemOf = (file: string, message: string): FileProblem => ({ file, line: 1, column: 1, message })
+const problemOf = (file: string, message: string): FileProblem => ({ file, message, ...wholeFile })

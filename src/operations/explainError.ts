@@ -1,9 +1,12 @@
+import { basename } from 'node:path'
 import { ConfigInvalid } from '../createVariableReader.ts'
 import { allowedChangesByTable } from '../ledger/operator/grants.ts'
 import { BindingMismatch } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redactAndCut } from '../observe/redact.ts'
+import { outboxFileName } from '../outbox/readOutboxFile.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
+import { DatabaseUnusable, isTransientError } from '../postgres/database.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
@@ -22,7 +25,9 @@ export function explainError(
 ): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof FilesInvalid) {
-    return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
+    const isOutboxFile = error.problems.every(({ file }) => basename(file) === outboxFileName)
+    const what = isOutboxFile ? outboxFileName : 'the mapping files'
+    return { message: `${what} cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
   if (error instanceof AddressUnusable || error instanceof BindingMismatch || error instanceof OutboxTableUnusable)
     return { message: error.message, exitCode: 2 }
@@ -31,10 +36,15 @@ export function explainError(
     const message = `the outbox’s table is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
+  if (error instanceof DatabaseUnusable && isTransientError(error))
+    return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
   const refused = refusedRight(error)
   if (refused !== null) return { message: `${redactAndCut(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
   return { message: redactAndCut(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }
+
+const databaseAwayAdvice =
+  'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'
 
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null

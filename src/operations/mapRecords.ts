@@ -2,6 +2,9 @@ import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type MappedOrRefusedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { readContentsInBatches } from '../outbox/readRecordContents.ts'
+import { readWaitingRows } from '../outbox/readRows.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
@@ -44,6 +47,10 @@ export function splitPayloads(content: string): { name: string; payload: string 
 }
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
+
+export async function readWaitingRecords(outbox: Outbox, mappings: Mappings, limit: number): Promise<OutboxRecord[]> {
+  return readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
+}
 
 export function previewRowMapping(mappings: Mappings, record: OutboxRecord): MapPreview {
   return {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
-import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocument.ts'
+import { type FileProblem, FilesInvalid, wholeFile, YamlDocument } from '../yaml/yamlDocument.ts'
 import { checkSchema, readEntry } from './entryReader.ts'
 import { createdAtEntry, outboxFileSchema, payloadEntry, typeEntry, writtenColumnEntry } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
@@ -105,15 +105,17 @@ function judge(document: YamlDocument, table: OutboxTable): void {
   if (what !== undefined) document.report(['state'], why(state.column, what))
 }
 
+export const outboxFileName = 'outbox.yaml'
+
 export function loadOutboxFile(dir: string): OutboxTable | null {
-  const file = path.join(dir, 'outbox.yaml')
+  const file = path.join(dir, outboxFileName)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
-    throw new FilesInvalid([{ file, line: 1, column: 1, message: `the file cannot be read: ${reason}` }])
+    throw new FilesInvalid([{ file, message: `the file cannot be read: ${reason}`, ...wholeFile }])
   }
   const { table, problems } = parseOutboxFile(file, text)
   if (table === null) throw new FilesInvalid(problems)

@@ -187,7 +187,8 @@ const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.
 export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable'
   constructor(variable: string, url: string, why: string, cause?: unknown) {
-    super(`the database of ${variable} at ${serverOf(url)} cannot be used: ${why}`, { cause })
+    const given = variable === 'STATE_DATABASE_URL' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : variable
+    super(`the database of ${given} at ${serverOf(url)} cannot be used: ${why}`, { cause })
   }
 }
 

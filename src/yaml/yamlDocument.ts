@@ -144,7 +144,7 @@ function explainYaml(flaw: { code: string; message: string }): string {
   return `not readable as YAML: ${flaw.message.split('\n', 1)[0]}`
 }
 
-/** A problem of a file. Lines and columns count from 1. */
+/** A problem of a file. Lines and columns count from 1; 0 stands for the whole file. */
 export interface FileProblem {
   readonly file: string
   readonly line: number
@@ -158,7 +158,11 @@ export class FilesInvalid extends Error {
   /** Never empty; sorted by file, line, column. */
   readonly problems: readonly FileProblem[]
   constructor(problems: readonly FileProblem[]) {
-    super(problems.map(({ file, line, column, message }) => `${file}:${line}:${column} ${message}`).join('\n'))
+    super(problems.map((problem) => `${placeOf(problem)} ${problem.message}`).join('\n'))
     this.problems = problems
   }
 }
+
+export const wholeFile = { line: 0, column: 0 }
+
+const placeOf = ({ file, line, column }: FileProblem) => (line === 0 ? `${file}:` : `${file}:${line}:${column}`)

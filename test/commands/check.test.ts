@@ -13,7 +13,7 @@ import { createDatabase } from '../support/database.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { type Fixture, mappingFiles, openFixture } from './fixture.ts'
+import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
 let fixture: Fixture
 let service: Setup
@@ -40,7 +40,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('where all is well each line says ok, but for the warning of a server without fsync, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 in \d+ ms\).*\nok {6} clocks: this host and the ledger’s database, the outbox’s database, the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the ledger’s database, the outbox’s database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -63,6 +63,9 @@ test('the ledger is away during `check`: the service is not asked', async () => 
   const { code, printed } = await run(away)
   expect(code).toBe(1)
   expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be read.* --ask-anyway/)
+  expect(printed).toMatch(
+    /STATE_DATABASE_URL \(else DATABASE_URL\) at 127\.0\.0\.1:1\/nowhere cannot be used: .*\. Check that its server runs/,
+  )
   expect(printed).not.toContain('ok       token')
   expect(await requestsMade()).toBe(before)
   const anyway = await run(away, false, true)
@@ -355,6 +358,56 @@ test('a constant type without a mapping file is said before a row is there', asy
   )
 })
 
+test('a mapping that a running daemon has, but this folder lacks, is said', async () => {
+  await fixture.ledger.pool.query(
+    `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', '{data,invoice}')`,
+  )
+  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\n'
+  const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': outbox, 'data.yaml': dataFile }) })
+  expect(code).toBe(1)
+  expect(printed).toContain(
+    'PROBLEM  types: rows of type "invoice" have a mapping file only at a running daemon, not in MAPPINGS_DIR; waiting: 0',
+  )
+  expect(printed).toContain(
+    'WARNING  mapping of data: no row has this type, because outbox.yaml gives each row the type "invoice"',
+  )
+})
+
+const dataFile = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
+
+test('a field that reads a column which outbox.yaml does not list is a problem before a row is there', async () => {
+  const columns = '[id, customerId, orderDate, amount, field2]'
+  const outbox = `table: outbox\nid: id\ntype: { constant: data }\npayload: { columns: ${columns} }\nstate: none\n`
+  const wrong = dataFile.replace('from: customerId', 'from: customerid')
+  const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': outbox, 'data.yaml': wrong }) })
+  expect(code).toBe(1)
+  expect(printed).toMatch(
+    /PROBLEM {2}mapping of data: customer_id reads customerid, but the payload of outbox.yaml has only id, customerId, orderDate, amount, field2; did you mean "customerId"\?, so each record will be rejected\n +field1 reads field1, but .*, so the value is always missing/,
+  )
+})
+
+test('waiting rows that do not map are told before they are rejected', async () => {
+  await fixture.row(payloadOf())
+  expect((await run()).printed).toContain('ok       rows: 1 of 1 waiting row maps')
+  const id = await fixture.row(payloadOf({ customerId: '"C1-is-far-too-long"' }))
+  const some = await run()
+  expect(some.code).toBe(0)
+  expect(some.printed).toContain(
+    `WARNING  rows: 1 of 2 waiting rows map. \`outboxd map --outbox ${id}\` says why row ${id} will be rejected`,
+  )
+  await fixture.ledger.pool.query('delete from outbox where id <> $1', [id])
+  const none = await run()
+  expect(none.code).toBe(1)
+  expect(none.printed).toContain('PROBLEM  rows: 0 of 1 waiting row maps')
+})
+
+test('a broken outbox.yaml is named, and a folder has no line', async () => {
+  const broken = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': 'table: [', 'data.yaml': dataFile }) })
+  expect(broken.printed).toContain('PROBLEM  outbox: outbox.yaml cannot be used\n')
+  const empty = mappingFiles({})
+  expect((await run({ MAPPINGS_DIR: empty })).printed).toContain(`${empty}: there is no mapping file`)
+})
+
 test('rows that wait and name a transaction are a problem where the ledger has no records: a daemon would send nothing', async () => {
   const id = await fixture.row('{}')
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
@@ -388,10 +441,11 @@ test('a role that must not do all that the daemon does gets it by pasting what c
   expect(pasted).toContain(
     'grant update (status, transaction_id, error_code, error, updated_at) on public.outbox to "Few Rights";',
   )
-  const { code, printed } = await run(env)
+  const { code, printed, messages } = await run(env)
   expect(printed).toMatch(/^ok {6} ledger/m)
   expect(printed).toMatch(/^ok {6} outbox/m)
-  expect(printed).toMatch(/^- {8}disk: not checked/m) // such a role may not know where the data lie
+  expect(printed).toMatch(/^- {8}disk: not checked: the role may not see where the data lie/m)
+  expect(messages).toBe('No problem found; 1 warning.\n') // a plain owner can never check the disk
   expect(code).toBe(0)
 })
 
@@ -439,7 +493,7 @@ test('connections that a daemon will not get are a problem: those of one server 
 test('a disk that is nearly full is a problem before it is', () => {
   const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
   expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
-  expect(judgeDisks([]).mark).toBe('not-asked')
+  expect(judgeDisks([])).toMatchObject({ mark: 'not-asked', message: 'not checked: no database can be reached' })
 })
 
 test('a server that a power cut makes forget is warned of, and what a failover comes to is said', () => {
@@ -447,7 +501,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
     judgeDurability({ off: names, isSynchronous }, standby)
   expect(off([])).toMatchObject({
     mark: 'ok',
-    message: expect.stringMatching(/after a failover nothing is sent until `outboxd recover`, .*$/),
+    message: expect.stringMatching(/survives a power cut\. A failover stops sending until `outboxd recover`, .*$/),
   })
   expect(off([], true)).toMatchObject({
     mark: 'ok',

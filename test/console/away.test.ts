@@ -55,7 +55,7 @@ describe('a database that cannot be reached', () => {
     await using served = await openConsole(testContext(variables(proxied)))
     const { status, text } = await served.get('/records')
     expect(status).toBe(503)
-    expect(text).toContain(`The database of STATE_DATABASE_URL at ${proxy.host}:${proxy.port}`)
+    expect(text).toContain(`The database of STATE_DATABASE_URL (else DATABASE_URL) at ${proxy.host}:${proxy.port}`)
     expect(text).toContain('ECONNREFUSED')
     await until(served.context.messages, (said) => said.includes('ECONNREFUSED'))
     await proxy.setFault(null)

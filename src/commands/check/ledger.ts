@@ -54,7 +54,7 @@ async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerSt
   if (reading === null)
     return 'the row in outboxd.history is gone, so nothing is sent. Run `outboxd recover --restored --as uncertain`'
   if (verdict.kind !== 'found') return null
-  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines the ledger. Then \`outboxd recover --dry-run\` shows what to settle`
+  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. If no daemon runs, start one: it examines the ledger. Then \`outboxd recover --dry-run\` shows what to settle`
 }
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {

@@ -16,9 +16,11 @@ import {
   wakeTriggerMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
+import { readWaitingRecords } from '../../operations/mapRecords.ts'
 import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
 import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
+import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
@@ -40,6 +42,7 @@ import { didYouMeanHint } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, type FindingMark, makeFinding, makeUncheckedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
+import { judgeWaitingRecords } from './mappings.ts'
 
 export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Finding[]> {
   const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
@@ -145,7 +148,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (rows.length > 0) return ['problem', ledgerGapMessage(found)]
   if (statuses !== null && statuses.length > 0)
     return ['warning', `${unknownStatusMessage(statuses, found.isCut)}. ${unknownStatusAdvice}`]
-  const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
+  const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack), waiting)
   if (mark !== 'ok') return [mark, message]
   const notes = [
     startPositionMessage((await readServedOutbox(databases.ledger)).start),
@@ -155,7 +158,9 @@ async function readOutbox(databases: Databases): Promise<Judged> {
       findRowSecurityRemarks(databases.erp, (await outbox.inspect()).shape.qualified),
     )),
   ].filter((note) => note !== null)
-  return ['ok', [`${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`, message, ...notes].join('; ')]
+  const count = `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`
+  const tried = /^(so|but) /.test(message) ? `${count}, ${message}` : `${count}; ${message}`
+  return ['ok', [tried, ...notes].join('; ')]
 }
 
 const namedMessage = (outboxId: string) =>
@@ -164,12 +169,15 @@ const namedMessage = (outboxId: string) =>
 /** Enough for a check, because the daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
 
-function judgeTrial(trial: WriteBackTryResult): Judged {
+function judgeTrial(trial: WriteBackTryResult, waiting: number): Judged {
   switch (trial.kind) {
     case 'never-written':
       return ['ok', 'nothing is written to the table']
     case 'no-row':
-      return ['ok', 'writing was not tried: no row waits, or other sessions have locked all waiting rows']
+      return [
+        'ok',
+        waiting === 0 ? 'so writing was not tried' : 'but writing was not tried: other sessions have them locked',
+      ]
     case 'tried': {
       const { outboxId, refusals } = trial
       if (refusals.length === 0) return ['ok', `writing each state to row ${outboxId} works (tried and rolled back)`]
@@ -195,9 +203,9 @@ async function checkMappedRows(
   } catch {
     return [makeUncheckedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
-  const elsewhere = await readMappedTypesOfInstances(databases.ledger)
+  const elsewhere = (await readMappedTypesOfInstances(databases.ledger)) ?? []
   const waiting = await withOutbox(databases, countSomeWaitingRowsByType)
-  const unmapped = typeProblems(new Set([...mappings.keys(), ...(elsewhere ?? [])]), typesNamed(table), waiting)
+  const unmapped = typeProblems({ here: new Set(mappings.keys()), elsewhere }, typesNamed(table), waiting)
   const names = waiting.map(({ type }) => type).join(', ')
   const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>
     examineSourceQueries(outbox, mappings),
@@ -209,19 +217,38 @@ async function checkMappedRows(
       ? makeFinding('types', 'problem', ...unmapped)
       : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
     ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
+    ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings)),
   ]
+}
+
+const triedMax = 100
+
+async function checkWaitingRows(databases: Databases, mappings: Mappings): Promise<Finding[]> {
+  try {
+    const records = await withOutbox(databases, (outbox) => readWaitingRecords(outbox, mappings, triedMax))
+    return judgeWaitingRecords(mappings, { records, isCut: records.length === triedMax })
+  } catch (error) {
+    if (error instanceof SourceFailed) return [] // the finding `queries` says why
+    throw error
+  }
 }
 
 const typesNamed = ({ type }: OutboxTable): string[] =>
   type.kind === 'constant' ? [type.type] : [...new Set(type.values.values())]
 
-function typeProblems(known: ReadonlySet<string>, named: readonly string[], waiting: readonly TypeCount[]): string[] {
+function typeProblems(
+  { here, elsewhere }: { here: ReadonlySet<string>; elsewhere: readonly string[] },
+  named: readonly string[],
+  waiting: readonly TypeCount[],
+): string[] {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
-  const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
-  return unknown.map(
-    (type) =>
-      `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, known)}`,
-  )
+  const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !here.has(type))
+  return unknown.map((type) => {
+    const end = `waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, here)}`
+    return elsewhere.includes(type)
+      ? `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${end}`
+      : `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${end}`
+  })
 }
 
 /** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */

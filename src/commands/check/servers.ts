@@ -4,11 +4,12 @@ import type { DatabaseConfig } from '../../config.ts'
 import { standbyMissingMessage } from '../../ledger/history/history.ts'
 import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
 import {
+  type DataFolder,
   type Durability,
   type FreeConnections,
+  readDataFolder,
   readDurabilitySettings,
   readFreeConnections,
-  readLocalDataFolder,
   readServerClockLead,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -23,6 +24,7 @@ import {
   type ClocksAndCertificates,
   type Finding,
   makeFinding,
+  makeOutOfReachFinding,
   makeUncheckedFinding,
 } from './finding.ts'
 
@@ -39,7 +41,7 @@ export async function checkServers(
   clocks.push(...seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })))
   return [
     judgeFreeConnections(seen),
-    judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
+    judgeDisks(seen.map(({ disk }) => disk)),
     ...[judgeEncodings(seen)].filter((found) => found !== null),
     judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
   ]
@@ -59,7 +61,7 @@ function look({ of, variable, url }: Database) {
       of,
       room: await readFreeConnections(db),
       clock: await readServerClockLead(db, systemClock.nowMs),
-      disk: await readDisk(await readLocalDataFolder(db)),
+      disk: await readDisk(await readDataFolder(db)),
       durability: await readDurabilitySettings(db),
       encoding: await readServerEncoding(db),
     }),
@@ -83,13 +85,23 @@ export interface Disk {
   totalBytes: number
 }
 
-async function readDisk(folder: string | null): Promise<Disk | null> {
-  if (folder === null) return null
+interface UnseenDisk {
+  unseen: string
+}
+
+const unseenWhy: Record<Exclude<DataFolder['kind'], 'local'>, string> = {
+  elsewhere: 'a database is on a different host or in a container',
+  hidden: 'the role may not see where the data lie (that needs pg_read_all_settings)',
+}
+
+async function readDisk(data: DataFolder): Promise<Disk | UnseenDisk> {
+  if (data.kind !== 'local') return { unseen: unseenWhy[data.kind] }
+  const { folder } = data
   try {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch {
-    return null // the folder is not visible from here, such as in a container
+    return { unseen: `the folder ${folder} cannot be seen from here` } // such as from a container
   }
 }
 
@@ -117,10 +129,14 @@ const gigabyte = 1e9
 const problemBytes = 0.2 * gigabyte
 const warningBytes = 2 * gigabyte
 
-export function judgeDisks(disks: readonly Disk[]): Finding {
+export function judgeDisks(found: readonly (Disk | UnseenDisk)[]): Finding {
   const what = 'disk'
-  if (disks.length === 0)
-    return makeUncheckedFinding(what, 'the databases are on other hosts; look at their disks there (`df`)')
+  if (found.length === 0) return makeUncheckedFinding(what, 'no database can be reached')
+  const disks = found.filter((disk) => 'folder' in disk)
+  if (disks.length === 0) {
+    const why = new Set(found.flatMap((disk) => ('unseen' in disk ? [disk.unseen] : [])))
+    return makeOutOfReachFinding(what, `${[...why].join(', ')}. Look at the disk there (\`df\`)`)
+  }
   const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
   const lines = new Set(
     disks.map(
@@ -140,9 +156,9 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
   if (standby === 'synchronous' && !isSynchronous) return makeFinding(what, 'problem', standbyMissingMessage)
   const failover =
     standby === 'synchronous'
-      ? 'each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
-      : 'after a failover nothing is sent until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
-  if (off.length === 0) return makeFinding(what, 'ok', `committed data survives a power cut; ${failover}`)
+      ? 'Each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
+      : 'A failover stops sending until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
+  if (off.length === 0) return makeFinding(what, 'ok', `committed data survives a power cut. ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
   const cause = `${off.join(' and ')} turned off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
   return makeFinding(what, 'warning', cause, failover)

@@ -118,7 +118,11 @@ export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: A
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
   if (!isFromService(answer, otherPathAnswer)) return problem(`${summary}; ${foreignMessage}`)
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
-  return makeFinding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
+  return makeFinding(
+    what,
+    'ok',
+    `accepts the token and answers (${status}${status === 404 ? ' as expected' : ''}, in ${Math.round(tookMs)} ms)${left}`,
+  )
 }
 
 const foreignMessage =

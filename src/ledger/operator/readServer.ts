@@ -76,13 +76,17 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
   return rows[0] as FreeConnections
 }
 
-/** Null if the server runs on a different host, or our role may not read the setting. */
-export async function readLocalDataFolder(db: Database): Promise<string | null> {
-  const { rows } = await db.query<{ folder: string }>(
-    `select setting as folder from pg_settings
-     where name = 'data_directory' and inet_server_addr() is not distinct from inet_client_addr()`,
+/** `elsewhere`: on a different host, or in a container. `hidden`: our role may not read the setting. */
+export type DataFolder = { kind: 'local'; folder: string } | { kind: 'elsewhere' } | { kind: 'hidden' }
+
+export async function readDataFolder(db: Database): Promise<DataFolder> {
+  const { rows } = await db.query<{ isLocal: boolean; folder: string | null }>(
+    `select inet_server_addr() is not distinct from inet_client_addr() as "isLocal",
+       (select setting from pg_settings where name = 'data_directory') as folder`,
   )
-  return rows[0]?.folder ?? null
+  const { isLocal = false, folder = null } = rows[0] ?? {}
+  if (!isLocal) return { kind: 'elsewhere' }
+  return folder === null ? { kind: 'hidden' } : { kind: 'local', folder }
 }
 
 /** Returns the least and the most milliseconds by which the server's clock is ahead of ours. */

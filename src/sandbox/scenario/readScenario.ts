@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import type { z } from 'zod'
 import { toPlainValue } from '../../yaml/exactJson.ts'
-import { FilesInvalid, YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
+import { FilesInvalid, wholeFile, YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
 import type { FaultStore } from '../faults/faults.ts'
 import { optionsSchema, parseSettings, type SandboxSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
@@ -59,7 +59,7 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const message = `the file cannot be read: ${(error as Error).message}`
-    throw new FilesInvalid([{ file, line: 1, column: 1, message }])
+    throw new FilesInvalid([{ file, message, ...wholeFile }])
   }
 }
 
