@@ -41,7 +41,7 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A ledger serves one outbox table. If the configuration names a different one, nothing is captured until you run this with --same
-or --new. Before the first start, --start is enough: it ignores the existing rows, on all instances and for good.
+or --new. Before the first start, --start is enough: rows before that position are ignored, on all instances and for good.
 
 A ledger serves one service, too. --service binds it to the configured one, for instance to production after a test. Stop all
 daemons first. The command refuses while the former service has records that have not ended: let a daemon finish them, or

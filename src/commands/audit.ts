@@ -47,11 +47,10 @@ export const command = defineCommand({
     ['--csv', 'print CSV, with the time of each step'],
     ['--json', 'print a JSON array, one element a line'],
   ],
-  help: `Records are listed in the order in which they ended; those that have not ended come last. Between them the list has the acts of
-operators (pause, resume, reload, adopt, prune, erase) and who looked at values in the console. Of pruned records only the
-outcome is known. Amounts are the
-decimal fields of the request, each digit as sent. The CSV has a column amount_NAME for each amount, and
-columns for the customer and the currency (EUR unless the request names one).
+  help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
+acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them. Of pruned
+records only the outcome is known. Amounts are the decimal fields of the request, each digit as sent. The CSV has a column
+amount_NAME for each amount, and columns for the customer and the currency (EUR unless the request names one).
 
 --sum adds up amounts exactly, by month (UTC), type, outcome and currency. --verify computes the chain of all log entries again,
 and names the first that was changed, added or removed. The database's owner could rewrite the whole chain, so note its head

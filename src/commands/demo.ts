@@ -27,7 +27,8 @@ export const command = defineCommand({
   ],
   help: `Needs no configuration, no installed Postgres and no network. Everything is on loopback and in temporary folders, and is removed at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
-Exit code 0 if each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; otherwise 1.
+Exit code 0 if each record ended as it should, and the sandbox got it exactly once, with its amount to the cent (three decimals:
+never); otherwise 1.
 
 Examples:
   outboxd demo                        40 records, in under 30 seconds

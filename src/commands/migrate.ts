@@ -22,8 +22,11 @@ export const command = defineCommand({
   description: 'create or upgrade the schemas outboxd and pgboss',
   options: [
     ['--outbox', 'also create the outbox table and its wake trigger'],
-    ['--wake', 'create the trigger even if max_prepared_transactions is above 0'],
-    ['--no-wake', 'do not create the trigger: rows then wait up to a second'],
+    [
+      '--wake',
+      'create the trigger even if max_prepared_transactions is above 0; its NOTIFY breaks PREPARE TRANSACTION',
+    ],
+    ['--no-wake', 'leave out the trigger: rows wait up to a second'],
     ['--dry-run', 'show which migrations are missing; change nothing'],
     ['--plan', 'show what each missing migration changes and locks, and for how long; change nothing'],
     ['--print-grants <role>', 'print the SQL that grants a role what it needs; change nothing'],

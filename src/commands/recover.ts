@@ -5,6 +5,7 @@ import { loadMappings } from '../mapping/loadMappings.ts'
 import {
   describeDaemonsOfOtherLedgers,
   findLedgerInOutboxDatabase,
+  findOutboxMismatch,
   isLedgerHistoryChangeUnnoticed,
   pauseDaemonsForRestoredLedger,
 } from '../operations/compareDatabases.ts'
@@ -58,7 +59,7 @@ another record has it, the record becomes uncertain. If the row no longer maps, 
 rows that the ledger lost, become what --as says (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
-                   recognise them. Use it only if the ledger knows everything that was sent
+                   recognise them. Use it only if none of these records arrived
 Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within seconds.
 
 Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
@@ -117,7 +118,7 @@ Examples:
       const second = await findLedgerInOutboxDatabase(databases)
       if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
       if (options.json) printJson(context, ledgerLossJson(loss, last))
-      const messages = ledgerLossLines(loss).map(escapeControl)
+      const messages = ledgerLossLines(loss, options.waiting !== undefined).map(escapeControl)
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
@@ -166,7 +167,11 @@ async function whyUnusable(databases: Databases, { restored }: RecoverOptions): 
   if (others !== null)
     return `${others}. Rows that the other daemon captured are not lost. If you recovered these rows, they could be sent twice`
   if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
-  return 'the ledger may have lost committed data, but no daemon has looked at it yet. Start a daemon, or give --restored'
+  const noted = 'the ledger may have lost committed data, but no daemon has looked at it yet'
+  const mismatch = await findOutboxMismatch(databases)
+  return mismatch === null
+    ? `${noted}. Start a daemon, or give --restored`
+    : `${noted}, and none can start: ${mismatch}. Then start a daemon`
 }
 
 function question({ gap, history }: LedgerLoss, as: RecoveredAs): string {

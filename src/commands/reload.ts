@@ -17,7 +17,7 @@ export const command = defineCommand({
   ],
   help: `Use it after you changed a file. It reaches all daemons through the ledger, on every host; SIGHUP does the same for one daemon.
 A daemon whose new files are wrong keeps the previous ones and says why. The exit code is 1 if a daemon cannot use the new
-files, could not try outbox.yaml on the table yet, or does not answer.`,
+files, could not reach the table to try outbox.yaml, or does not answer.`,
   async action(context, options): Promise<number> {
     return withOperator(context, options, [], async (databases, operator) => {
       const { dryRun = false } = options

@@ -23,12 +23,11 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Without ids and filters, all failed and rejected records that cannot have arrived are replayed. If there are several, the command
-shows them and asks. They get new retries and a new idempotency key. A record that still cannot be mapped stays as it is, and
-the exit code is 1.
+shows them and asks. All get new retries. A record that still cannot be mapped stays as it is, and the exit code is 1.
 
 Records that may have arrived (\`outboxd list\` notes them) are replayed only by id or with --even-if-arrived. They keep their
-idempotency key, so a service that recognises keys has each record once. If the service finished the record's transaction,
-the key is new.
+idempotency key, so a service that recognises keys has each record once. A record gets a new key if it cannot have arrived, or
+if the service has finished a transaction under its key.
 
 Examples:
   outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"

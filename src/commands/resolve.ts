@@ -64,8 +64,8 @@ or --arrived with another id, corrects an id that an operator gave.
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
-On a terminal --not-arrived asks you. In a script it needs --yes only if the record ended under an id that an operator gave.
-Other questions need a terminal or --yes. Without them the command exits with 4.
+Without a terminal, a question needs --yes, or the command exits with 4. Only --not-arrived needs no --yes there, unless the
+record ended under an id that an operator gave.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv
@@ -223,6 +223,7 @@ function preview(
   { unchecked, newKey }: ResolveOptions,
 ): string {
   const arrived = settling.filter(({ answer }) => !answer.notArrived).length
+  const notArrived = settling.length - arrived
   const more = settling.length - rowsShown
   const asked = unchecked ? 'without asking the service' : 'if the service knows their ids'
   const key = newKey ? 'a new idempotency key' : 'the same idempotency key'
@@ -235,7 +236,7 @@ function preview(
   return [
     `This would settle ${pluralize(settling.length, 'record')}:\n`,
     arrived > 0 ? `  ${arrived} arrived, ${asked}\n` : '',
-    settling.length > arrived ? `  ${settling.length - arrived} did not arrive, and are sent again with ${key}\n` : '',
+    notArrived > 0 ? `  ${notArrived} did not arrive, and will be sent again with ${key}\n` : '',
     rows.length > 0 ? `\n${renderTable(['LINE', 'OUTBOX', 'STATE', 'ANSWER'], rows)}` : '',
     more > 0 ? `... and ${more} more\n` : '',
     unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer, ignored\n` : '',

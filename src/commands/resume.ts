@@ -9,15 +9,15 @@ import { actorNameOption, dryRunOption, reasonOption, withOperator } from './ter
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
-    ['--all', 'also test now whether the pauses that the daemon began can end'],
+    ['--all', "also send one request now; if it succeeds, the daemon's pauses end"],
     ['--believe-refusals', 'a mass refusal is correct: reject its records'],
     actorNameOption,
     reasonOption,
     dryRunOption,
     ['--json', 'print JSON'],
   ],
-  help: `Pauses that the daemon began (throttled, unavailable, unauthorized, unreachable) end by themselves. --all sends one trial
-request now: if it succeeds, all sending resumes.
+  help: `Pauses that the daemon began (throttled, unavailable, unauthorized, unreachable) end by themselves. --all does not
+wait for that: if its request succeeds, all sending resumes.
 
 If 10 records in a row get the same refusal, all sending pauses, because the data is probably not the cause. If the data is
 the cause, use --believe-refusals: for a day such records are rejected, and you can replay them after you fix the mapping or

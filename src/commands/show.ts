@@ -16,6 +16,7 @@ import {
 } from '../operations/references.ts'
 import {
   type CurrentRow,
+  eventCauseText,
   eventDetails,
   missingContentText,
   rowConflictLines,
@@ -35,8 +36,8 @@ export const command = defineCommand({
   description: 'explain one record: what happened, why, and what comes next',
   arguments: [['<id>', referenceHelp]],
   options: [['--json', 'print JSON, with payload, body and result as stored']],
-  help: `Prints the record's data as stored, which may be confidential. If several records match, it lists them. A text without a
-prefix that is neither an id nor an idempotency key is read as a transaction id, then as the id of an outbox row.
+  help: `Prints the record's data as stored, which may be confidential. If several records match, it lists them. Without a
+prefix, it tries ids of records and idempotency keys, then transaction ids, then ids of outbox rows.
 
 Examples:
   outboxd show outbox:4711
@@ -121,20 +122,26 @@ function describe(detail: SubmissionDetail, { why, adviceText }: Explanation, ro
     '',
     'payload, as the ERP wrote it',
     `  ${detail.payload ?? `(${missingContentText(detail, 'it could not be read')})`}`,
-    detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
+    `body, as it ${sentVerb(detail)} sent`,
     `  ${detail.body ?? `(${missingContentText(detail, 'the record did not map')})`}`,
     ...(detail.result === null ? [] : ['result from the service', `  ${detail.result}`]),
   ]
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
+function sentVerb({ state, attempt }: SubmissionDetail): string {
+  if (state === 'queued') return 'will be'
+  if (attempt === 0) return 'would be'
+  return state === 'sending' ? 'is' : 'was'
+}
+
 const factText = (fact: SubmissionDetailValue, nowMs: number) =>
   typeof fact === 'string' ? fact : formatInstantAndDistance(fact.atMs, nowMs)
 
 function eventLines(event: LoggedEvent): string[] {
-  const { atMs, from, to, attempt, cause, who } = event
+  const { atMs, from, to, attempt, who } = event
   const step = from === null || from === to ? to : `${from} -> ${to}`
-  const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${cause}  (${who}, attempt ${attempt})`
+  const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${[eventCauseText(event), `(${who}, attempt ${attempt})`].filter(Boolean).join('  ')}`
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 

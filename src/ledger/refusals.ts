@@ -32,7 +32,7 @@ export async function noteRefusal(
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
   // Pauses all resources, because all records share address, certificate and token.
-  const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
+  const detail = `${said}. ${refusalsMax} records in a row (endpoint ${resource}) got this refusal, so their contents are probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   const cause = `mass refusal: ${said}`
   const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, cause })
   // The others stay in the run: if the later record of the key is refused, too, both are queued again.

@@ -64,7 +64,7 @@ export const conflictRetryMs = 600_000
 export const conflictsMax = 1_000
 
 export const differentRowMessage = (state: string, recorded: string): string =>
-  `the row differs from the row that was captured under this id (recorded ${recorded}, its record is ${state}). The row is not sent, and nothing is written back to it`
+  `the row differs from the row that was captured under this id (created ${recorded}, its record is ${state}). The row is not sent, and nothing is written back to it`
 
 export const duplicateIdMessage = 'two rows of the outbox have this id, so neither is sent. Make their ids unique'
 

@@ -54,7 +54,7 @@ export async function openCommandSlots(
 }
 
 export const historyDiffersMessage =
-  'the ledger may have lost committed data, and so forgotten which slots are taken. Start a daemon, which examines the ledger'
+  'the ledger may have lost committed data, and so forgotten which slots are taken. `outboxd status` says what to do'
 
 /** Durable, because a taken slot must survive a crash once its request has left. */
 const openBudgetPool = (url: string, name: string): pg.Pool =>

@@ -1,4 +1,4 @@
-import { readLedgerId, readUniqueLedgerName } from '../ledger/binding.ts'
+import { OutboxMismatch, readLedgerId, readUniqueLedgerName } from '../ledger/binding.ts'
 import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/history.ts'
 import { isHistoryIdentityChanged } from '../ledger/history/judgeDataLoss.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
@@ -82,6 +82,17 @@ export async function mayWaitingRowsHaveBeenSent(
   if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedStorageLocation(databases.ledger)))
     return true
   return !isHistoryIdentityChanged(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
+}
+
+/** Null if the ledger serves this outbox. */
+export async function findOutboxMismatch(databases: Databases): Promise<string | null> {
+  try {
+    await withOutbox(databases, (outbox) => outbox.open())
+    return null
+  } catch (error) {
+    if (error instanceof OutboxMismatch) return error.message
+    throw error
+  }
 }
 
 export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Promise<boolean> {

@@ -24,7 +24,7 @@ export function lockingSessionNames(sessions: readonly LockingSession[]): string
 export function endLockingSessionAdviceSuffix([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''
-    : ` Close its form, or run \`select pg_terminate_backend(${first.pid})\` in ${whose} database.`
+    : ` End that session in its program, or run \`select pg_terminate_backend(${first.pid})\` in ${whose} database.`
 }
 
 function sessionMessage({ pid, application, state, statement, openForMs }: LockingSession): string {
@@ -62,14 +62,14 @@ export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
 export function rowsBeforeStartMessage(rowsBeforeStart: RowsBeforeStart | null): string | null {
   if (rowsBeforeStart === null || rowsBeforeStart.rows === 0) return null
   const { rows, oldest } = rowsBeforeStart
-  const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
+  const since = oldest === null ? '' : `, the oldest created ${oldest}`
   const more = rows >= rowsBeforeStartMax ? ' or more' : ''
   return `${pluralize(rows, 'row')}${more} before the start position ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
 }
 
 export function startPositionMessage(start: StartPosition | null): string | null {
   if (start?.id != null) return `The daemon ignores rows with an id below ${start.id}.`
-  if (start?.at != null) return `The daemon ignores rows recorded before ${start.at}.`
+  if (start?.at != null) return `The daemon ignores rows created before ${start.at}.`
   return null
 }
 
@@ -77,7 +77,8 @@ export function startPositionMessage(start: StartPosition | null): string | null
 export function initialBacklogMessage(backlog: InitialBacklog | null): string | null {
   if (backlog === null || backlog.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = backlog
-  const times = oldest === null ? '' : `, created from ${oldest} to ${newest}`
+  const times =
+    oldest === null ? '' : oldest === newest ? `, created at ${oldest}` : `, created from ${oldest} to ${newest}`
   const count = `${isEstimate ? 'some ' : ''}${pluralize(rows, 'row')}`
   return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
 }

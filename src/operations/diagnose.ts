@@ -30,18 +30,14 @@ type Condition = (status: CombinedStatus) => readonly string[]
  * test/operations/diagnose.test.ts.
  */
 export const healthConditionChecks = {
-  'no pause for the ledger’s history': ({ pauses, nowMs }) => paused(pauses.filter(isForHistory), nowMs),
+  'no pause for the ledger’s history': (status) => paused(status, isForHistory),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnlyDatabases }) =>
     readOnlyDatabases.map((database) => sentence(readOnlyMessage(database))),
   'no second ledger has open records': (status) => some(secondLedger(status)),
   'a daemon lives': (status) => some(noDaemon(status)),
-  'no other pause': ({ pauses, nowMs }) =>
-    paused(
-      pauses.filter((pause) => !isForHistory(pause)),
-      nowMs,
-    ),
+  'no other pause': (status) => paused(status, (pause) => !isForHistory(pause)),
   'the service meets its targets': ({ recent }) => lastHourAlarmMessages(sumRequestCounts(recent.lastHour)),
   'no other problem is open': ({ standing, problems }) =>
     problemMessages(
@@ -137,7 +133,7 @@ const explains: Record<PauseReason, string> = {
   unavailable:
     'The service says that it is down. Sending resumes by itself. `outboxd check` shows what the service answers now.',
   unauthorized:
-    'The service refuses our sign-in, or record after record in the same words. `outboxd check` shows if it refuses a request.',
+    'The service or a proxy refuses our sign-in or address, or redirects us. `outboxd check` shows which request it refuses.',
   unreachable: 'The service cannot be reached, or something else answers in its place. `outboxd check` says why.',
   operator: 'An operator paused sending. `outboxd resume` ends the pause.',
   history:
@@ -147,11 +143,27 @@ const explains: Record<PauseReason, string> = {
 const explainsMissingStandby =
   'COMMITs in the ledger’s database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.'
 
-function paused(pauses: readonly CombinedStatus['pauses'][number][], nowMs: number): string[] {
-  return pauses.map(
-    ({ reason, sinceMs, detail }) =>
-      `Nothing is sent: paused (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${detail === standbyMissingMessage ? explainsMissingStandby : explains[reason]}`,
-  )
+const explainsMassRefusal =
+  'The service refuses record after record in the same words. `outboxd check` shows if it refuses other requests, too.'
+
+/** Only the first of all pauses says that nothing is sent. */
+function paused(
+  { pauses, standing, nowMs }: CombinedStatus,
+  of: (pause: CombinedStatus['pauses'][number]) => boolean,
+): string[] {
+  const [first] = [...pauses.filter(isForHistory), ...pauses]
+  const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
+  return pauses.filter(of).map((pause) => {
+    const { reason, sinceMs, detail } = pause
+    const what = pause === first ? 'Nothing is sent: paused' : 'Paused'
+    const why =
+      detail === standbyMissingMessage
+        ? explainsMissingStandby
+        : reason === 'unauthorized' && isMassRefusal
+          ? explainsMassRefusal
+          : explains[reason]
+    return `${what} (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${why}`
+  })
 }
 
 /** If more records than this need attention, `list --by-cause` is more useful than `list`. */

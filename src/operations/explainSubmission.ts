@@ -1,5 +1,5 @@
 import { standbyMissingMessage } from '../ledger/history/history.ts'
-import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
@@ -149,11 +149,10 @@ function pollNext({ id, probing, polledRarely, answered, idByPerson }: Submissio
 }
 
 function uncertainNext(detail: SubmissionDetail): Advice[] {
-  const { id, sentMs } = detail
-  const when = sentMs === null ? '' : ` at ${formatInstant(sentMs)}`
+  const { id } = detail
   return [
     advise(
-      `needs attention: ask the operator of the service whether it arrived${when}, then`,
+      `needs attention: ask the operator of the service whether it arrived${timesSentSuffix(detail)}, then`,
       arrived(id, itDid),
       notArrived(id, itDidNot),
       discard(id, noMatter),
@@ -162,9 +161,27 @@ function uncertainNext(detail: SubmissionDetail): Advice[] {
   ]
 }
 
+/** After E002 only an earlier attempt may have arrived. */
+function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
+  const isSent = ({ from, to }: LoggedEvent, i: number) =>
+    from === 'queued' && to === 'sending' && !events[i + 1]?.cause.startsWith('never sent')
+  const all = events.filter(isSent).map(({ atMs }) => atMs)
+  const doubtful = code === 'E002' && all.length > 1 ? all.slice(0, -1) : all
+  const [first, second] = doubtful
+  const last = doubtful.at(-1)
+  if (first === undefined || last === undefined) return sentMs === null ? '' : ` at ${formatInstant(sentMs)}`
+  if (second === undefined) return ` at ${formatInstant(first)}`
+  return doubtful.length === 2
+    ? ` at ${formatInstant(first)} or at ${formatInstant(second)}`
+    : ` between ${formatInstant(first)} and ${formatInstant(last)} (${doubtful.length} attempts)`
+}
+
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   const { id, state, body, mayHaveArrived } = detail
-  const cause = state === 'rejected' ? 'fix the mapping file or the outbox row, then' : 'remove the cause, then'
+  const cause =
+    state === 'rejected'
+      ? 'fix the mapping file, or fix the outbox row and add --refresh, then'
+      : 'remove the cause, then'
   const advice = mayHaveArrived
     ? advise(
         'needs attention: it may have arrived, so ask the operator of the service first, then',

@@ -12,24 +12,24 @@ import {
 
 const rowsShown = 10
 
-export function ledgerLossLines({ gap, history }: LedgerLoss): string[] {
-  return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap)]
+/** @param isDoubtGiven true if the operator gave --waiting or --no-waiting */
+export function ledgerLossLines({ gap, history }: LedgerLoss, isDoubtGiven: boolean): string[] {
+  const noticed = history === null ? [nothingNoticed] : historyMessages(history, isDoubtGiven)
+  return [...noticed, ...gapMessages(gap)]
 }
 
-function historyMessages({
-  found,
-  doubtful,
-  named,
-  isOutboxInDoubt,
-  lockedWaitingRows,
-  undatedRows,
-  areUndatedRowsCut,
-}: SuspectedLossDetail): string[] {
+const nothingNoticed = 'No restore or failover of the ledger was noticed.'
+
+function historyMessages(
+  { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows, areUndatedRowsCut }: SuspectedLossDetail,
+  isDoubtGiven: boolean,
+): string[] {
+  const advice = (text: string) => (isDoubtGiven ? '' : ` ${text}`)
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null
       ? ''
-      : `, recorded from ${formatInstant(oldestMs)} to ${formatInstant(newestMs)}`
+      : `, created from ${formatInstant(oldestMs)} to ${formatInstant(newestMs)}`
   const counted = ([count, name, then, isCut = false]: readonly [number, string, string, boolean?]) =>
     count === 0 ? [] : [`${name}: ${count}${isCut ? ' or more' : ''}. ${then}`]
   return [
@@ -45,8 +45,8 @@ function historyMessages({
       'Uncertain, because their rows name a transaction that cannot be theirs (whatever --as says)',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: --as uncertain makes them uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored and no daemon was killed just before, none of these rows was sent: give --no-waiting.`
-      : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
+      ? `Rows that wait in the outbox and were created before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: --as uncertain makes them uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.)${advice('If only the ledger was restored and no daemon was killed just before, none of these rows was sent: give --no-waiting.')}`
+      : `Rows that wait in the outbox count as never sent.${advice('The outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.')}`,
     ...(
       [
         [onWire, 'Records being sent', 'For those whose daemon has died, UNCERTAIN_POLICY decides within seconds.'],
@@ -91,12 +91,17 @@ function gapMessages({ canTell, isCut, rows }: TableComparison): string[] {
     return [
       isCut
         ? 'Interrupted: nothing was found so far.'
-        : 'The ledger knows every row that is marked as under way. Rows marked as ended were not compared.',
+        : 'No row that is marked as under way is missing in the ledger. Rows marked as ended were not compared.',
     ]
   const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
   const named = countRowsNamingTransaction(rows)
   const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
-  const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
+  const when =
+    times.length === 0
+      ? ''
+      : times.length === 1
+        ? `, created at ${times[0]}`
+        : `, created from ${times[0]} to ${times.at(-1)}`
   const lines = rows.map(({ outboxId, stateText, createdAt, transactionId }) =>
     `  ${outboxId}  ${stateText}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
   )

@@ -12,7 +12,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   row_skipped: (rows, count) =>
     `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
   row_locked: (rows, count) =>
-    `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). Close its form, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
+    `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). End that session in the ERP, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
   unknown_type: (types, count) =>
     `Rows of ${pluralize(count, 'type')} wait, because only some instances are known to have a mapping file for ${count === 1 ? 'it' : 'them'} (${types
       .slice(0, subjectsShown)
@@ -35,8 +35,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
       .join(' ')
       .trim()
   },
-  foreign_outbox: () =>
-    'A daemon is configured for a different outbox table than the ledger (`outboxd check` names both), and captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run `outboxd adopt --same` if the table was renamed or moved. Only if the rows are different, or the ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
+  foreign_outbox: (all) =>
+    `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or moved. Only if the rows are different, or the ids began again, run \`outboxd adopt --new\`: it sends each waiting row, even one sent before.`,
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
   foreign_ledger: ([problem]) =>

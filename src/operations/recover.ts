@@ -301,5 +301,7 @@ async function goOnAfter(
   if (alreadyDecided.uncertain > 0)
     say(`Records now uncertain, because of the transaction that their rows name: ${alreadyDecided.uncertain}.`)
   say(`Queued records, now ${as}: ${queued}.`)
+  if (as === 'uncertain' && isOutboxInDoubt)
+    say('Waiting rows that may have been sent become uncertain when a daemon captures them.')
   return 'done'
 }

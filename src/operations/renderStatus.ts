@@ -51,7 +51,7 @@ function recordRows(report: StatusReport): Row[] {
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['to write back', dueReportsClause(report)],
-    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${formatInstantAndDistance(oldestMs, nowMs)}`],
+    ['oldest unsent', oldestMs === null ? 'none' : `created ${formatInstantAndDistance(oldestMs, nowMs)}`],
     ['backlog', `${backlogClause(report)}${heldRecordsSuffix(report.heldForPerson)}`],
     ...(start === null ? [] : [['start', [start, hidden ?? []].flat().join(' ')] as const]),
   ]
@@ -97,14 +97,14 @@ export function backlogClause({
 }: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses' | 'nowMs'>): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
-  const polls = Math.round(backlog.pollsPerRecord * 10) / 10
+  const polls = pluralize(Math.round(backlog.pollsPerRecord * 10) / 10, 'poll')
   const starts = [
     backlogStandsUntil === null ? null : `after ${backlogStandsUntil}`,
     pauses.length > 0 ? 'after the pause' : null,
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
-  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (estimated from the rate limit and ${polls} polls a record)`
+  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (estimated from the rate limit and ${polls} a record)`
 }
 
 function showClock(ms: number, nowMs: number): string {
@@ -114,7 +114,7 @@ function showClock(ms: number, nowMs: number): string {
 }
 
 export function heldRecordsSuffix(heldCount: number): string {
-  return heldCount === 0 ? '' : `; ${heldCount} more held behind records that need attention`
+  return heldCount === 0 ? '' : `; ${heldCount} held behind records that need attention`
 }
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {

@@ -54,10 +54,9 @@ export const replayRules = (terms: ReplayTerms): BulkChangeRules => ({
 function riskMessage(submissions: readonly ListedSubmission[], { newKey }: ReplayTerms): string {
   const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
   if (count === 0) return ''
-  const key = newKey
-    ? 'it then has them twice, because they get a new idempotency key'
-    : 'it then has them twice, unless it recognises their idempotency key'
-  return `${pluralize(count, 'record')} may have arrived at the service: ${key}.\n`
+  const them = count === 1 ? 'it' : 'them'
+  const key = newKey ? 'because the idempotency key is new' : 'unless it recognises the idempotency key'
+  return `${pluralize(count, 'record')} may have arrived. The service would then have ${them} twice, ${key}.\n`
 }
 
 interface ReplayParts {

@@ -129,7 +129,9 @@ export function predictResolveOutcome({ detail }: RecordToSettle, answer: Resolv
   if (answer.takeBack)
     return would('uncertain', 'make it uncertain again, and free its transaction id for another record')
   if (answer.arrived === undefined) {
-    const kept = 'its idempotency key, or a new one if the service has processed that key'
+    const kept = hasKeyOfRecovery(detail)
+      ? newKeyAfterLoss
+      : 'its idempotency key, or a new one if the service has processed that key'
     return would('queued', `send it again, under ${answer.newKey ? 'a new idempotency key' : kept}`)
   }
   const asked = answer.unchecked ? 'without asking the service' : 'if the service knows that id'
@@ -154,7 +156,10 @@ function questionBefore(
           : 'Drop this id'
     return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave. ${correction}?`)
   }
-  if (notArrived) return ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)
+  if (notArrived) {
+    const risk = hasKeyOfRecovery(detail) ? 'will have it twice, because its key is new' : 'may have it twice'
+    return ask(`Send ${name} again? If it did arrive, the service ${risk}.`, true)
+  }
   const isBelieved = arrived !== undefined && unchecked
   return isBelieved ? ask(`Track ${name} as ${arrived}, without asking the service?`) : null
 }
@@ -195,7 +200,7 @@ async function settleArrived(
   const { transactionId } = transaction
   if (!unchecked) {
     const { kind, message } = await askService(transaction)
-    if (kind !== 'known') return left(`${message}. ${notConfirmed}`)
+    if (kind !== 'known') return left(`${message.replace(/\.$/, '')}. ${notConfirmed}`)
     onServiceAnswer(message)
   }
   const written = await resolveAsArrived(operator, submission, transaction)
@@ -220,9 +225,16 @@ async function settleNotArrived(
   return settled(
     'queued',
     null,
-    `${name} is queued again, under ${written.keptKey ? keptKey : 'a new idempotency key'}.`,
+    `${name} is queued again, under ${!written.keptKey ? 'a new idempotency key' : hasKeyOfRecovery(detail) ? newKeyAfterLoss : keptKey}.`,
   )
 }
+
+/** True if nothing was sent under the key that the record got after the ledger lost data. */
+const hasKeyOfRecovery = ({ events: [first], attempt }: SubmissionDetail) =>
+  attempt === 0 && first !== undefined && /^(recovered|captured) as /.test(first.cause)
+
+const newKeyAfterLoss =
+  'an idempotency key that the service has never seen, because the ledger lost data. The service cannot recognise an earlier attempt'
 
 const keptKey =
   'the same idempotency key. If the service answers that it has this key (E002) but does not have the record, repeat the command and add --new-key'

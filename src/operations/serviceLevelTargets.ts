@@ -28,13 +28,13 @@ export function servicePerformanceMessage({ counts, successShare, fastShare }: S
   const fast =
     fastShare === null
       ? ''
-      : `, ${against(fastShare, serviceLevelTargets.fastShare)} answered within ${serviceLevelTargets.answerSeconds} s`
-  return `of ${counts.requests} requests ${against(successShare, serviceLevelTargets.successShare)} succeeded${fast}`
+      : `, ${formatPercent(fastShare)} of the answers came within ${serviceLevelTargets.answerSeconds} s ${target(fastShare, serviceLevelTargets.fastShare)}`
+  const sent = `${counts.requests} ${counts.requests === 1 ? 'submission or poll' : 'submissions and polls'}`
+  return `${formatPercent(successShare)} of ${sent} succeeded ${target(successShare, serviceLevelTargets.successShare)}${fast}`
 }
 
-function against(share: number, target: number): string {
-  return `${formatPercent(share)} (${share < target ? 'below ' : 'target '}${formatPercent(target)})`
-}
+const target = (share: number, least: number) =>
+  `(${share < least ? 'below the target of' : 'target'} ${formatPercent(least)})`
 
 /** Rounds down, so that a missed target never looks met. */
 export function formatPercent(share: number): string {

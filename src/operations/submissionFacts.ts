@@ -13,8 +13,8 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
     ['outbox row', detail.outboxId],
     ['type', detail.type],
     ['key', detail.key],
-    ['since', moment(detail.sinceMs)],
-    ['recorded', moment(detail.recordedMs)],
+    ['state since', moment(detail.sinceMs)],
+    ['created', moment(detail.recordedMs)],
     ['captured', moment(detail.capturedMs)],
     ['attempts', String(detail.attempt)],
     ['last sent', moment(detail.sentMs)],
@@ -25,7 +25,7 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
     ['may have arrived', detail.mayHaveArrived ? 'yes' : null],
     ['accepted', moment(detail.acceptedMs)],
     ['polls', String(detail.polls)],
-    ['ended', moment(detail.endedMs)],
+    ['ended', endsForGood(detail) ? moment(detail.endedMs) : null],
     ['error code', detail.code],
     ['error', detail.error],
     ['idempotency key', detail.idempotencyKey],
@@ -36,6 +36,14 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
     ['write back again', moment(detail.reportAgainMs)],
   ]
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
+}
+
+/** As in `status`. */
+const endsForGood = ({ state }: SubmissionDetail) => state === 'completed' || state === 'discarded'
+
+export function eventCauseText({ cause, to }: Pick<LoggedEvent, 'cause' | 'to'>): string {
+  if (cause === 'slot') return 'got a slot of the budget'
+  return cause === to ? '' : cause
 }
 
 export function eventDetails({
@@ -87,8 +95,8 @@ export function rowConflictLines(
   row: CurrentRow | null,
 ): string[] {
   if (conflict === null) return []
-  const facts = (of: { type: string; key: string | null }, recorded: string) =>
-    `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
+  const facts = (of: { type: string; key: string | null }, created: string) =>
+    `created ${created}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
   return [
     `conflict: the outbox row ${outboxId} has changed since it was captured: ${conflict}`,
     `  this record     ${facts({ type, key }, formatIsoInstant(recordedMs))}`,

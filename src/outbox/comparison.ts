@@ -171,7 +171,7 @@ async function updateProblem(
 export function ledgerGapMessage({ rows, isCut }: Pick<TableComparison, 'rows' | 'isCut'>): string {
   const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const many = `${rows.length}${isCut ? ' or more' : ''}`
-  return `${many} rows are marked as captured but are missing from the ledger, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
+  return `${many} rows are marked as captured but are missing from the ledger, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was created ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
 }
 
 /** The next comparison comes after this time, not after an hour, so that the problem ends soon. */

@@ -331,7 +331,7 @@ test('a table that somebody has locked is said to be so at once, with the sessio
     exitCode: 1,
     message: expect.stringMatching(
       new RegExp(
-        `^the outbox’s table is locked by pid ${pid} .*, so it could not be read\\. Close its form, or run \`select pg_terminate_backend\\(${pid}\\)\` in the ERP’s database\\.$`,
+        `^the outbox’s table is locked by pid ${pid} .*, so it could not be read\\. End that session in its program, or run \`select pg_terminate_backend\\(${pid}\\)\` in the ERP’s database\\.$`,
       ),
     ),
   })

@@ -202,7 +202,7 @@ describe('--by-cause', () => {
     await fixture.end({ ...E001('C4'), mayHaveArrived: true })
     for (const { command } of await causes())
       expect(command).toMatch(
-        /^outboxd list --state \w+ --cause \w+ --csv > ask.csv, then outboxd resolve --file ask.csv$/,
+        /^outboxd list --state \w+ --cause \w+ --csv > ask.csv, fill in arrived_as, then outboxd resolve --file ask.csv$/,
       )
   })
 

@@ -273,7 +273,7 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
   const doubted = fixture.context()
   expect(await recover.action(doubted, { dryRun: true })).toBe(0)
   expect(doubted.printed()).toMatch(
-    /recorded before 2026-11-20 10:00:05Z may have been sent.* 5 s between .* give --no-waiting/,
+    /created before 2026-11-20 10:00:05Z may have been sent.* 5 s between .* give --no-waiting/,
   )
   const lives = fixture.context()
   expect(await recover.action(lives, { dryRun: true, waiting: false })).toBe(0)
@@ -374,6 +374,15 @@ test('what has arrived and does not map any more is not followed: resolve and sh
   expect(showing.printed()).toContain('if it arrived: outboxd cannot track it, because it cannot be mapped')
 })
 
+test('`resolve --not-arrived` after `recover`: says that the service cannot recognise the new key', async () => {
+  const outboxId = await lost(`status = 'queued'`)
+  await find()
+  await recover.action(fixture.context(), { as: 'uncertain', ...erin })
+  const context = fixture.context()
+  expect(await resolve.action(context, `outbox:${outboxId}`, { notArrived: true, yes: true })).toBe(0)
+  expect(context.messages()).toContain('queued again, under an idempotency key that the service has never seen')
+})
+
 test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {
   const ids: string[] = []
   for (let i = 1; i <= 101; i++) ids.push(await queued(`transaction_id = 'T-${i}'`))
@@ -442,6 +451,7 @@ test('where nothing was lost, rows that say they are under way of what has ended
   )
   const looked = fixture.context()
   expect(await recover.action(looked, { dryRun: true })).toBe(3)
+  expect(looked.messages()).toContain('No restore or failover of the ledger was noticed.')
   expect((await fixture.ledger.row(id)).report_due).toBe(false)
   const context = fixture.context()
   expect(await recover.action(context, { as: 'uncertain', ...erin })).toBe(3)
@@ -458,6 +468,13 @@ test('before a daemon has looked, and where the ledger cannot be written, it say
   expect(unseen.messages()).toMatch(
     /no daemon has looked at it yet\. Start a daemon, or give --restored\. Nothing was changed\.$/m,
   )
+  await query(`update outboxd.outbox set database_name = 'former', table_name = 'public.outbox', id_column = 'id'`)
+  const copied = fixture.context()
+  expect(await recover.action(copied, { dryRun: true })).toBe(1)
+  expect(copied.messages()).toMatch(
+    /no daemon has looked at it yet, and none can start: .*`outboxd adopt --same`.* start a daemon\./,
+  )
+  await query('update outboxd.outbox set database_name = null, table_name = null, id_column = null')
   expect(await recover.action(fixture.context(), { dryRun: true, restored: true })).toBe(0)
   await fixture.reset()
   await using _ = await readOnly(fixture.ledger.pool)

@@ -26,7 +26,10 @@ test('it shows the events, the bodies digit for digit, and what to do', async ()
   expect(printed).toContain(`  ${payload}\n`)
   expect(printed).toContain('  {"total_amount":12.30}\n')
   expect(printed).toMatch(/queued +captured {2}\(test, attempt 0\)/)
-  expect(printed).toMatch(/queued -> sending +slot {2}\(test, attempt 1\)/)
+  expect(printed).toMatch(/queued -> sending +got a slot of the budget {2}\(test, attempt 1\)/)
+  expect(printed).toMatch(/^state since {6}.*\ncreated {10}/m)
+  expect(printed).not.toMatch(/^ended/m) // as in `status`, a failed record has not ended
+  expect(printed).toContain('body, as it was sent\n')
   expect(printed).toMatch(/sending -> failed +test {2}\(test, attempt 1\)\n +code: E003\n +error: the service was down/)
 })
 

@@ -95,7 +95,7 @@ test('records wait behind one that needs attention: not in the backlog', async (
     { key: 'customer 2' },
   ])
   const { printed } = await run()
-  expect(printed).toMatch(/backlog +sent in about .*; 2 more held behind records that need attention\n/)
+  expect(printed).toMatch(/backlog +sent in about .*; 2 held behind records that need attention\n/)
   expect(JSON.parse((await run(true)).printed)).toMatchObject({ backlog: { records: 2 }, heldForPerson: 2 })
 })
 
@@ -260,9 +260,9 @@ test('the last hour and day are said against the service’s targets, by kind in
   const { printed } = await run()
   expect(printed).toMatch(/^In the last hour 30 of 200 requests failed at the service/)
   expect(printed).toMatch(
-    /last hour +of 200 requests 85 % \(below 99 %\) succeeded, 100 % \(target 99 %\) answered within 2 s\n/,
+    /last hour +85 % of 200 submissions and polls succeeded \(below the target of 99 %\), 100 % of the answers came within 2 s \(target 99 %\)\n/,
   )
-  expect(printed).toMatch(/last day +of 300 requests 90 % /)
+  expect(printed).toMatch(/last day +90 % of 300 submissions and polls succeeded /)
   expect(JSON.parse((await run(true)).printed).service).toMatchObject({
     targets: { successShare: 0.99, answerSeconds: 2 },
     lastHour: { successShare: 0.85, submit: { requests: 100, failed: 30 }, status: { requests: 100, failed: 0 } },

@@ -203,7 +203,7 @@ describe('a change to many', () => {
     expect(preview.text).toContain('1 record would be skipped')
     const { text } = await choose({ do: 'replay-all', state: 'failed', 'even-if-arrived': 'on' })
     expect(text).toContain('This would replay 2 records')
-    expect(text).toContain('1 record may have arrived at the service: it then has them twice, unless')
+    expect(text).toContain('1 record may have arrived. The service would then have it twice, unless')
   })
 
   test('counts and costs what would be done alone, as the command does, and names what still does not map', async () => {

@@ -297,7 +297,21 @@ test('a COMMIT without an answer points to the way to the database before its di
   expect(message).toMatch(/Check the connection to it \(a pooler, the network\), then its disk/)
 })
 
-test('a mass refusal is not taken for a refused sign-in alone', () => {
-  const { message } = first({ pauses: [{ reason: 'unauthorized', sinceMs: nowMs, detail: '' }] })
-  expect(message).toMatch(/refuses our sign-in, or record after record in the same words/)
+test('a mass refusal is told apart from a refused sign-in', () => {
+  const pauses = [{ reason: 'unauthorized' as const, sinceMs: nowMs, detail: '' }]
+  expect(first({ pauses }).message).toMatch(/refuses our sign-in or address, or redirects us/)
+  const problems = [openProblem('mass_refusal')]
+  const { message } = first({ pauses, problems })
+  expect(message).toMatch(/refuses record after record in the same words/)
+  expect(message).not.toContain('sign-in')
+})
+
+test('of several pauses only the first says that nothing is sent', () => {
+  const pauses = (['operator', 'history', 'unreachable'] as const).map((reason) => ({
+    reason,
+    sinceMs: nowMs,
+    detail: '',
+  }))
+  const begins = diagnose({ ...calm, pauses }).map(({ message }) => message.replace(/ since .*/, ''))
+  expect(begins.slice(0, 3)).toEqual(['Nothing is sent: paused (history)', 'Paused (operator)', 'Paused (unreachable)'])
 })

@@ -105,6 +105,20 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
 ])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
 
+test('the time to ask about is that of the attempt in doubt', () => {
+  const sent = (...minutes: number[]) =>
+    minutes.map((minute) => {
+      const atMs = nowMs + minute * 60_000
+      return { ...event, atMs, from: 'queued', to: 'sending', cause: 'slot' } as const
+    })
+  const next = (changed: Partial<SubmissionDetail>) => explain({ state: 'uncertain', ...changed })
+  expect(next({ events: sent(0, 1), code: 'E002' })).toContain('whether it arrived at 2026-11-03 12:00:00Z, then')
+  expect(next({ events: sent(0, 1) })).toContain('arrived at 2026-11-03 12:00:00Z or at 2026-11-03 12:01:00Z, then')
+  expect(next({ events: sent(0, 1, 2) })).toContain('12:00:00Z and 2026-11-03 12:02:00Z (3 attempts), then')
+  const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never sent: too late' } as const
+  expect(next({ events: [...sent(0), neverSent, ...sent(1)] })).toContain('whether it arrived at 2026-11-03 12:01:00Z,')
+})
+
 test('of several pauses the one that ends last counts', () => {
   const pause = { sinceMs: nowMs, detail: '' }
   const message = explain({

@@ -13,10 +13,10 @@ const message = (...given: Parameters<typeof counts>) =>
 test('a time is said against both targets', () => {
   expect(message(0, 0)).toBe('no request for a record')
   expect(message(1_000, 8, 11)).toBe(
-    'of 1000 requests 99.2 % (target 99 %) succeeded, 98.9 % (below 99 %) answered within 2 s',
+    '99.2 % of 1000 submissions and polls succeeded (target 99 %), 98.9 % of the answers came within 2 s (below the target of 99 %)',
   )
   expect(servicePerformanceMessage(servicePerformanceOf({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
-    'of 2 requests 0 % (below 99 %) succeeded',
+    '0 % of 2 submissions and polls succeeded (below the target of 99 %)',
   )
 })
 

@@ -85,7 +85,7 @@ function commandForCause({ cause, state, mayHaveArrived }: FailureCause, asked: 
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
   if (isReplayable) return `outboxd replay ${filters}`
   if (state === 'uncertain' || mayHaveArrived)
-    return `outboxd list ${filters} --csv > ask.csv, then outboxd resolve --file ask.csv`
+    return `outboxd list ${filters} --csv > ask.csv, fill in arrived_as, then outboxd resolve --file ask.csv`
   return `outboxd list ${filters}`
 }
 

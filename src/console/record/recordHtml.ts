@@ -2,6 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import {
+  eventCauseText,
   eventDetails,
   rowConflictLines,
   type SubmissionDetailValue,
@@ -89,7 +90,7 @@ function timeline({ detail: { events } }: RecordPageData, isShown: boolean): Htm
 }
 
 function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean): HtmlValue {
-  const { atMs, from, to, attempt, cause, who } = event
+  const { atMs, from, to, attempt, who } = event
   const states = from === null || from === to ? to : `${from} → ${to}`
   const after = former === null ? '' : html`<span class="after">+${distance(atMs - former.atMs)}</span>`
   const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
@@ -97,7 +98,7 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
     isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
   ])
   return html`<li><p>${instantHtml(atMs)} ${after}</p>
-<p><strong>${states}</strong> ${untrustedTextHtml(cause, 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
+<p><strong>${states}</strong> ${untrustedTextHtml(eventCauseText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
 ${details.length > 0 ? descriptionListHtml(details) : ''}</li>\n`
 }
 

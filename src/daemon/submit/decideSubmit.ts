@@ -156,7 +156,7 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
 /**
  * Judges E002: the service has a transaction under this key. If no earlier attempt can have arrived, the transaction is
  * another record's, and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record
- * twice. After a 503, E002 shows that an earlier attempt arrived.
+ * twice. So does E002 after a 503.
  */
 function duplicate(summary: string, history: SubmitHistory, code = 'E002'): SubmitVerdict {
   const { earlierInDoubt, serverErrors, renewedKeys } = history
@@ -165,7 +165,7 @@ function duplicate(summary: string, history: SubmitHistory, code = 'E002'): Subm
     return {
       kind: 'uncertain',
       code,
-      reason: `${summary}; an earlier attempt ${code === 'E002' ? 'arrived' : 'may have arrived'}`,
+      reason: `${summary}; an earlier attempt ${code === 'E002' ? 'has probably arrived' : 'may have arrived'}`,
       breach: null,
     }
   if (renewedKeys < renewalsMax) return { kind: 'renew-key', pause: null, reason: summary }

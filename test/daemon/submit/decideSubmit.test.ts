@@ -110,7 +110,7 @@ describe('E002, whatever the status', () => {
     expect(decide(answer, { history: { earlierInDoubt: true } })).toMatchObject({
       kind: 'uncertain',
       code: 'E002',
-      reason: expect.stringContaining('an earlier attempt arrived'),
+      reason: expect.stringContaining('an earlier attempt has probably arrived'),
     })
   })
 

@@ -47,7 +47,7 @@ test('a table is emptied, its ids begin anew: `row_conflict` until adopted', asy
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
-    /conflict: the outbox row 1 has changed since it was captured.*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
+    /conflict: the outbox row 1 has changed since it was captured.*\n {2}this record {5}created \S+, type data, no key\n {2}the row now {5}created \S+, type data, no key\n.*outboxd adopt --new/,
   )
 
   const asked = contextOf(given)
@@ -71,7 +71,7 @@ test('a different outbox table: `foreign_outbox` until adopted', async () => {
     'the ledger belongs to the outbox public.outbox of the database',
   )
   expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
-  expect(await statusOf(given)).toContain('A daemon is configured for a different outbox table than the ledger')
+  expect(await statusOf(given)).toContain('For the ledger this is a different table, or its ids began again')
   const context = contextOf(given, { OUTBOX_TABLE: 'other' })
   expect(await check.action(context, {})).not.toBe(0)
   expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
@@ -84,7 +84,7 @@ test('a different outbox table: `foreign_outbox` until adopted', async () => {
 test.each([
   ['now', 'The daemon ignores rows with an id below 3.'],
   ['id:3', 'The daemon ignores rows with an id below 3.'],
-  ['since:2026-01-01', 'The daemon ignores rows recorded before 2026-01-01'],
+  ['since:2026-01-01', 'The daemon ignores rows created before 2026-01-01'],
 ])('a start position after old rows (%s): they are left alone', async (start, message) => {
   const given = await install(mapping)
   await insert(given, 'old')
@@ -176,7 +176,7 @@ test('rows wait before the start position: counted', async () => {
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)
   expect(await adopt.action(asked, { start: 'id:3' })).toBe(4)
-  expect(asked.messages()).toContain('2 rows before the start position wait, the oldest recorded 2')
+  expect(asked.messages()).toContain('2 rows before the start position wait, the oldest created 2')
   expect(await adopt.action(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
   expect(await statusOf(given)).toContain(
     'The daemon ignores rows with an id below 3. 2 rows before the start position wait',

@@ -42,7 +42,10 @@ test("ten equal refusals in a row, as nginx's 400: all sending pauses; when it i
   // Between two pauses a trial is on the wire.
   const says = await until(
     () => statusSays(harness.env),
-    (text) => /paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/.test(text),
+    (text) =>
+      /paused +unauthorized .* 10 records in a row \(endpoint data\) got this refusal.*all sending is paused/.test(
+        text,
+      ),
   )
   expect(says).toMatch(
     /The service refused 10 records in a row \(data\) with the same words.*resume --believe-refusals/,
