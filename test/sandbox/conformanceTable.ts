@@ -173,7 +173,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
       'sandbox/data.test.ts: answers 401 to a valid token from an address that is not allow-listed',
     ],
     [
-      'The order half calls the token a JWT.',
+      'For orders, the token is called a JWT.',
       'sandbox/issuedTokens.test.ts: that we sign ourselves passes, so what the next tests refuse is refused for their reason',
     ],
     ['Scopes, roles and client certificates: not shown.', notShown],
