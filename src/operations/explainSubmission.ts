@@ -121,7 +121,7 @@ function accepted(detail: SubmissionDetail): Explained {
   const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
   const since = acceptedMs === null ? '' : ` ${formatDuration(nowMs - acceptedMs)} ago`
   const why = [
-    `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`,
+    `the service accepted it as ${transactionId}${since} and has not finished it (${pluralize(polls, 'poll')} so far)`,
     ...(unknownSinceMs === null
       ? []
       : [`since ${formatInstant(unknownSinceMs)} the service says that it does not know the transaction`]),
