@@ -38,7 +38,6 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/** As in `status`. */
 const endsForGood = ({ state }: SubmissionDetail) => state === 'completed' || state === 'discarded'
 
 export function eventCauseText({ cause, to }: Pick<LoggedEvent, 'cause' | 'to'>): string {

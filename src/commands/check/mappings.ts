@@ -12,7 +12,6 @@ import { didYouMeanHint } from '../../yaml/nearestWord.ts'
 import { FilesInvalid } from '../../yaml/yamlDocument.ts'
 import { type Finding, makeFinding } from './finding.ts'
 
-/** Also compares the files with outbox.yaml. */
 export function checkMappings({ mappingsDir }: DatabaseConfig): Finding[] {
   const mappings = [...loadMappings(mappingsDir).values()]
   const table = tryLoadOutboxFile(mappingsDir)
@@ -73,7 +72,6 @@ export function judgeWaitingRecords(
   mappings: Mappings,
   { records, isCut }: { records: readonly OutboxRecord[]; isCut: boolean },
 ): Finding[] {
-  // The finding `types` reports types without a mapping file.
   const sent = records.filter(({ type, noRecord }) => mappings.has(type) && (noRecord ?? null) === null)
   if (sent.length === 0) return []
   const refused = sent.filter((record) => previewRowMapping(mappings, record).kind === 'refused')

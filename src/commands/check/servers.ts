@@ -101,7 +101,7 @@ async function readDisk(data: DataFolder): Promise<Disk | UnseenDisk> {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch {
-    return { unseen: `the folder ${folder} cannot be seen from here` } // such as from a container
+    return { unseen: `the folder ${folder} cannot be seen from here` }
   }
 }
 

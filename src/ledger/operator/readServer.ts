@@ -76,7 +76,7 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
   return rows[0] as FreeConnections
 }
 
-/** `elsewhere`: on a different host, or in a container. `hidden`: our role may not read the setting. */
+/** `hidden`: our role may not read the setting. */
 export type DataFolder = { kind: 'local'; folder: string } | { kind: 'elsewhere' } | { kind: 'hidden' }
 
 export async function readDataFolder(db: Database): Promise<DataFolder> {
