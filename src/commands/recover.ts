@@ -32,7 +32,7 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain (you settle each record) or new (outboxd sends each). Give a second --as for your name',
+      'uncertain (you settle each record) or new (outboxd sends each). A second --as is your name, as --by',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
@@ -55,24 +55,24 @@ records may have been sent that the ledger does not know. The command shows thes
 sending resumes.
 
 If a record's row names a transaction, the record becomes accepted, or completed if it is not tracked. If the id is invalid or
-another record has it, the record becomes uncertain. If the row no longer maps, it becomes rejected. Other queued records, and
-rows that the ledger lost, become what --as says (it has no default):
+another record has it, the record becomes uncertain. If the row no longer maps, it becomes rejected. --as decides about all
+other queued records and the rows that the ledger lost (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if none of these records arrived
-Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within seconds.
+Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 18 s.
 
 Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
 If you do not know, --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If no loss
-is noticed or declared, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
+noticed or declared loss, the command only captures again the rows that the ledger lacks, if rows show their capture. You can
 repeat it, also while daemons run.
 
 Examples:
   outboxd recover --dry-run
   outboxd recover --as uncertain
-  outboxd recover --as uncertain --as "Erin Bell" --reason "restored from last night's backup"`,
+  outboxd recover --as uncertain --by "Erin Bell" --reason "restored from last night's backup"`,
   async action(context, options): Promise<number> {
     const { states, names } = readAs(options)
     const [as] = states

@@ -177,10 +177,11 @@ function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
 }
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
-  const { id, state, body, mayHaveArrived } = detail
+  const { id, state, attempt, body, mayHaveArrived } = detail
+  const orService = attempt > 0 ? ', or have the service correct its data' : ''
   const cause =
     state === 'rejected'
-      ? 'fix the mapping file, or fix the outbox row and add --refresh, then'
+      ? `fix the mapping file, or fix the outbox row and add --refresh${orService}, then`
       : 'remove the cause, then'
   const advice = mayHaveArrived
     ? advise(

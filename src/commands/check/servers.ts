@@ -114,10 +114,11 @@ export function judgeFreeConnections(databases: readonly { of: Database['of']; r
     const whole = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
     const needed = Math.max(0, whole - ours)
     const names = those.map(({ of }) => `the ${of}`).join(' and ')
-    const open = ours === 0 ? '' : ` more, because running daemons already hold ${ours}`
+    const opens =
+      ours === 0 ? `a daemon opens ${needed}` : `running daemons hold ${ours}, and one may open ${needed} more`
     return {
       isShort: needed > free,
-      message: `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); a daemon opens ${needed}${open}`,
+      message: `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); ${opens}`,
     }
   })
   const isShort = servers.some((server) => server.isShort)
