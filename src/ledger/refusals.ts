@@ -90,7 +90,7 @@ export async function queueRejectedAgain(
     // Waits for claims of later records that are not committed yet, so that the next statement sees what they send.
     if (keys.length > 0)
       await db.query(
-        `select from outboxd.submission where key = any($1) and state = 'queued' and not held order by id for update`,
+        `select from outboxd.submission where key = any($1) and state = 'queued' and not held order by due_at, seq for update`,
         [keys],
       )
     const { rows } = await db.query<{ id: string }>(

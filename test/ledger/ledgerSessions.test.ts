@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 
 /** The plans of the statements that the work asks for, by a pool as the daemon's. */
-async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+async function plansOf(work: (db: Database) => Promise<unknown>, answer = {}): Promise<string> {
   const url = ledger.url
   const pool = createPool({
     url,
@@ -30,7 +30,7 @@ async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string
     async query(text, values) {
       const { rows } = await pool.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
       plans.push(...rows.map((row) => row['QUERY PLAN']))
-      return { rows: [{}] } as never
+      return { rows: [answer] } as never
     },
   }
   await work(explaining).finally(() => pool.end())
@@ -60,13 +60,12 @@ describe('what is read again and again is read by its own index, whatever the st
   })
 
   test('the later records of the keys of a mass refusal', async () => {
-    const plan = await plansOf((db) =>
-      queueRejectedAgain(db, ['00000000-0000-7000-8000-000000000001'], {
-        who: 'test',
-        keyOnFailure: 'continue',
-        cause: 'test',
-      }),
-    )
+    const given = { who: 'test', keyOnFailure: 'continue', cause: 'test' } as const
+    const plan = await plansOf((db) => queueRejectedAgain(db, ['00000000-0000-7000-8000-000000000001'], given), {
+      key: 'K',
+    })
     expect(plan).toMatch(/using submission_key on submission l\n +Index Cond: \(hashtextextended/)
+    expect(plan).toMatch(/LockRows\n +-> +Index Scan using submission_ready on/)
+    expect(plan).not.toMatch(/using submission_pkey on submission\n +Filter/)
   })
 })
