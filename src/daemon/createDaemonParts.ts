@@ -37,13 +37,12 @@ export function createDaemonParts(daemon: DaemonContext) {
   }
   let waiting = 0
   const outboxWaiting = () => waiting
-  const { mayClaim, mayRescue } = heartbeat
-  const dispatch = createDispatchPart(daemon, { planner, mayClaim, outboxWaiting, onWritten })
+  const dispatch = createDispatchPart(daemon, { planner, heartbeat, outboxWaiting, onWritten })
   const problems = problemTellingOf(daemon, dispatch)
   const stopping = new AbortController()
   const maintenance = createMaintenanceParts(daemon, {
     dispatch,
-    mayRescue,
+    mayRescue: heartbeat.mayRescue,
     onWritten,
     onBacklog(rows) {
       waiting = rows

@@ -26,13 +26,14 @@ import {
   type SlotPool,
   type TokenRequestBudget,
 } from './dispatch/slotPool.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchPartOptions {
   planner: PollPlanner
-  mayClaim(): boolean
+  heartbeat: Pick<Heartbeat, 'mayClaim' | 'watchHeartbeat'>
   outboxWaiting(): number
   onWritten(outcomes: WrittenOutcomes): void
 }
@@ -41,7 +42,7 @@ export type DispatchPart = ReturnType<typeof createDispatchPart>
 
 export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions) {
   const { config, clock, metrics, databases } = daemon
-  const { planner, mayClaim, outboxWaiting, onWritten } = options
+  const { planner, heartbeat, outboxWaiting, onWritten } = options
   const claims = createSubmissionClaimer(databases)
   const { requests: capacity, windowMs } = config.rateLimit
   const runningMs = clock.stopwatch()
@@ -76,7 +77,8 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
         nowMs: runningMs(),
       })
     },
-    mayClaim,
+    mayClaim: heartbeat.mayClaim,
+    watchHeartbeat: heartbeat.watchHeartbeat,
     claim: claims.claim,
     requeueUnsentClaim: claims.requeueUnsentClaim,
     claimTrialRequest: claims.claimTrialRequest,

@@ -41,6 +41,7 @@ const withoutGapMs = 12_000
 export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
   let ageMs = () => Number.POSITIVE_INFINITY
   let sinceGapMs = () => 0
+  let silences = 0
   let isAnswering = false
 
   async function answer(asked: number): Promise<void> {
@@ -55,12 +56,18 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
       const sinceBegunMs = clock.stopwatch()
       const reloadAsked = await beat()
       if (ageMs() - sinceBegunMs() > gapMs) sinceGapMs = clock.stopwatch()
+      if (ageMs() >= mayClaimMs) silences += 1
       ageMs = sinceBegunMs
       if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
     /** False if other instances may soon take this instance for dead. Then no record may be sent. */
     mayClaim: (): boolean => ageMs() < mayClaimMs,
+    /** The returned function becomes false with `mayClaim`, and stays false: others may have taken what was claimed. */
+    watchHeartbeat(): () => boolean {
+      const before = silences
+      return () => silences === before && ageMs() < mayClaimMs
+    },
     mayRescue: (): boolean => ageMs() < gapMs && sinceGapMs() > withoutGapMs,
   }
 }

@@ -44,6 +44,18 @@ test('it may as long as its last sign of life began less than 8 s ago, which is 
   expect(heartbeatSilenceMaxMs - 8_000).toBeGreaterThanOrEqual(4_000)
 })
 
+test('what it claimed before a gap of 8 s it may not send after the next beat; after one lost beat it may', async () => {
+  const { heartbeat, state } = setup()
+  await heartbeat.runOnce()
+  const maySend = heartbeat.watchHeartbeat()
+  state.nowMs = 7_999
+  await heartbeat.runOnce()
+  expect(maySend()).toBe(true)
+  state.nowMs += 8_000
+  await heartbeat.runOnce()
+  expect([maySend(), heartbeat.mayClaim(), heartbeat.watchHeartbeat()()]).toEqual([false, true, true])
+})
+
 test('it rescues records of others only after 12 s without a gap of 6 s: after an outage they have not written yet', async () => {
   const { heartbeat, state } = setup()
   const beat = async (afterMs: number) => {

@@ -46,6 +46,8 @@ export interface DispatcherDeps {
   /** @param beforeCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
   claim(request: ClaimRequest, beforeCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
+  /** Call it before the claim. The result says, until the request leaves, whether it may be sent. */
+  watchHeartbeat(): () => boolean
   /** @returns false if the COMMIT may still take effect, so that the caller must try again */
   requeueUnsentClaim(claimId: string): Promise<boolean>
   /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
@@ -145,10 +147,11 @@ export function createDispatcher(deps: DispatcherDeps) {
     const ageMs = deps.clock.stopwatch()
     const permits = Math.max(0, submissions + polls + rarePolls - deps.slotPool.available())
     const request = { id, submissions, polls, rarePolls, permits, trial }
+    const maySend = deps.watchHeartbeat()
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
     // A claim that took too long counts as lost: the next round requeues its records unsent.
-    const isTimely = deps.mayClaim()
+    const isTimely = maySend()
     if (isTimely) lost.forget(id)
     else if (claim.isFirstAfterTrial) void deps.writeOutcome({ ...emptyOutcome, trialEnded: true })
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -156,7 +159,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     for (const submission of isTimely ? claim.submissions : []) {
       const permit = deps.slotPool.acquire('submissions')
       const isValid = claim.isFirstAfterTrial ? isTrialValid(deps.windowMs, permit, ageMs) : permit.isValid
-      const working = deps.submit(submission, accessToken, () => isValid() && deps.mayClaim())
+      const working = deps.submit(submission, accessToken, () => isValid() && maySend())
       follow({ submission, job: null, trial: claim.isFirstAfterTrial, permit, accessToken, ageMs }, working)
     }
     for (const { submission, job } of claim.polls) {

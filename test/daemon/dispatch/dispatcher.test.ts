@@ -74,7 +74,9 @@ function setup(
     claimFails: null as Error | null,
     othersAreQuicker: false,
     mayClaim: true,
+    heartbeatGaps: 0,
     becomesSilent: false,
+    beatsAfterGap: false,
     knownWhatBecame: true,
     tokensAreOld: false,
     written: null as Promise<void> | null,
@@ -131,6 +133,7 @@ function setup(
       onCommit([])
       if (state.claimFails) throw state.claimFails
       if (state.becomesSilent) state.mayClaim = false
+      if (state.beatsAfterGap) state.heartbeatGaps += 1
       if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
       const permits = Math.min(request.permits, ledger.free)
       ledger.free -= permits
@@ -154,6 +157,10 @@ function setup(
       return state.knownWhatBecame
     },
     mayClaim: () => state.mayClaim,
+    watchHeartbeat() {
+      const begun = state.heartbeatGaps
+      return () => state.mayClaim && state.heartbeatGaps === begun
+    },
     async claimTrialRequest(permits) {
       trials.push(permits)
       return state.othersAreQuicker
@@ -661,6 +668,20 @@ describe('an instance that others may soon take for dead', () => {
     expect(other.onWire[0]?.isValid()).toBe(true)
     other.state.mayClaim = false
     expect(other.onWire[0]?.isValid()).toBe(false)
+  })
+
+  test('does not send what it had claimed after its next heartbeat either: others may have made it uncertain', async () => {
+    const { dispatcher, state, onWire } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    state.heartbeatGaps += 1
+    expect(onWire[0]?.isValid()).toBe(false)
+
+    const during = setup({ ready: 1 })
+    during.state.beatsAfterGap = true
+    await during.dispatcher.runOnce()
+    expect(during.onWire).toEqual([])
+    await during.dispatcher.runOnce()
+    expect(during.unclaimed).toEqual(['claim 0'])
   })
 })
 
