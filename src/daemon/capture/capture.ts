@@ -281,7 +281,7 @@ async function captureAlone(
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
   let result = await rejectRow(deps, { outboxId, why: message, keepsKey: true })
   // The key itself may be the cause.
-  if (result.kind === 'failed' && !result.isCaptured)
+  if (result.kind === 'failed' && !result.isCaptured && deps.faultOf(result.error, false).blame === 'piece')
     result = await rejectRow(deps, { outboxId, why: message, keepsKey: false })
   if (result.kind === 'failed') return skip(deps, outboxId, result)
   if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)

@@ -304,6 +304,29 @@ test('a row whose key the ledger refuses is rejected without the key', async () 
   expect([rows, await statuses()]).toEqual([[{ state: 'rejected', key: null }], { rejected: 1 }])
 })
 
+test('a row keeps its key if only a lock is in the way of its rejection: it is skipped', async () => {
+  await insert(1, 'data', 'K')
+  const { withLock } = openCaptureLock(ledger.pool)
+  const codes = ['23514', '55P03']
+  await captureOnce({
+    withLock: (work) =>
+      withLock((session) =>
+        work({
+          ...session,
+          async insert(records) {
+            const code = codes.shift()
+            if (code !== undefined) throw Object.assign(new Error('refused'), { code })
+            return session.insert(records)
+          },
+        }),
+      ),
+  })
+  expect(await ledger.countStates()).toEqual({})
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'row_skipped', detail: expect.stringContaining('55P03') },
+  ])
+})
+
 test('a lock that is in the way of the ledger is not said to be the row’s fault', async () => {
   await insert(1)
   await using blocker = await beginTransaction(ledger.pool)
