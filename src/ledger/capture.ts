@@ -58,10 +58,15 @@ async function insert(
   client: Database,
   captured: readonly CapturedRecord[],
 ): Promise<InsertResult> {
-  const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
-  const conflicts = await withKeysLockedThenReleased(client, records, deps.keyOnFailure, () =>
-    insertCapturedRecords(client, records, deps.who),
-  )
+  await client.query('savepoint before_insert')
+  let inserted = await insertAndReleaseKeys(deps, client, captured)
+  const behind = findRowsBehind(captured, inserted.conflicts)
+  if (behind.size > 0) {
+    await client.query('rollback to savepoint before_insert')
+    const rest = captured.filter(({ outboxId }) => !behind.has(outboxId))
+    inserted = await insertAndReleaseKeys(deps, client, rest)
+  }
+  const { records, discarded, conflicts } = inserted
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
   await raiseProblems(
     client,
@@ -74,7 +79,32 @@ async function insert(
   )
   const good = records.flatMap(({ outboxId }) => (conflictingIds.has(outboxId) ? [] : [outboxId]))
   await clearProblems(client, 'row_conflict', good)
-  return { conflictingIds, discarded }
+  return { leftOutIds: conflictingIds.union(behind), discarded }
+}
+
+async function insertAndReleaseKeys(
+  { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
+  client: Database,
+  captured: readonly CapturedRecord[],
+) {
+  const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
+  const conflicts = await withKeysLockedThenReleased(client, records, keyOnFailure, () =>
+    insertCapturedRecords(client, records, who),
+  )
+  return { records, discarded, conflicts }
+}
+
+/** Returns the ids of later rows with the same keys. */
+function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly RowConflict[]): Set<string> {
+  const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const keys = new Set<string>()
+  return new Set(
+    records.flatMap(({ outboxId, key }) => {
+      if (key === null) return []
+      if (conflictingIds.has(outboxId)) keys.add(key)
+      return keys.has(key) && !conflictingIds.has(outboxId) ? [outboxId] : []
+    }),
+  )
 }
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'mappedTypes' | 'heldTypes'> {

@@ -151,8 +151,8 @@ export interface CaptureSession {
 }
 
 export interface InsertResult {
-  /** Ids of rows that differ from the ledger's row of the same id. They were not inserted. */
-  conflictingIds: ReadonlySet<string>
+  /** Rows that differ from the ledger's row of the same id, and the later rows of their keys. They were not inserted. */
+  leftOutIds: ReadonlySet<string>
   /** Outbox ids of discarded records, with the reason. */
   discarded: ReadonlyMap<string, string>
 }

@@ -83,7 +83,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     await using claimed = await claimRows(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.readAsManyAsFit()
     const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
-    const inLedger = records.filter(({ outboxId }) => inserted?.conflictingIds.has(outboxId) === false)
+    const inLedger = records.filter(({ outboxId }) => inserted?.leftOutIds.has(outboxId) === false)
     const statuses = inLedger.map(
       ({ outboxId, unreadable }): RowStatus => ({
         outboxId,

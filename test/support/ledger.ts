@@ -99,7 +99,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       const take = () => captureLock.withLock((turn) => turn.insert(kept))
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
-      if (inserted.conflictingIds.size > 0) throw new Error(`captured before: ${[...inserted.conflictingIds]}`)
+      if (inserted.leftOutIds.size > 0) throw new Error(`captured before: ${[...inserted.leftOutIds]}`)
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}) {

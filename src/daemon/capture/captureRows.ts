@@ -81,7 +81,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
       outboxIds = all.map((record) => record.outboxId)
       const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
       if (inserted === null) return 'waits'
-      const records = all.filter((record) => !inserted.conflictingIds.has(record.outboxId))
+      const records = all.filter((record) => !inserted.leftOutIds.has(record.outboxId))
       return { rows, read: all.length, records, discarded: inserted.discarded }
     })
     if (captured === null) return { kind: 'busy' }
@@ -98,7 +98,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
   }
 }
 
-const nothingInserted: InsertResult = { conflictingIds: new Set(), discarded: new Map() }
+const nothingInserted: InsertResult = { leftOutIds: new Set(), discarded: new Map() }
 
 interface Marking extends Pick<InsertResult, 'discarded'> {
   records: readonly CapturedRecord[]

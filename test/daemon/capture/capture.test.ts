@@ -537,6 +537,24 @@ test('a row in conflict is not left to the report with the rows whose mark took 
   expect(left).toEqual(others)
 })
 
+test('the later rows of the key of a row in conflict wait behind it, from the first round on', async () => {
+  await insert(1, 'data', 'other')
+  await insert(3, 'data', 'K')
+  const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
+  const [other = '', first = '', conflicting = '', behind = ''] = rows.map(({ id }) => id)
+  await ledger.capture([{ outboxId: conflicting, createdAt: '2020-01-01T00:00:00Z' }])
+  await captureAll()
+  const waiting = await ledger.pool.query<{ id: string }>(
+    `select id::text from outbox where status = 'new' order by id`,
+  )
+  expect(waiting.rows.map(({ id }) => id)).toEqual([conflicting, behind])
+  const taken = await ledger.pool.query<{ id: string }>('select outbox_id as id from outboxd.submission order by seq')
+  expect(taken.rows.map(({ id }) => id)).toEqual([conflicting, other, first])
+  expect((await readProblems(ledger.pool, 10)).map(({ kind, subject }) => [kind, subject])).toEqual([
+    ['row_conflict', conflicting],
+  ])
+})
+
 test('after 1,000 rows in conflict nothing more is captured, because each query for new rows lists them', async () => {
   await insert(1_600)
   const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')

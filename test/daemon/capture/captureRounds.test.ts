@@ -39,7 +39,7 @@ function setup(given: {
     heldTypes: [],
     isHistoryComplete: state.hasHistory,
     leaveTypesToOthers: async () => {},
-    insert: async () => (state.mayTake ? { conflictingIds: new Set(), discarded: new Map() } : null),
+    insert: async () => (state.mayTake ? { leftOutIds: new Set(), discarded: new Map() } : null),
   }
   const claimed = (count: number): ClaimedRows => {
     const rows = Array.from({ length: count }, (_, i) => rowOf(i))

@@ -316,7 +316,7 @@ test('a ledger without records takes no rows with which one that names a transac
     expect(await capture()).toEqual({ hasHistory: true, inserted: null })
   expect(await ledger.countStates()).toEqual({})
 
-  const taken = { hasHistory: true, inserted: { conflictingIds: new Set(), discarded: new Map() } }
+  const taken = { hasHistory: true, inserted: { leftOutIds: new Set(), discarded: new Map() } }
   found = { kind: 'none' }
   expect(await capture()).toEqual(taken)
   found = { kind: 'named', outboxId: '2' }
