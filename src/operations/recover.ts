@@ -71,7 +71,8 @@ export async function findLedgerLoss(
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, restoredBy)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
-  const inHand = found === null ? [] : await withOutbox(databases, readUncapturedRowsLockedByCapture)
+  const inHand =
+    found === null ? [] : await withOutbox(databases, (outbox) => readUncapturedRowsLockedByCapture(outbox, goOn))
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isOutboxInDoubt =

@@ -3,7 +3,8 @@ import { systemClock } from '../../src/clock.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createLockedRowWatch } from '../../src/outbox/lockedRows.ts'
+import { createLockedRowWatch, readUncapturedRowsLockedByCapture } from '../../src/outbox/lockedRows.ts'
+import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { setup } from '../outbox/setup.ts'
 import { statusSays } from '../support/statusSays.ts'
 
@@ -135,4 +136,18 @@ test('the metrics count the rows', async () => {
     outboxWaiting: 1,
   })
   expect(await metrics.render()).toContain(`outboxd_problems{kind="${kind}"} 1`)
+})
+
+test('`recover` finds the row that a daemon has in hand behind 10,000 rows that were locked once', async () => {
+  const { pool, outbox, capture, connect } = await setup()
+  await capture()
+  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 10001)`)
+  await pool.query('select from outbox for update')
+  const daemon = await connect()
+  await daemon.query(`set application_name = '${daemonSessionNames.outbox}'`)
+  await daemon.query('begin')
+  await daemon.query('select from outbox where id = 10001 for update')
+  const found = await readUncapturedRowsLockedByCapture(outbox, () => true)
+  expect(found.map(({ outboxId }) => outboxId)).toEqual(['10001'])
+  expect(await readUncapturedRowsLockedByCapture(outbox, () => false)).toEqual([])
 })
