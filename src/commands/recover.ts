@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts'
 import { readSuspectedLoss } from '../ledger/history/history.ts'
 import { findReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
@@ -106,7 +107,16 @@ Examples:
         areWaitingRowsDoubtful: options.waiting,
         restoredBy: options.restored ? operator.actor.who : undefined,
       }
-      const loss = await findLedgerLoss(databases, said, goOn).catch((error: unknown) => {
+      const elapsedMs = systemClock.stopwatch()
+      const showProgress = createProgressPrinter(
+        context,
+        () => `Reading the outbox for ${Math.round(elapsedMs() / 1000)} s …`,
+      )
+      const goOnReading = () => {
+        showProgress()
+        return goOn()
+      }
+      const loss = await findLedgerLoss(databases, said, goOnReading).catch((error: unknown) => {
         say(`outboxd: the records to recover could not be read. ${unchanged}`)
         throw error
       })
@@ -122,7 +132,7 @@ Examples:
       if (loss.history === null && loss.gap.rows.length === 0) {
         const before = lastRecoveryMessage(last)
         for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
-        if (!options.dryRun) await reportEndedRecordsAgain({ databases, operator, say, goOn })
+        if (!options.dryRun) await reportEndedRecordsAgain({ databases, operator, say, goOn: goOnReading })
         return exitCodes.nothing
       }
       if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))

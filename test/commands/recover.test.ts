@@ -7,12 +7,16 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
 import { readDatabaseConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
+import { findLedgerLoss, recoverFromLedgerLoss } from '../../src/operations/recover.ts'
+import { findUndatedWaitingRows } from '../../src/outbox/readRows.ts'
 import { recordTableStorageLocation } from '../../src/outbox/tableStorageLocation.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
+import { testActor } from '../support/testActor.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
 /** The ledger alone was restored: the ERP's rows are ahead of it. */
@@ -282,12 +286,41 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
 
-test('a waiting row without a date is in doubt, however many rows wait before it', async () => {
+async function allowRowsWithoutDate(): Promise<void> {
   await query('alter table outbox alter created_at drop not null')
   onTestFinished(async () => {
     await query('truncate outbox')
     await query('alter table outbox alter created_at set not null')
   })
+}
+
+test('while there are more rows without a date than one run takes, nothing is sent', async () => {
+  await allowRowsWithoutDate()
+  await lost('created_at = null')
+  await find()
+  await using databases = await openDatabasesOf(readDatabaseConfig(fixture.context().env))
+  const loss = await findLedgerLoss(databases, { areWaitingRowsDoubtful: true, restoredBy: undefined }, () => true)
+  const settle = (areUndatedRowsCut: boolean) =>
+    recoverFromLedgerLoss(
+      {
+        databases,
+        operator: { ledger: databases.ledger, url: fixture.ledger.url, keyOnFailure: 'continue', actor: testActor },
+        mappings: loadMappings(databases.config.mappingsDir),
+        goOn: () => true,
+        onTaken() {},
+        say() {},
+      },
+      { ...loss, history: loss.history && { ...loss.history, areUndatedRowsCut } },
+      'uncertain',
+    )
+  expect(await settle(true)).toBe('interrupted')
+  expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
+  expect(await settle(false)).toBe('done')
+  expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
+})
+
+test('a waiting row without a date is in doubt, however many rows wait before it', async () => {
+  await allowRowsWithoutDate()
   await query(`insert into outbox (type, payload) select 'data', $1 from generate_series(1, 10000)`, [payloadOf()])
   const outboxId = await lost('created_at = null')
   await find()
@@ -295,6 +328,9 @@ test('a waiting row without a date is in doubt, however many rows wait before it
   expect(await recover.action(context, { ...erin, as: 'uncertain', waiting: true })).toBe(0)
   expect(context.printed()).toContain('Rows that wait, without a date: 1.')
   expect((await stateOf(await idOf(outboxId)))[0]).toBe('uncertain')
+  await using databases = await openDatabasesOf(readDatabaseConfig(context.env))
+  const cut = { rowsMax: 0, goOn: () => true }
+  expect((await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, cut))).isCut).toBe(true)
 })
 
 test('rows that wait are in doubt unless their outbox lies where it lay, and the ledger does not', async () => {
