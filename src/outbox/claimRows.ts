@@ -6,7 +6,7 @@ import type { RowsToCapture } from './cursorScan.ts'
 import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readWaitingRowsThatFit } from './readRows.ts'
+import { type ReadRow, readWaitingRowsThatFit } from './readRows.ts'
 import { recordRowDifferences } from './rowDifferences.ts'
 import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
 
@@ -45,8 +45,8 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
     return { ...held, key }
   }
   const row = await scan.readUncapturedRow(outboxId)
-  const outboxIds = row === null ? [] : [outboxId]
-  return { ...rememberedRows(outbox, table, { outboxIds, typesLeftToOthers: [] }), key: row?.key ?? null }
+  const rows = row === null ? [] : [row]
+  return { ...rememberedRows(outbox, table, { rows, typesLeftToOthers: [] }), key: row?.key ?? null }
 }
 
 /** Locks nothing. */
@@ -60,16 +60,22 @@ export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: R
   })
 }
 
-function rememberedRows(
-  outbox: Outbox,
-  table: OpenTable,
-  { outboxIds, typesLeftToOthers }: RowsToCapture,
-): ClaimedRows {
+function rememberedRows(outbox: Outbox, table: OpenTable, { rows, typesLeftToOthers }: RowsToCapture): ClaimedRows {
+  const outboxIds = idsOf(rows)
+  const claimed = new Map(rows.map((row) => [row.outboxId, row]))
+  // The ERP may have changed the key since the order was checked. Such a row waits for the next claim.
+  const createFilter = () => {
+    const goes = createKeyOrderFilter(Number.POSITIVE_INFINITY)
+    return ({ outboxId, keyHash, type }: ReadRow) => {
+      const seen = claimed.get(outboxId)
+      return goes(keyHash, seen?.keyHash === keyHash && seen.type === type)
+    }
+  }
   return {
     outboxIds,
     typesLeftToOthers,
     isUnmarkable: true,
-    readAsManyAsFit: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds),
+    readAsManyAsFit: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds, createFilter()),
     // The rows are not locked and may show a later state already, so the report writes their states.
     markReturningUnmarkedIds: async (statuses) =>
       idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
@@ -80,7 +86,7 @@ function rememberedRows(
 async function heldRows(
   outbox: Outbox,
   table: OpenTable,
-  lock: (db: Database) => Promise<RowsToCapture>,
+  lock: (db: Database) => Promise<Pick<ClaimedRows, 'outboxIds' | 'typesLeftToOthers'>>,
 ): Promise<ClaimedRows> {
   const transaction = await beginTransaction(table.db)
   try {

@@ -10,13 +10,13 @@ import {
   type NamedRow,
   type PageRow,
 } from './cursorScanStatements.ts'
-import { type CapturableRowChooser, createCapturableRowChooser } from './keyOrder.ts'
+import { type CapturableRowChooser, createCapturableRowChooser, type ScannedRow } from './keyOrder.ts'
 import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
 import type { RowExpressions, TypeCount } from './rowExpressions.ts'
 import type { StablePosition, StablePositionReader } from './stablePosition.ts'
 
 export interface RowsToCapture {
-  outboxIds: string[]
+  rows: ScannedRow[]
   typesLeftToOthers: string[]
 }
 
@@ -74,7 +74,7 @@ export class CursorScan {
     await this.#advance(passed, settled)
     const leftTypes = choice.leftTypes.union(leftBefore)
     if (this.#resumeAt !== null) this.#resumeAt = { ...this.#resumeAt, leftTypes }
-    return { outboxIds: choice.outboxIds, typesLeftToOthers: [...leftTypes] }
+    return { rows: choice.rows, typesLeftToOthers: [...leftTypes] }
   }
 
   async #readPages(
@@ -108,8 +108,7 @@ export class CursorScan {
       if (rows.length < pageMax) break
       if (page < pagesMax) continue
       // If a row was chosen, the next scan starts at the cursor again, because the cursor may then pass that row.
-      if (!isPassing && choice.outboxIds.length === 0 && at !== null)
-        this.#resumeAt = { position: at, leftTypes: new Set() }
+      if (!isPassing && choice.rows.length === 0 && at !== null) this.#resumeAt = { position: at, leftTypes: new Set() }
       break
     }
     return passed
@@ -127,7 +126,7 @@ export class CursorScan {
     upTo: CursorPosition,
   ): Promise<void> {
     const { db, memory } = this.#table
-    const chosen = new Set(choice.outboxIds)
+    const chosen = new Set(choice.rows.map(({ outboxId }) => outboxId))
     const keyHashes = choice.findFreeKeyHashes(uncaptured)
     let after = this.#cursor?.position ?? null
     while (keyHashes.size > 0) {

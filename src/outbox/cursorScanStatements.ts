@@ -34,10 +34,10 @@ export function cursorScanStatements(rows: RowExpressions) {
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
-    select "outboxId", stamp, "createdAt", "keyHash", excepted, "leftType", position, settled,
+    select "outboxId", type, stamp, "createdAt", "keyHash", excepted, "leftType", position, settled,
       row_number() over (partition by "keyHash" order by ${namesOf(orderInKey, 'k')})::int as "placeInKey"
     from (
-      select ${seen}, ${keyHash} as "keyHash",
+      select ${seen}, ${type} as type, ${keyHash} as "keyHash",
         ${key} = any($3::text[]) as excepted, case when ${isTypeOfOtherInstancesSql(type, 4)} then ${type} end as "leftType",
         ${position} as position,
         ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled,
@@ -57,7 +57,7 @@ export function cursorScanStatements(rows: RowExpressions) {
     changedIds: `
     select was || ' as ' || id::${exactIdType}::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)
     where id::${exactIdType}::text <> was collate "C" limit 1`,
-    one: `select ${seen}, ${key} as key, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
+    one: `select ${seen}, ${type} as type, ${key} as key, ${keyHash} as "keyHash", ${key} = any($2::text[]) as excepted, null as "leftType", ${position} as position
       from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,

@@ -2,6 +2,7 @@ import type { RowsRequest } from '../model.ts'
 
 export interface ScannedRow {
   outboxId: string
+  type: string
   keyHash: string | null
   /** True if no row of this row's key may be captured now. */
   excepted: boolean | null
@@ -18,18 +19,18 @@ export function createCapturableRowChooser(
 ) {
   const goes = createKeyOrderFilter(keyRowsMax)
   const heldKeyHashes = new Set<string>()
-  const outboxIds: string[] = []
+  const rows: ScannedRow[] = []
   const leftTypes = new Set<string>()
   const mayGo = ({ outboxId, excepted, leftType }: ScannedRow) =>
     leftType === null && !skippedIds.has(outboxId.slice(0, idCharsMax)) && excepted !== true
   return {
-    outboxIds,
+    rows,
     leftTypes,
-    isFull: () => outboxIds.length >= limit,
+    isFull: () => rows.length >= limit,
     meet(row: ScannedRow) {
-      const { outboxId, keyHash, leftType } = row
+      const { keyHash, leftType } = row
       if (leftType !== null) leftTypes.add(leftType)
-      if (goes(keyHash, mayGo(row))) outboxIds.push(outboxId)
+      if (goes(keyHash, mayGo(row))) rows.push(row)
       else if (keyHash !== null) heldKeyHashes.add(keyHash)
     },
     /** Makes all further rows of a key wait. */

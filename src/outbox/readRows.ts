@@ -11,12 +11,12 @@ import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements({ rows }: OpenTable) {
-  const { from, waits, record, seen, id, idType, idText, order, orderInKey } = rows
+  const { from, waits, record, seen, keyHash, id, idType, idText, order, orderInKey } = rows
   const waitingOf = (parameter: number) =>
     `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${orderInKey.join(', ')}`
   return {
     sizes: `select ${idText} as "outboxId", octet_length(${rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
-    byIds: `select ${record} from ${from} where ${waitingOf(2)}`,
+    byIds: `select ${record}, ${keyHash} as "keyHash" from ${from} where ${waitingOf(2)}`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     waitsById: `select from ${from} where ${waits} and ${id} = $1::${idType}`,
@@ -55,8 +55,11 @@ export async function readWaitingRows(outbox: Outbox, limit: number): Promise<Ou
     }
     if (table.scan === null) return read(sql.waiting, limit)
     const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-    const { outboxIds } = await table.scan.findUncapturedRows({ ...everything, limit, skipped })
-    return read(sql.byIds, outboxIds)
+    const found = await table.scan.findUncapturedRows({ ...everything, limit, skipped })
+    return read(
+      sql.byIds,
+      found.rows.map(({ outboxId }) => outboxId),
+    )
   })
 }
 
@@ -136,12 +139,13 @@ export async function readWaitingRowsThatFit(
   db: Database,
   table: OpenTable,
   outboxIds: readonly string[],
+  mayGo: (row: ReadRow) => boolean = () => true,
 ): Promise<OutboxRecord[]> {
   if (outboxIds.length === 0) return []
   const { sizes, byIds } = rowReadStatements(table)
   const { rows } = await db.query<{ outboxId: string; bytes: number | null }>(sizes, [outboxIds])
-  const read = await db.query<RawRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
-  return read.rows.map((row) => toRecord(described, bytesMax, row))
+  const read = await db.query<ReadRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
+  return read.rows.filter(mayGo).map((row) => toRecord(described, bytesMax, row))
 }
 
 function firstThatFit(rows: readonly { outboxId: string; bytes: number | null }[], bytesMax: number): string[] {
@@ -161,6 +165,10 @@ export interface RawRow {
   stamp: string
   raw: string | Buffer | null
   bytes: number | null
+}
+
+export interface ReadRow extends RawRow {
+  keyHash: string | null
 }
 
 function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: RawRow): OutboxRecord {

@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
 import { testActor } from '../support/testActor.ts'
 import { common, cursorForms, ddl, insertKnownRows, markKnown } from './cursorForms.ts'
-import { type Setup, setup, tableOf } from './setup.ts'
+import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: every row is taken once, and nothing is written to the table`, async () => {
@@ -38,6 +39,17 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect((await readWaitingRows(another, 10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
     expect(await capture()).toEqual(['1'])
     await restsAfter(capture, outbox)
+  })
+
+  test(`${name}: a row whose key or type the ERP changes while it is claimed waits for the next claim`, async () => {
+    const { pool, capture, outbox } = await setup(form)
+    await pool.query(`insert into source (key) values ('a'), ('b'), ('c'), (null), ('closed')`)
+    const claimed = await claimRows(outbox, anyRows)
+    await pool.query(`update source set key = 'closed' where id = 1`)
+    await pool.query(`update source set type = 'order' where id = 2`)
+    await pool.query(`update source set payload = '{"edited": true}' where id = 3`)
+    expect((await claimed.readAsManyAsFit()).map(({ outboxId }) => outboxId)).toEqual(['3', '4'])
+    expect(await capture()).toEqual(['1', '2', '3', '4', '5'])
   })
 
   test(`${name}: rows of a key that has to wait are passed over and found again`, async () => {

@@ -4,6 +4,7 @@ import { createCapturableRowChooser, idCharsMax, type ScannedRow } from '../../s
 
 const row = (outboxId: string, keyHash: string | null, some: Partial<ScannedRow> = {}): ScannedRow => ({
   outboxId,
+  type: 'data',
   keyHash,
   excepted: false,
   leftType: null,
@@ -18,7 +19,11 @@ function choose(
   const choice = createCapturableRowChooser({ limit, keyRowsMax }, new Set(skipped))
   for (const keyHash of held) choice.hold(keyHash)
   for (const each of rows) choice.meet(each)
-  return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes], isFull: choice.isFull() }
+  return {
+    outboxIds: choice.rows.map(({ outboxId }) => outboxId),
+    leftTypes: [...choice.leftTypes],
+    isFull: choice.isFull(),
+  }
 }
 
 interface Options {
