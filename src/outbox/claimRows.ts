@@ -25,7 +25,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
     const sql = waitingRowLockStatements(table)
     return heldRows(outbox, table, async (db) => ({
       typesLeftToOthers: await findLeftTypes(db, sql, meant),
-      outboxIds: await lockRows(db, sql, meant),
+      outboxIds: await lockRows(db, table, meant),
     }))
   })
 }
@@ -137,6 +137,7 @@ interface KeyedRow extends LockedRow {
 const secondRoundRowsMin = 500
 /** Bounds a claim of up to 500 rows to 63,500 rows that are read, because the rows that wait are locked, too. */
 const roundsMax = 7
+const passedKeysMax = 250_000
 const leftTypesAmongMax = 2_000
 
 type ClaimStatements = ReturnType<typeof waitingRowLockStatements>
@@ -179,9 +180,13 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
  * Later rounds read more than `limit` rows, because thousands of rows may wait, and a few rows that wait must not stop
  * other keys while `limit` is small.
  */
-async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
+async function lockRows(db: Database, table: OpenTable, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request
-  const closed = new Set<string>()
+  const statements = waitingRowLockStatements(table)
+  const typesText = JSON.stringify(types)
+  const { passedKeys } = table
+  table.passedKeys = null
+  const closed = new Set(passedKeys?.types === typesText ? passedKeys.keyHashes : [])
   let chosen: LockedRow[] = []
   let rowsMax = limit
   for (let round = 1; ; round++) {
@@ -196,11 +201,14 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
     ])
     const overtaking = await findOvertaking(db, statements, rows, skipped)
     chosen = takeInKeyOrder(rows, overtaking, keyRowsMax)
-    const hasEnough = chosen.length >= limit || rows.length < rowsMax || round >= roundsMax
-    if (hasEnough) return idsOf(chosen).slice(0, limit)
-    rowsMax = Math.max(secondRoundRowsMin, 2 * rowsMax)
+    if (chosen.length >= limit || rows.length < rowsMax) return idsOf(chosen).slice(0, limit)
     const kept = new Set(chosen)
     for (const row of rows) if (!kept.has(row) && row.keyHash !== null) closed.add(row.keyHash)
+    if (round >= roundsMax) {
+      if (chosen.length === 0 && closed.size < passedKeysMax) table.passedKeys = { types: typesText, keyHashes: closed }
+      return idsOf(chosen)
+    }
+    rowsMax = Math.max(secondRoundRowsMin, 2 * rowsMax)
   }
 }
 

@@ -23,6 +23,12 @@ export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTabl
   return { shape, identity }
 }
 
+/** Keys whose rows wait, if the last claim passed its most rows and found no row to take. The next claim passes them. */
+export interface PassedKeys {
+  types: string
+  keyHashes: ReadonlySet<string>
+}
+
 export interface OpenTable extends TableShapeAndIdentity {
   /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
   readonly db: DatabasePool
@@ -34,6 +40,7 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly memory: LedgerMemory
   /** Null if rows are marked on capture. */
   readonly scan: CursorScan | null
+  passedKeys: PassedKeys | null
 }
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
@@ -59,5 +66,5 @@ export function openTable(
         name: describeOutboxIdentity(identity),
         byTransaction: table.sequence === null,
       })
-  return { db, shape, identity, table, served, rows, rowsIncludingFailing, memory, scan }
+  return { db, shape, identity, table, served, rows, rowsIncludingFailing, memory, scan, passedKeys: null }
 }

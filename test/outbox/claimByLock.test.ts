@@ -61,6 +61,24 @@ test('a claim passes thousands of rows that wait, and takes no more rows than it
   expect(claimed.outboxIds).toEqual(['8001', '8002'])
 })
 
+test('if more rows wait than one claim passes, the next claim goes on behind them, and later ones begin anew', async () => {
+  const { pool, outbox } = await setup()
+  for (const type of ['order', 'data'])
+    await pool.query(
+      `insert into outbox (type, key, payload) select $1, 'k' || n, '{}' from generate_series(1, 35000) n`,
+      [type],
+    )
+  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 2)`)
+  const types = { known: ['data'], knownToOthers: ['order'] }
+  const claimOne = async () => {
+    await using claimed = await claimRows(outbox, { ...anyRows, limit: 1, types })
+    return claimed.outboxIds
+  }
+  expect([await claimOne(), await claimOne()]).toEqual([[], ['70001']])
+  await pool.query(`update outbox set status = 'queued' where id = 1`)
+  expect(await claimOne()).toEqual(['35001'])
+})
+
 test('a row that is locked is not claimed by its id, and does not look gone', async () => {
   const { pool, outbox, connect } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
