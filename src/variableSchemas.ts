@@ -107,7 +107,7 @@ export const proxyHeaderNameSchema = z
   .transform((text) => text.toLowerCase())
   .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
 
-/** IP addresses and networks, separated by commas. Refuses a network of all addresses. */
+/** Refuses a network of all addresses. */
 export const addressesAndNetworksSchema = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))

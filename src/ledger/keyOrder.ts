@@ -37,7 +37,6 @@ export async function releaseFirstRecordsOfKeys(
   return rowCount ?? 0
 }
 
-/** Locks keys, runs `work`, releases records. */
 export async function withKeysLockedThenReleased<T>(
   db: Database,
   records: readonly { key: string | null }[],

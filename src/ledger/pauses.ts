@@ -196,7 +196,6 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/** Makes the trial due now in all pauses but the operator's. */
 export async function makePauseTrialsDue({
   ledger,
   actor: { who, account, reason },

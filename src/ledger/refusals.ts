@@ -12,7 +12,6 @@ const refusalsMax = 10
 /** Records of a run. More than `refusalsMax`, because records with one key count as one. */
 const rememberedMax = 100
 
-/** What follows from a mass refusal. */
 export interface MassRefusal {
   pause: PauseToRaise
   queued: string[]

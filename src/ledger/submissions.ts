@@ -22,7 +22,6 @@ export const selectColumnsSql = (submissionAlias: string, columnNames: readonly 
 
 const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 
-/** The columns of a `Submission`, from alias `s`. */
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",

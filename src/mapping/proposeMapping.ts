@@ -168,5 +168,4 @@ const zoneOfTimes = 'timezone: the zone of these times, such as UTC or Europe/Be
 const zoneOfDays =
   'timezone: the zone in which these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
-/** Quotes a path for use in `{ }`. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

@@ -155,7 +155,6 @@ async function chooseMatching(
   return { kind: 'chosen', submissions, skipped }
 }
 
-/** Previews count all records by group. */
 export const previewedRecordsMax = 5
 
 export interface SubmissionGroup extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {

@@ -151,7 +151,6 @@ interface StampStatements {
   readonly unstamped: string
 }
 
-/** Reads rows with the statement `stamped`, and rows that make it fail with `unstamped`. */
 export async function readRowsWithStamps<R extends object>(
   db: Database,
   { stamped, unstamped }: StampStatements,

@@ -37,7 +37,6 @@ export interface Sandbox extends AsyncDisposable {
   readonly port: number
   readonly databaseUrl: string
   readonly clientIds: readonly string[]
-  /** Names of the settings changed at /_sandbox/settings. */
   readonly changedSettings: readonly string[]
   /**
    * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended or another sandbox took its database.

@@ -86,7 +86,6 @@ export const findStatusValue = (words: readonly string[], state: StatusWordState
 export const findValuesNotAboutSending = (words: readonly string[]): string[] =>
   words.filter((word) => !allStatusWords.includes(normalizeName(word)))
 
-/** Chooses a value for an example of rows that are to be sent. */
 export function chooseExampleValue(words: readonly string[]): string {
   const ended = Object.values(statusWordsAfterNew).flat()
   return words.findLast((word) => !ended.includes(normalizeName(word))) ?? '…'

@@ -53,7 +53,6 @@ export async function writeRequest({ pool, events }: Stores, row: RequestLogRow,
   }
 }
 
-/** True if Postgres refused a value, or a value violates a constraint. */
 export function isValueRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }
