@@ -199,7 +199,7 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
         ...failed,
         ...(polls !== undefined && { polls }),
         ...(refusedPolls !== undefined && { refusedPolls }),
-        // A probed record has an id that the service does not know.
+        // The service does not know the id that it was asked for.
         ...(submission.probing && { transactionId: null }),
       },
       cause: error,

@@ -34,7 +34,7 @@ export async function noteRefusal(
   const detail = `${said}. ${refusalsMax} records in a row (endpoint ${resource}) got this refusal, so their contents are probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   const cause = `mass refusal: ${said}`
   const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, cause })
-  // The others stay in the run: if the later record of the key is refused, too, both are queued again.
+  // A record that was not queued stays listed: if a later record of its key is refused, too, both are queued again.
   const left = run.submissions.filter((id) => !queued.includes(id))
   await db.query('update outboxd.refusal_run set is_mass = true, submissions = $2 where resource = $1', [
     resource,

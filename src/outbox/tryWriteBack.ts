@@ -56,18 +56,18 @@ interface TriedRow {
 interface Step {
   state: State
   by: 'mark' | 'report'
-  /** True if the next step begins with this step's result. */
-  isOnTheWay: boolean
+  /** True if the next step starts from the row as this step wrote it. */
+  keepsRow: boolean
 }
 
 /** The states that capture writes, then the states under way, and then each end. */
 const steps: readonly Step[] = [
-  { state: 'rejected', by: 'mark', isOnTheWay: false },
-  { state: 'queued', by: 'mark', isOnTheWay: true },
-  { state: 'sending', by: 'report', isOnTheWay: true },
-  { state: 'accepted', by: 'report', isOnTheWay: true },
+  { state: 'rejected', by: 'mark', keepsRow: false },
+  { state: 'queued', by: 'mark', keepsRow: true },
+  { state: 'sending', by: 'report', keepsRow: true },
+  { state: 'accepted', by: 'report', keepsRow: true },
   ...(['completed', 'failed', 'uncertain', 'discarded'] as const).map(
-    (state): Step => ({ state, by: 'report', isOnTheWay: false }),
+    (state): Step => ({ state, by: 'report', keepsRow: false }),
   ),
 ]
 
@@ -75,7 +75,7 @@ const steps: readonly Step[] = [
 async function tryStep(
   db: Database,
   writing: WriteBackStatements,
-  { state, by, isOnTheWay, row }: Step & { row: TriedRow },
+  { state, by, keepsRow, row }: Step & { row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
   const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), stamp: row.stamp }])
@@ -86,7 +86,7 @@ async function tryStep(
     const after = await db.query<{ same: boolean }>(writing.unheld, [status])
     const isKnown = after.rows[0]?.same !== false
     const isWaiting = by === 'mark' && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
-    await db.query(isOnTheWay && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')
+    await db.query(keepsRow && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')
     if (!isWritten) return 'the update changes nothing: a BEFORE trigger or row-level security suppresses it'
     if (!isKnown) return changesRow
     return isWaiting ? 'the row still waits after the update: a trigger ignores the value, or sets it back' : null

@@ -87,7 +87,7 @@ export async function askPerSecondLimit(parts: QuestionContext): Promise<Finding
   return judgePerSecondLimit(await parts.sample(burstsSample), peak, parts.config.rateLimit)
 }
 
-/** Chooses a shorter window with the requests of one second. Together, the shorter windows stay within `limit`. */
+/** Chooses a shorter window for the requests that one second allows, so that its windows together stay within `limit`. */
 function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): Setting[] {
   const requests = Math.min(second, limit)
   const windows = Math.max(1, Math.floor(limit / requests))
