@@ -87,8 +87,8 @@ function metricsPage(): string {
   })
   return page(
     'Metrics',
-    `Every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every series exists from the
-start. If a row names two metrics, the second is the time since the first, in seconds. Prometheus also gets
+    `outboxd's metrics at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of their labels. Every series exists from
+the start. If a row names two metrics, the second is the time since the first, in seconds. Not listed are
 \`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
 \`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts, [the targets](../run/slo.md#what-counts-against-whom)
 what a request's \`outcome\` means.
