@@ -141,9 +141,10 @@ function answerFrom(
 ): Answer {
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
+  const hidden = secretSpellings(secrets)
   const { json, repeatsKey } =
     unreadable === null
-      ? parseAnswerJson(text, secrets, isSuccessStatus(status))
+      ? parseAnswerJson(text, hidden, isSuccessStatus(status))
       : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
@@ -151,9 +152,9 @@ function answerFrom(
     status,
     json,
     // Redacts before cutting, because a cut could leave half a token.
-    excerpt: boundText(redactAndBoundText(shown, secretSpellings(secrets)), textCharsMax.excerpt),
+    excerpt: boundText(redactAndBoundText(shown, hidden), textCharsMax.excerpt),
     code: findAnyErrorCode(status, json, text),
-    locationId: address === null ? null : locationId(headers.location, address, secrets),
+    locationId: address === null ? null : locationId(headers.location, address, hidden),
     hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
@@ -202,14 +203,25 @@ function locationId(location: string | undefined, address: string, secrets: read
   }
 }
 
-/** Spellings in which an answer may repeat a secret: plain, in a form or an address, in JSON. */
+/** Spellings in which an answer may repeat a secret: plain, in an address, in a form, in JSON, in HTML. */
 export function secretSpellings(secrets: readonly string[]): string[] {
-  return secrets.flatMap((secret) => [
-    secret,
-    encodeURIComponent(secret.toWellFormed()),
-    JSON.stringify(secret).slice(1, -1),
-  ])
+  const all = secrets.flatMap((secret) => {
+    const inAddress = encodeURIComponent(secret.toWellFormed())
+    const inForm = new URLSearchParams([['', secret]]).toString().slice(1)
+    const lowerCase = [inAddress, inForm].map((text) => text.replace(/%../g, (byte) => byte.toLowerCase()))
+    return [secret, inAddress, inForm, ...lowerCase, JSON.stringify(secret).slice(1, -1), inHtml(secret)]
+  })
+  return [...new Set(all)]
 }
+
+const inHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => htmlEntities.get(sign) ?? sign)
+const htmlEntities = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&#39;'],
+])
 
 function dateOf(header: string | undefined): number | null {
   const ms = header === undefined ? Number.NaN : Date.parse(header)

@@ -384,6 +384,21 @@ describe('secrets', () => {
     for (const leak of [accessToken, secret]) expect(shown).not.toContain(leak)
   })
 
+  test.each([
+    ['an address', 'a%2Bb%2Fc~d%20e%3Df%26g%22h'],
+    ['a form', 'a%2Bb%2Fc%7Ed+e%3Df%26g%22h'],
+    ['a form in lower case', 'a%2bb%2fc%7ed+e%3df%26g%22h'],
+    ['HTML', 'a+b/c~d e=f&amp;g&quot;h'],
+  ])('a secret that an answer repeats as in %s is redacted, in JSON and in text', async (_, repeated) => {
+    for (const body of [JSON.stringify({ message: `cannot parse ${repeated}` }), `cannot parse ${repeated}`]) {
+      const { url } = await startServer((_request, response) => response.writeHead(400).end(body))
+      const client = clientFor(url, { clientSecret: 'a+b/c~d e=f&g"h' })
+      const shown = JSON.stringify(responded(await client.send(submitRequest, accessToken)))
+      expect(shown).not.toContain(repeated)
+      expect(shown).toContain('cannot parse [redacted]')
+    }
+  })
+
   test('a token across the excerpt’s end leaves no half of it behind', async () => {
     const { url } = await startServer((_request, response) =>
       response.writeHead(400).end(`${'x'.repeat(2_040)}${accessToken}`),

@@ -60,7 +60,7 @@ export async function startServer(answer: (request: Received, response: ServerRe
 }
 
 /** A client whose requests may all leave. */
-export function clientFor(url: string, service: Partial<Config['service']> = {}) {
+export function clientFor(url: string, service: Partial<Config['service']> & { clientSecret?: string } = {}) {
   const client = permittedClientFor(url, service)
   const always = () => true
   return {
@@ -77,7 +77,7 @@ function given<T>(answer: T | null): T {
 
 export function permittedClientFor(
   url: string,
-  service: Partial<Config['service']> = {},
+  service: Partial<Config['service']> & { clientSecret?: string } = {},
   onCertificate: (expiresAtMs: number) => void = () => {},
 ): ServiceClient {
   const whole = {
