@@ -267,6 +267,12 @@ begin
     if found then
       raise exception 'children: % has no column % of the type of %.%', part.name, other, told.table_name, told.key_column;
     end if;
+    select format('%s.%I', part.name, attname) into other from pg_attribute join pg_collation c on c.oid = attcollation
+      where attrelid = part.id and not c.collisdeterministic
+        and attname = any (array_append(part.pointers, case when part.is_document then told.key_column end)) limit 1;
+    if found then
+      raise exception '% has a collation by which different texts are equal, so one document would count as several', other;
+    end if;
   end loop;
   -- A renamed table is removed by its name of now, a dropped one by its number.
   select table_name, coalesce(outboxd_capture.quoted(i.erp_table), i.erp_table::oid::text) into other, its_name

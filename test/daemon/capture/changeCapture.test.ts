@@ -271,6 +271,8 @@ describe('install', () => {
     [`install('sale', 'a', condition => 'state')`, 'payload or condition: argument of WHERE must be type boolean'],
     [`install('sale', 'a', condition => 'state = ours()')`, 'payload or condition: function ours() does not exist'],
     [`install('sale', 'a', condition => 'state >')`, 'payload or condition: syntax error'],
+    [`install('named', 'a')`, 'public.named.id has a collation by which different texts are equal'],
+    [`install('plain', 'a', children => '{named_line.plain}')`, 'public.named_line.plain has a collation by which'],
     [`install('line', 'order')`, 'the type order is that of public.sale already'],
     [`install('sale', 'a', outbox => 'line')`, 'public.line does not take rows'],
   ])('a mistake in the condition, the key, the lines … (%s): refused with the reason', async (call, message) => {
@@ -279,7 +281,10 @@ describe('install', () => {
         create table line (id int primary key, sale int, note text, amount numeric(6, 2), twice int generated always as (id * 2) virtual);
         create table heap (a int); create table pair (a int, b int, primary key (a, b)); create table days (id date primary key);
         create view shown as table sale; create table part (id int primary key) partition by range (id);
-        create table part_1 partition of part for values from (0) to (10)`,
+        create table part_1 partition of part for values from (0) to (10);
+        create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+        create table named (id text collate any_case primary key); create table plain (id text primary key);
+        create table named_line (id int primary key, plain text collate any_case)`,
     })
     await expect(asInstaller(pool, `select outboxd_capture.${call}`)).rejects.toThrow(message)
     await pool.query('insert into sale values (1)') // what was installed before goes on
