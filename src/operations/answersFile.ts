@@ -109,7 +109,7 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
     return wrong(`${submissionId} is not a submission id`)
   const attempts = cell('attempts') ?? ''
   if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
-  const arrivedAs = /^not[ _-]?arrived$/i.test(answer) ? null : answer
+  const arrivedAs = /^not[ _\p{Dash_Punctuation}]?arrived$/iu.test(answer) ? null : answer
   const problem = arrivedAs === null ? null : findTransactionIdProblem(arrivedAs)
   if (problem !== null)
     return wrong(`${problem}. Write not-arrived if it did not arrive; leave the cell empty if that is not known`)

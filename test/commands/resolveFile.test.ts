@@ -147,6 +147,18 @@ test('what takes longer than two seconds says how far it is', async () => {
   expect(messages).toContain('Settled 1 of 2 …\n')
 })
 
+test.each([
+  'not-arrived',
+  'Not arrived',
+  'not_arrived',
+  'not\u2011arrived',
+  'not\u2013arrived',
+])('%s, as spreadsheets write it, means that the record did not arrive', async (answer) => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  expect(await run(answers(`1,${answer}\n`), { yes: true, unchecked: true })).toMatchObject({ code: 0 })
+  expect(await states()).toEqual(['1 queued'])
+})
+
 test('an error in between: how many were settled, and that the file can be given again', async () => {
   const ids = ['1', '2', '3']
   for (const outboxId of ids) await fixture.end(uncertain, { outboxId })
