@@ -197,7 +197,7 @@ export interface DaemonActivity {
 
 const lastCompleted = 200
 
-const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat]
+const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
 export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure): Promise<DaemonActivity> {
   const { rows } = await db.query<DaemonActivity>(

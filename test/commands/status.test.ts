@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
 import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
+import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -198,6 +200,15 @@ test('the backlog says the time at which it is through, also from when a pause e
   await pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
   expect(await throughInMs()).toBeNull()
   expect((await run()).printed).toMatch(/backlog +sent in about 20 min after the pause \(estimated/)
+})
+
+test('a daemon without rights in the ledger that still listens: `status` says that it is connected', async () => {
+  const listener = new pg.Client({ connectionString: fixture.ledger.url, application_name: daemonSessionNames.listen })
+  await listener.connect()
+  onTestFinished(() => listener.end())
+  expect((await run()).printed).toMatch(
+    /^A daemon is connected, but has had no heartbeat yet, so nothing is sent\. .*missing permission/,
+  )
 })
 
 test('a connected daemon has no heartbeat: `status` names the cause', async () => {
