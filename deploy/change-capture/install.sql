@@ -57,7 +57,8 @@ begin
       outbox_name text not null,                       -- as it was on that day
       unique (erp_table, type)
     );
-    -- Triggers add to this table and never read it. So no writer waits for another, and none fails if it is serializable.
+    -- Triggers add to this table, and read it only under READ COMMITTED. So no writer waits for another, and none fails if it is
+    -- serializable.
     create table outboxd_capture.error (
       id          bigint generated always as identity primary key,
       number      int not null,
@@ -564,15 +565,18 @@ begin
 end $$;
 
 -- Notes documents; only that some were changed, if they are too many or unknown, or if there are 100 MB of notes. At 200 MB one such
--- note suffices; one that `dismiss` is deleting does not count.
+-- note suffices; one that `dismiss` is deleting does not count. Stricter isolation levels cannot look, and end at 300 MB.
 create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text, keys text[])
 returns void language sql set search_path = pg_catalog, pg_temp as $$
   insert into outboxd_capture.error (number, table_name, document_id, key, operation, sqlstate, message)
     select $1, $2, id, case when $7 is not null then coalesce(key, id) end, $4, $5, left($6, 1000)
     from pg_relation_size('outboxd_capture.error') size cross join lateral (select cardinality(ids) <= 100000 and size < 100000000) room(is_enough),
       unnest(case when is_enough then ids else array[null] end, case when is_enough then keys end) each(id, key)
-    where size < 200000000 or not exists (
-      select from outboxd_capture.error e where e.number = $1 and e.document_id is null limit 1 for key share skip locked)
+    where case when size < 200000000 then true
+      when current_setting('transaction_isolation') in ('repeatable read', 'serializable') then size < 300000000
+      else not exists (
+        select from outboxd_capture.error e where e.number = $1 and e.document_id is null limit 1 for key share skip locked)
+    end
 $$;
 
 -- For triggers of an earlier version.

@@ -633,13 +633,14 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
+  const fullOfDismissedNotes = `alter table outboxd_capture.error set (autovacuum_enabled = off);
+    insert into outboxd_capture.error (number, table_name, document_id, operation, sqlstate, message)
+    select number, table_name, '1', 'INSERT', '0', repeat('x', 1900) from outboxd_capture.installed, generate_series(1, 106000) n;
+    select outboxd_capture.dismiss('sale')`
+
   test('above 200 MB of notes one note says that changes are missing, also if `dismiss` deletes it at the same time', async () => {
     const { pool } = await setupSale()
-    await pool.query(`alter table outbox rename to away;
-      alter table outboxd_capture.error set (autovacuum_enabled = off);
-      insert into outboxd_capture.error (number, table_name, document_id, operation, sqlstate, message)
-      select number, table_name, '1', 'INSERT', '0', repeat('x', 1900) from outboxd_capture.installed, generate_series(1, 106000) n;
-      select outboxd_capture.dismiss('sale')`)
+    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
     await pool.query('insert into sale values (2); insert into sale values (3)')
     expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
     const person = await pool.connect()
@@ -647,6 +648,29 @@ describe('the ERP is never harmed', () => {
     await person.query(`begin; select outboxd_capture.dismiss('sale')`)
     await pool.query('insert into sale values (4)')
     await person.query('commit')
+    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
+  })
+
+  test('above 200 MB of notes, two serializable transactions of the ERP do not make each other fail', async () => {
+    const { pool } = await setupSale()
+    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
+    const sessions = await Promise.all([pool.connect(), pool.connect()])
+    onTestFinished(() => sessions.forEach((session) => void session.release(true)))
+    for (const session of sessions) await session.query('begin isolation level serializable; select 1')
+    for (const [i, session] of sessions.entries()) await session.query(`insert into sale values (${i + 2})`)
+    for (const session of sessions) await session.query('commit')
+    expect(await trouble(pool)).toMatchObject([{ has_unknown: true }])
+  })
+
+  test('above 200 MB of notes, a repeatable read transaction notes a change after `dismiss` deleted the note that it sees', async () => {
+    const { pool } = await setupSale()
+    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
+    await pool.query('insert into sale values (2)')
+    const erp = await pool.connect()
+    onTestFinished(() => erp.release(true))
+    await erp.query('begin isolation level repeatable read; select from sale')
+    await pool.query(`select outboxd_capture.dismiss('sale')`)
+    await erp.query('insert into sale values (3); commit')
     expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
   })
 
