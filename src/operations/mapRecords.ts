@@ -3,8 +3,8 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { type MappedOrRefusedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { readContentsInBatches } from '../outbox/readRecordContents.ts'
-import { readWaitingRows } from '../outbox/readRows.ts'
+import { readContentsInBatches, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
+import { readFirstWaitingRowsThatFit, readWaitingRows } from '../outbox/readRows.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
@@ -50,6 +50,16 @@ const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{')
 
 export async function readWaitingRecords(outbox: Outbox, mappings: Mappings, limit: number): Promise<OutboxRecord[]> {
   return readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
+}
+
+export async function readFirstWaitingRecordsThatFit(
+  outbox: Outbox,
+  mappings: Mappings,
+  limit: number,
+): Promise<{ records: OutboxRecord[]; isCut: boolean }> {
+  const { rows, isCut } = await readFirstWaitingRowsThatFit(outbox, limit)
+  const records = await readRecordContentsThatFit(outbox, mappings, rows)
+  return { records, isCut: isCut || records.length < rows.length }
 }
 
 export function previewRowMapping(mappings: Mappings, record: OutboxRecord): MapPreview {

@@ -10,7 +10,7 @@ import type { OutboxTable } from './outboxTable.ts'
 import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
-export function rowReadStatements({ rows }: OpenTable) {
+export function rowReadStatements({ rows }: Pick<OpenTable, 'rows'>) {
   const { from, waits, record, seen, keyHash, id, idType, idText, order, orderInKey } = rows
   const waitingOf = (parameter: number) =>
     `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${orderInKey.join(', ')}`
@@ -19,6 +19,7 @@ export function rowReadStatements({ rows }: OpenTable) {
     byIds: `select ${record}, ${keyHash} as "keyHash" from ${from} where ${waitingOf(2)}`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
+    waitingIds: `select ${idText} as "outboxId" from ${from} where ${waits} order by ${order} limit $1`,
     waitsById: `select from ${from} where ${waits} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits} limit 1`,
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
@@ -53,14 +54,28 @@ export async function readWaitingRows(outbox: Outbox, limit: number): Promise<Ou
       const { rows } = await table.db.query<RawRow>(statement, [bytesMax, value])
       return rows.map((row) => toRecord(described, bytesMax, row))
     }
-    if (table.scan === null) return read(sql.waiting, limit)
-    const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-    const found = await table.scan.findUncapturedRows({ ...everything, limit, skipped })
-    return read(
-      sql.byIds,
-      found.rows.map(({ outboxId }) => outboxId),
-    )
+    return table.scan === null ? read(sql.waiting, limit) : read(sql.byIds, await findWaitingIds(outbox, table, limit))
   })
+}
+
+export async function readFirstWaitingRowsThatFit(
+  outbox: Outbox,
+  limit: number,
+): Promise<{ rows: OutboxRecord[]; isCut: boolean }> {
+  return outbox.queryTable(async (table) => {
+    const outboxIds = await findWaitingIds(outbox, table, limit)
+    const rows = await readWaitingRowsThatFit(outbox, table.db, table, outboxIds)
+    return { rows, isCut: outboxIds.length === limit || rows.length < outboxIds.length }
+  })
+}
+
+async function findWaitingIds(outbox: Outbox, { db, scan, ...table }: OpenTable, limit: number): Promise<string[]> {
+  const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
+  const found =
+    scan === null
+      ? await db.query<{ outboxId: string }>(rowReadStatements(table).waitingIds, [limit])
+      : await scan.findUncapturedRows({ ...everything, limit, skipped })
+  return found.rows.map(({ outboxId }) => outboxId)
 }
 
 export interface UndatedRows {

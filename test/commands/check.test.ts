@@ -401,6 +401,14 @@ test('waiting rows that do not map are told before they are rejected', async () 
   expect(none.printed).toContain('PROBLEM  rows: 0 of 1 waiting row maps')
 })
 
+test('waiting rows with large payloads: as many are read as fit into 16 MB', async () => {
+  const pad = JSON.stringify('x'.repeat(6_000_000))
+  for (let i = 0; i < 3; i++) await fixture.row(payloadOf({ pad }))
+  const { code, printed } = await run({ PAYLOAD_MAX_BYTES: '10000000' })
+  expect(printed).toContain('ok       rows: 2 of the first 2 waiting rows map')
+  expect(code).toBe(0)
+})
+
 test('a broken outbox.yaml is named, and a folder has no line', async () => {
   const broken = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': 'table: [', 'data.yaml': dataFile }) })
   expect(broken.printed).toContain('PROBLEM  outbox: outbox.yaml cannot be used\n')

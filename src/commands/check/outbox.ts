@@ -16,7 +16,7 @@ import {
   wakeTriggerMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { readWaitingRecords } from '../../operations/mapRecords.ts'
+import { readFirstWaitingRecordsThatFit } from '../../operations/mapRecords.ts'
 import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
 import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
@@ -225,8 +225,10 @@ const triedMax = 100
 
 async function checkWaitingRows(databases: Databases, mappings: Mappings): Promise<Finding[]> {
   try {
-    const records = await withOutbox(databases, (outbox) => readWaitingRecords(outbox, mappings, triedMax))
-    return judgeWaitingRecords(mappings, { records, isCut: records.length === triedMax })
+    return judgeWaitingRecords(
+      mappings,
+      await withOutbox(databases, (outbox) => readFirstWaitingRecordsThatFit(outbox, mappings, triedMax)),
+    )
   } catch (error) {
     if (error instanceof SourceFailed) return [] // the finding `queries` says why
     throw error
