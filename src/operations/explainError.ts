@@ -36,12 +36,15 @@ export function explainError(
     const message = `the outbox’s table is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
-  if (error instanceof DatabaseUnusable && isTransientError(error))
+  if (error instanceof DatabaseUnusable && isAway(error))
     return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
   const refused = refusedRight(error)
   if (refused !== null) return { message: `${redactAndCut(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
   return { message: redactAndCut(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }
+
+const isAway = (error: DatabaseUnusable) =>
+  isTransientError(error) && /^(08|57P|E[A-Z]+$|undefined$)/.test(String(errorCodeOf(error.cause)))
 
 const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { explainError } from '../../src/operations/explainError.ts'
+import { DatabaseUnusable } from '../../src/postgres/database.ts'
+
+const messageFor = (code: string | undefined, text: string) =>
+  explainError(
+    new DatabaseUnusable('DATABASE_URL', 'postgres://db/erp', text, Object.assign(new Error(text), code && { code })),
+  ).message
+
+test.each([
+  ['ECONNREFUSED', 'connect ECONNREFUSED'],
+  ['57P03', 'the database system is starting up'],
+  [undefined, 'Connection terminated unexpectedly'],
+])('a database that is away (%s): says to check its server and address', (code, text) => {
+  expect(messageFor(code, text)).toMatch(/Check that its server runs and that the address is right/)
+})
+
+test.each([
+  ['55P03', 'End that session, then run the command again'],
+  ['53300', 'sorry, too many clients already'],
+  ['57014', 'canceling statement due to statement timeout'],
+  ['40P01', 'deadlock detected'],
+])('a database that answers with %s: does not say that its server may be down', (code, text) => {
+  expect(messageFor(code, text)).toBe(`the database of DATABASE_URL at db/erp cannot be used: ${text}`)
+})
