@@ -91,12 +91,24 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     const { wrapper, program, etc } = install()
     const key = join(etc, 'service_key.pem')
     writeFileSync(key, 'the key\n', { mode: 0o600 })
+    writeFileSync(join(etc, 'env'), 'SERVICE_CERT_FILE=service_cert.pem\n')
     writeFileSync(
       program,
       '#!/bin/sh\ncat "$SERVICE_KEY_FILE" "$SERVICE_KEY_FILE"; stat -L -c "%a %U" "$SERVICE_KEY_FILE"\n',
     )
     expect(execFileSync(wrapper, ['check'], { encoding: 'utf8' })).toBe('the key\nthe key\n600 nobody\n')
     expect(readdirSync('/run').filter((name) => name.startsWith('outboxd.'))).toEqual([])
+  })
+
+  test.each([
+    ['no certificate', '#SERVICE_CERT_FILE=service_cert.pem\n'],
+    ['a key of its own', 'SERVICE_CERT_FILE=cert.pem\nSERVICE_KEY_FILE=key.pem\n'],
+  ])('if env has %s, leaves the key’s file alone, as the daemon does', (_, env) => {
+    const { wrapper, program, etc } = install()
+    writeFileSync(join(etc, 'service_key.pem'), 'the key\n', { mode: 0o600 })
+    writeFileSync(join(etc, 'env'), env)
+    writeFileSync(program, '#!/bin/sh\necho "${SERVICE_KEY_FILE-unset}"\n')
+    expect(execFileSync(wrapper, ['check'], { encoding: 'utf8' })).toBe('unset\n')
   })
 
   test.each([
