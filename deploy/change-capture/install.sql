@@ -506,16 +506,16 @@ create or replace view outboxd_capture.outbox_owner as
 -- view's functions with their own rights.
 create or replace view outboxd_capture.trouble as
   with recursive part as ( -- the tables of each document, with the number of triggers that each has
-    select number, table_name as name, erp_table::oid as id, 2 as triggers, true as is_document from outboxd_capture.installed
+    select number, table_name as name, erp_table::oid as id, 2 as triggers, true as is_document, key_column as pointer from outboxd_capture.installed
     union all
     -- By the catalog: to_regclass fails for a reader that has no right to use the schema.
-    select number, format('%I.%I', names[1], names[2]), c.oid, 3, false
+    select number, format('%I.%I', names[1], names[2]), c.oid, 3, false, names[3]::name
       from outboxd_capture.installed cross join lateral unnest(children) child cross join lateral parse_ident(child) names
       left join (pg_class c join pg_namespace s on s.oid = c.relnamespace) on s.nspname = names[1] and c.relname = names[2]
   ),
   relation as (
     select * from part
-    union select r.number, r.name, c.oid, r.triggers, false from relation r join pg_inherits h on h.inhparent = r.id join pg_class c on c.oid = h.inhrelid
+    union select r.number, r.name, c.oid, r.triggers, false, r.pointer from relation r join pg_inherits h on h.inhparent = r.id join pg_class c on c.oid = h.inhrelid
       where c.relkind in ('r', 'p')
   ),
   uncovered as (
@@ -526,6 +526,9 @@ create or replace view outboxd_capture.trouble as
         when r.id is null then format('there is no table %s any more: install it again', r.name)
         when r.id in (select id from part) and exists (select from pg_inherits where inhrelid = r.id)
           then format('%s has become a partition or a child of another table: install that one', r.name)
+        when exists (select from pg_attribute join pg_collation k on k.oid = attcollation
+            where attrelid = r.id and attname = r.pointer and not k.collisdeterministic)
+          then format('%s.%I has a collation by which different texts are equal, so one document counts as several: change it', r.name, r.pointer)
         -- A subscription's worker fires no triggers for each statement.
         when subscription is not null then format('rows that the subscription %I writes to %s', subscription, r.id::regclass)
         when stranger is not null then format('code of %I runs with the rights of %I, of which it is not a member: install it again', stranger, pg_get_userbyid(home.nspowner))

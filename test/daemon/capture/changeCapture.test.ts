@@ -282,7 +282,7 @@ describe('install', () => {
         create table heap (a int); create table pair (a int, b int, primary key (a, b)); create table days (id date primary key);
         create view shown as table sale; create table part (id int primary key) partition by range (id);
         create table part_1 partition of part for values from (0) to (10);
-        create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+        ${anyCase};
         create table named (id text collate any_case primary key); create table plain (id text primary key);
         create table named_line (id int primary key, plain text collate any_case)`,
     })
@@ -781,6 +781,16 @@ describe('tables of other kinds, and tables that change', () => {
       'alter table line rename to old_line; create table line (id int, sale int)',
       'triggers of public.line are gone or',
     ],
+    [
+      'left with a key whose collation ignores case',
+      `${anyCase}; alter table line drop column owner; alter table sale alter id type text collate any_case`,
+      'public.sale.id has a collation by which different texts are equal',
+    ],
+    [
+      'left with a child’s reference whose collation ignores case',
+      `${anyCase}; alter table line alter sale type text collate any_case`,
+      'public.line.sale has a collation by which different texts are equal',
+    ],
     ['the target of a subscription', subscribe('sale'), 'rows that the subscription copy writes to sale'],
     [
       'left with an outbox of another owner',
@@ -1039,6 +1049,8 @@ async function noted(pool: pg.Pool) {
   )
   return rows
 }
+
+const anyCase = `create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`
 
 async function trouble(pool: pg.Pool) {
   return (await pool.query('select * from outboxd_capture.trouble order by 1, 2 desc')).rows
