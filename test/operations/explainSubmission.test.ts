@@ -117,6 +117,9 @@ test('the time to ask about is that of the attempt in doubt', () => {
   expect(next({ events: sent(0, 1, 2) })).toContain('12:00:00Z and 2026-11-03 12:02:00Z (3 attempts), then')
   const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never sent: too late' } as const
   expect(next({ events: [...sent(0), neverSent, ...sent(1)] })).toContain('whether it arrived at 2026-11-03 12:01:00Z,')
+  const doubted = { ...event, from: 'sending', to: 'uncertain', cause: 'its daemon died' } as const
+  const givenBack = { ...event, from: 'uncertain', to: 'queued', cause: 'never sent: the claim was lost' } as const
+  expect(next({ events: [...sent(0), doubted, givenBack, ...sent(1)] })).toContain('arrived at 2026-11-03 12:01:00Z,')
 })
 
 test('of several pauses the one that ends last counts', () => {
