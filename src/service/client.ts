@@ -209,7 +209,8 @@ export function secretSpellings(secrets: readonly string[]): string[] {
     const inAddress = encodeURIComponent(secret.toWellFormed())
     const inForm = new URLSearchParams([['', secret]]).toString().slice(1)
     const lowerCase = [inAddress, inForm].map((text) => text.replace(/%../g, (byte) => byte.toLowerCase()))
-    return [secret, inAddress, inForm, ...lowerCase, JSON.stringify(secret).slice(1, -1), inHtml(secret)]
+    const inJson = JSON.stringify(secret).slice(1, -1)
+    return [secret, inAddress, inForm, ...lowerCase, inJson, inJson.replaceAll('/', String.raw`\/`), inHtml(secret)]
   })
   return [...new Set(all)]
 }

@@ -399,6 +399,16 @@ describe('secrets', () => {
     }
   })
 
+  test('a secret that an answer repeats in JSON with escaped slashes, as PHP writes it, is redacted in its text', async () => {
+    const { url } = await startServer((_request, response) =>
+      response.writeHead(400).end(String.raw`{"message":"cannot parse ab\/cd+ef=="}`),
+    )
+    const client = clientFor(url, { clientSecret: 'ab/cd+ef==' })
+    expect(responded(await client.send(submitRequest, accessToken)).excerpt).toBe(
+      '{"message":"cannot parse [redacted]"}',
+    )
+  })
+
   test('a token across the excerpt’s end leaves no half of it behind', async () => {
     const { url } = await startServer((_request, response) =>
       response.writeHead(400).end(`${'x'.repeat(2_040)}${accessToken}`),
