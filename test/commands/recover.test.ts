@@ -323,6 +323,7 @@ test('a waiting row without a date is in doubt, however many rows wait before it
   await allowRowsWithoutDate()
   await query(`insert into outbox (type, payload) select 'data', $1 from generate_series(1, 10000)`, [payloadOf()])
   const outboxId = await lost('created_at = null')
+  await queued(`status = 'new', created_at = null`) // the ledger knows it
   await find()
   const context = fixture.context()
   expect(await recover.action(context, { ...erin, as: 'uncertain', waiting: true })).toBe(0)
