@@ -63,7 +63,7 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
     },
     /** False if other instances may soon take this instance for dead. Then no record may be sent. */
     mayClaim: (): boolean => ageMs() < mayClaimMs,
-    /** The returned function becomes false with `mayClaim`, and stays false: others may have taken what was claimed. */
+    /** The returned function becomes false with `mayClaim`, and stays false, because others may act meanwhile. */
     watchHeartbeat(): () => boolean {
       const before = silences
       return () => silences === before && ageMs() < mayClaimMs

@@ -94,7 +94,6 @@ async function insertAndReleaseKeys(
   return { records, discarded, conflicts }
 }
 
-/** Returns the ids of later rows with the same keys. */
 function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly RowConflict[]): Set<string> {
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
   const keys = new Set<string>()

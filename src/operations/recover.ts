@@ -23,6 +23,7 @@ import type { TableComparison } from '../outbox/comparison.ts'
 import { readUncapturedRowsLockedByCapture } from '../outbox/lockedRows.ts'
 import { findUndatedWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
+import { waitForWriteBack } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
 import { findLostRows, makeMissingReportsDue, mayWaitingRowsHaveBeenSent, tryReadRecord } from './compareDatabases.ts'
@@ -70,6 +71,7 @@ export async function findLedgerLoss(
 ): Promise<LedgerLoss> {
   const { ledger } = databases
   const found = await readSuspectedLoss(ledger, restoredBy)
+  if (found !== null) await withOutbox(databases, waitForWriteBack)
   // Read before the comparison, because locked rows may be marked as captured meanwhile.
   const inHand =
     found === null ? [] : await withOutbox(databases, (outbox) => readUncapturedRowsLockedByCapture(outbox, goOn))

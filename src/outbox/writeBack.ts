@@ -84,6 +84,14 @@ async function tryToWrite<R extends RowStatus>(
   }
 }
 
+/** Later reads then see all that instances were writing back. */
+export async function waitForWriteBack(outbox: Outbox): Promise<void> {
+  const { db: sessions, shape } = await outbox.open()
+  await using transaction = await beginTransaction(sessions)
+  await transaction.db.query(`set local lock_timeout = '${3 * writeBackMaxMs}'; set local statement_timeout = 0`)
+  await transaction.db.query('select pg_advisory_xact_lock(7163, $1::regclass::oid::int)', [shape.qualified])
+}
+
 async function withLock(db: Database, table: string): Promise<boolean> {
   const { rows } = await db.query<{ turn: boolean }>(
     'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as turn',

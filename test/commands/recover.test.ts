@@ -17,6 +17,7 @@ import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { testActor } from '../support/testActor.ts'
+import { until } from '../support/until.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
 /** The ledger alone was restored: the ERP's rows are ahead of it. */
@@ -81,6 +82,25 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(rows).toEqual([
       { cause: 'recovered: arrived as T-1', who: 'operator erin', reason: 'restored', transaction: 'T-1' },
     ])
+  })
+
+  test('waits for an outcome that an instance is writing back, and believes the row that it leaves', async () => {
+    const id = await queued()
+    await find()
+    const { pool } = fixture.ledger
+    const writing = await pool.connect()
+    onTestFinished(() => writing.release(true))
+    await writing.query(`begin; select pg_advisory_xact_lock(7163, 'outbox'::regclass::oid::int);
+      update outbox set status = 'completed', transaction_id = 'T-1'`)
+    const recovering = recover.action(fixture.context(), { as, ...erin })
+    const waits = `select from pg_locks where locktype = 'advisory' and classid = 7163 and objsubid = 2 and not granted`
+    await until(
+      () => Promise.race([recovering, query(waits)]),
+      (seen) => typeof seen === 'number' || seen.rowCount === 1,
+    )
+    await writing.query('commit')
+    expect(await recovering).toBe(0)
+    expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
   })
 
   test('one that is not tracked is completed by it', async () => {
